@@ -20,7 +20,7 @@ def get_own_token(user: User, token_id: int) -> ApiToken:
     """One of this person's tokens; raises NotFound for anyone else's."""
     token = ApiToken.objects.filter(user=user, pk=token_id).first()
     if token is None:
-        raise NotFound("There is no such token.")
+        raise NotFound("Token not found.")
     return token
 
 
@@ -54,9 +54,7 @@ def get_good_link(**which: Any) -> PasswordLink:
     rows = PasswordLink.objects.select_related("user", "made_by").filter(used_at=None, expires_at__gt=timezone.now())
     link = rows.filter(**which, user__is_active=True).first()
     if link is None or (link.of_study is not None and not _is_as_it_was(link)):
-        raise NotFound(
-            "This link for a new password was used already, or has ended. Whoever sent it to you can make a new one."
-        )
+        raise NotFound("This password link was already used or has expired. Ask the person who sent it for a new one.")
     return link
 
 
@@ -71,7 +69,7 @@ def get_used_link(link_id: int) -> PasswordLink:
     """A link that a password was set by; who may confirm it is for the action to know. Raises NotFound."""
     link = PasswordLink.objects.select_related("user").filter(pk=link_id, used_at__isnull=False).first()
     if link is None:
-        raise NotFound("There is no such link.")
+        raise NotFound("Link not found.")
     return link
 
 
@@ -79,5 +77,5 @@ def get_user(username: str) -> User:
     """A person by name, whatever its case; raises NotFound."""
     user = User.objects.filter(username__iexact=username.strip()).first()
     if user is None:
-        raise NotFound(f"There is nobody named {username.strip()}.", code="no_such_user")
+        raise NotFound(f"No user is named {username.strip()}.", code="no_such_user")
     return user

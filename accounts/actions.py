@@ -51,7 +51,7 @@ def add_user(
     except ValidationError as error:
         fields = error.message_dict | fields
     if fields:
-        raise Invalid("This person can't be added.", fields=fields)
+        raise Invalid("Person not added.", fields=fields)
     if password:
         _check_password(password, user, field="password")
     user.set_password(first_password)
@@ -72,7 +72,7 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
     Raises Invalid for a name that misleads, an address that is none, and a new address that was not confirmed.
     """
     if wrong := wrong_in(full_name.strip()):
-        raise Invalid("This name can't be used.", fields={"full_name": [wrong]})
+        raise Invalid("Choose another name.", fields={"full_name": [wrong]})
     first_name, _, last_name = full_name.strip().partition(" ")
     before, address = user.get_full_name(), user.email
     user.first_name, user.last_name = first_name, last_name.strip()
@@ -84,7 +84,7 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
             "full_name" if name in {"first_name", "last_name"} else name: sentences
             for name, sentences in error.message_dict.items()
         }
-        raise Invalid("This name or address can't be used.", fields=fields) from error
+        raise Invalid("Choose another name or address.", fields=fields) from error
     if user.email != address:
         require_confirmed(user, confirmation)
     with transaction.atomic():
@@ -123,7 +123,7 @@ def _set_password(user: User, new: str, *, keep: str | None = None) -> None:
 def first_password(*, user: User, new: str, confirmation: Confirmation, keep: str | None = None) -> None:
     """Sets a password for somebody who has none and just signed in by a provider. Raises Invalid, Conflict."""
     if user.has_usable_password():
-        raise Conflict("You have a password already; change it with the present one.")
+        raise Conflict("You already have a password. Change it with the current one.")
     require_confirmed(user, confirmation)
     _check_password(new, user, field="new")
     _set_password(user, new, keep=keep)
@@ -144,7 +144,7 @@ def make_password_link(
     Raises Conflict for somebody who may not sign in.
     """
     if not user.is_active:
-        raise Conflict(f"{user.display_name} has closed this account, or may not sign in any more.")
+        raise Conflict(f"The account of {user.display_name} was closed or may no longer sign in.")
     plaintext, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two links made at once the earlier ends
@@ -203,11 +203,12 @@ def confirm_password_link(*, link: PasswordLink, by: User, began_with: int | Non
     link that it goes back to). Staff confirm it for others. Raises Forbidden, NotFound.
     """
     if by.pk != link.user_id and not by.is_staff:
-        raise NotFound("There is no such link.")
+        raise NotFound("Link not found.")
     if by.pk == link.user_id and began_with == link.pk:
         raise Forbidden(
-            "You signed in with the password that was set by this link, so whoever set it could do this, too. Confirm "
-            "it after you signed in by a link sent to your e-mail address or by a provider, or ask the staff to."
+            "You signed in with the password that this link set, so anyone who has the link could do the "
+            "same. Sign in with a link sent to your e-mail address or with a provider, then confirm. Or ask "
+            "the staff to confirm."
         )
     _confirm(link, by)
 
@@ -247,7 +248,7 @@ def end_session(*, user: User, number: str) -> None:
         if each.number == number:
             each.delete()
             return
-    raise NotFound("There is no such session; it may have ended.")
+    raise NotFound("Session not found. It may have expired.")
 
 
 def end_other_sessions(*, user: User, keep: str | None) -> int:
@@ -293,10 +294,10 @@ def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:
     """The hosts whose images this person sees without a click. Raises Invalid."""
     chosen = sorted({host.strip().lower() for host in hosts if host.strip()})
     if faulty := [host for host in chosen if len(host) > HOST_CHARACTERS_MAX or not IMAGE_HOST.fullmatch(host)]:
-        sentence = f"“{faulty[0][:100]}” is not a host. Write it as user-images.githubusercontent.com."
+        sentence = f"“{faulty[0][:100]}” is not a host. Enter it as user-images.githubusercontent.com."
         raise Invalid("The hosts were not saved.", fields={"hosts": [sentence]})
     if len(chosen) > IMAGE_HOSTS_MAX:
-        sentence = f"Choose at most {IMAGE_HOSTS_MAX} hosts; these are {len(chosen)}."
+        sentence = f"Choose at most {IMAGE_HOSTS_MAX} hosts. You chose {len(chosen)}."
         raise Invalid("The hosts were not saved.", fields={"hosts": [sentence]})
     user.image_hosts = chosen
     user.save(update_fields=["image_hosts"])
@@ -325,7 +326,7 @@ def connect_provider(*, user: User, provider: str, uid: str, called: str) -> Non
         provider=provider, uid=uid, defaults={"user": user, "extra_data": {"called": called}}
     )
     if found.user_id != user.pk:
-        raise Conflict("This account belongs to somebody else here.")
+        raise Conflict("This account belongs to another user of this server.")
     if is_new:
         record(verb="provider connected", user=user, provider=provider)
 
@@ -336,9 +337,9 @@ def disconnect_provider(*, user: User, account_id: int) -> None:
         mine = list(SocialAccount.objects.select_for_update().filter(user=user))
         found = next((each for each in mine if each.pk == account_id), None)
         if found is None:
-            raise NotFound("There is no such connection.")
+            raise NotFound("Connection not found.")
         if len(mine) == 1 and not user.has_usable_password():
-            raise Conflict("Without this connection you couldn't sign in any more. Set a password first.")
+            raise Conflict("Without this connection you couldn't sign in. Set a password first.")
         found.delete()
         record(verb="provider disconnected", user=user, provider=found.provider)
 
@@ -356,15 +357,15 @@ def make_token(
     fields: dict[str, list[str]] = {}
     name = name.strip()
     if not name:
-        fields["name"] = ["Say what this token is for."]
+        fields["name"] = ["Enter a name for this token."]
     elif len(name) > 100:
         fields["name"] = ["Use at most 100 characters."]
     if scope not in ApiToken.Scope.values:
         fields["scope"] = [f"Choose one of {', '.join(ApiToken.Scope.values)}."]
     if expires_at is not None and expires_at <= timezone.now():
-        fields["expires_at"] = ["Choose a moment that lies ahead."]
+        fields["expires_at"] = ["Expiry must be in the future."]
     if fields:
-        raise Invalid("The token was not made.", fields=fields)
+        raise Invalid("Token not created.", fields=fields)
     plaintext = TOKEN_MARK + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user, name=name, scope=scope, expires_at=expires_at, digest=digest(plaintext), prefix=plaintext[:12]
@@ -402,4 +403,4 @@ def _check_password(password: str, user: User, *, field: str) -> None:
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise Invalid("This password can't be used.", fields={field: error.messages}) from error
+        raise Invalid("Choose another password.", fields={field: error.messages}) from error

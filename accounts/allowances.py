@@ -11,7 +11,7 @@ from accounts.models import User
 
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 NO_STUDIES = (
-    "On this server you cannot create studies. Ask whoever runs it to add your user name to the setting STUDY_CREATORS."
+    "You can't create studies on this server. Ask its operator to add your user name to the setting STUDY_CREATORS."
 )
 
 

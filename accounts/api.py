@@ -34,10 +34,10 @@ class TokenAuthentication(BaseAuthentication):
         if not words or words[0].lower() != b"bearer":
             return None
         if len(words) != 2:
-            raise AuthenticationFailed("Write the header as `Authorization: Bearer TOKEN`.")
+            raise AuthenticationFailed("Send the header as `Authorization: Bearer TOKEN`.")
         token = living_token(digest(words[1].decode("latin-1")))
         if token is None:
-            raise AuthenticationFailed("This token is not known, has expired or was revoked.")
+            raise AuthenticationFailed("This token is unknown, has expired or was revoked.")
         touch_token(token=token)
         return token.user, token
 
@@ -115,7 +115,7 @@ def require_scope(request: Request, needed: str) -> None:
     """Raises Forbidden where a token is used whose scope is too small; people in a browser have every scope."""
     if isinstance(request.auth, ApiToken) and not covers(request.auth.scope, needed):
         raise Forbidden(
-            f"This needs a token of scope {needed}; this one has {request.auth.scope}.", code="scope_too_small"
+            f"This needs a token with scope {needed}. Yours has {request.auth.scope}.", code="scope_too_small"
         )
 
 

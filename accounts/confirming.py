@@ -47,7 +47,7 @@ def require_confirmed(user: User, confirmation: Confirmation, *, field: str = "p
         if is_confirmed_by_provider(confirmation.at_provider):
             return
         raise Invalid(
-            "Sign in by your provider once more, then try again within 10 minutes. Nothing was changed.",
+            "Sign in with your provider once more, then try again within 10 minutes. Nothing was changed.",
             code="sign_in_again",
         )
     counted = count((CONFIRMATIONS, str(user.pk)))

@@ -41,7 +41,7 @@ def require_described(request: Request, view: Any) -> None:
         return
     operation = operation_of(view.__class__, "GET" if request.method == "HEAD" else str(request.method))
     if fields := wrong_parameters(operation.parameters, request.query_params):
-        raise Invalid("The address can't be read.", fields=fields)
+        raise Invalid("Some query parameters are not valid.", fields=fields)
     known = operation.bodies.get((request.content_type or "").split(";")[0].strip().lower())
     if known is not None:
         sent: Any = request.data
@@ -100,7 +100,7 @@ def wrong_parameters(known: Mapping[str, OpenApiParameter], given: Any) -> dict[
     found: dict[str, list[str]] = {}
     for name in given:
         if name not in known:
-            found[name[:LONGEST_NAME]] = [f"There is no parameter “{name[:LONGEST_NAME]}”.{meant(name, known)}"]
+            found[name[:LONGEST_NAME]] = [f"Unknown parameter “{name[:LONGEST_NAME]}”.{meant(name, known)}"]
         elif sentence := next(filter(None, (_wrong_value(known[name], value) for value in given.getlist(name))), ""):
             found[name] = [sentence]
     return found
@@ -110,11 +110,11 @@ def _wrong_value(parameter: OpenApiParameter, value: str) -> str:
     if value == "":
         return ""
     if parameter.enum and value not in parameter.enum:
-        return f"Write one of {', '.join(map(str, parameter.enum))}."
+        return f"Use one of {', '.join(map(str, parameter.enum))}."
     if parameter.type is int and not (value.isascii() and value.isdigit()):
-        return "Write a whole number."
+        return "Enter a whole number."
     if parameter.type is bool and value not in ("true", "false", "1", "0"):
-        return "Write true or false."
+        return "Use true or false."
     return ""
 
 
@@ -124,8 +124,8 @@ def page_size(request: Request, default: int, most: int) -> int:
     if given is None:
         return default
     if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
-        sentence = f"Write a whole number from 1 to {most}."
-        raise Invalid("The page size can't be read.", fields={"page_size": [sentence]})
+        sentence = f"Enter a whole number from 1 to {most}."
+        raise Invalid("The page size is not valid.", fields={"page_size": [sentence]})
     return min(int(given[:9]), most)
 
 
@@ -139,7 +139,7 @@ def unknown_fields(known: Fields, given: Any, path: str = "") -> Iterable[tuple[
         for name, value in given.items():
             if name not in known.names:
                 shown = str(name)[:LONGEST_NAME]
-                yield f"{path}{shown}", [f"There is no field “{shown}”.{meant(str(name), known.names)}"]
+                yield f"{path}{shown}", [f"Unknown field “{shown}”.{meant(str(name), known.names)}"]
             elif (inside := known.names[name]) is not None:
                 yield from unknown_fields(inside, value, f"{path}{name}.")
 
@@ -149,4 +149,4 @@ def meant(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if close := nearest(name[:LONGEST_NAME], names):
         return f" Did you mean “{close}”?"
-    return f" There are {', '.join(names)}." if names else " There are none."
+    return f" Known: {', '.join(names)}." if names else " None are known."

@@ -21,8 +21,8 @@ class SignInForm(AuthenticationForm):
     """Name and password."""
 
     error_messages = {
-        "invalid_login": "This name and password do not go together. Mind capital letters in the password.",
-        "inactive": "This person may no longer sign in.",
+        "invalid_login": "Wrong user name or password. Passwords are case-sensitive.",
+        "inactive": "This account may no longer sign in.",
     }
 
     wait_seconds = 0
@@ -41,7 +41,7 @@ class SignInForm(AuthenticationForm):
         self.wait_seconds = counted.wait_seconds
         if self.wait_seconds:
             raise forms.ValidationError(
-                f"There were too many tries to sign in. Wait {in_minutes(self.wait_seconds)}, then try again."
+                f"Too many sign-in attempts. Wait {in_minutes(self.wait_seconds)}, then try again."
             )
         cleaned = super().clean()
         give_back(counted)
@@ -81,18 +81,18 @@ class ConfirmedForm(forms.Form):
 
 
 class ProfileForm(ConfirmedForm):
-    full_name = forms.CharField(label="Name", max_length=250, required=False, help_text="As others see it.")
+    full_name = forms.CharField(label="Name", max_length=250, required=False, help_text="Shown to other people.")
     email = forms.EmailField(label="E-mail", required=False)
-    password = own_password("Only for a new e-mail address.", required=False)
+    password = own_password("Only needed for a new e-mail address.", required=False)
 
 
 class ConnectForm(ConfirmedForm):
-    password = own_password("To connect a provider.")
+    password = own_password("Needed to connect a provider.")
 
 
 class PasswordForm(forms.Form):
     old = forms.CharField(
-        label="Present password",
+        label="Current password",
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
@@ -104,7 +104,7 @@ class PasswordForm(forms.Form):
     )
 
     revoke_tokens = forms.BooleanField(
-        label="Revoke all my API tokens, too", required=False, help_text="Scripts that use them stop working."
+        label="Also revoke all my API tokens", required=False, help_text="Scripts that use them stop working."
     )
 
 
@@ -151,7 +151,7 @@ class KeysForm(forms.Form):
     single = forms.BooleanField(
         label="Single keys on",
         required=False,
-        help_text="Off, only Tab, arrows, Enter and Ctrl Enter do something: for screen readers and speech input.",
+        help_text="When off, only Tab, arrows, Enter and Ctrl Enter work. Useful with screen readers and speech input.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -184,8 +184,8 @@ class ImageHostsForm(forms.Form):
         required=False,
         max_length=15_000,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
-        help_text="One in each line, for example user-images.githubusercontent.com. Such a host can see that you read "
-        "an issue with its images.",
+        help_text="One per line, for example user-images.githubusercontent.com. Such a host can see that you read an "
+        "issue with its images.",
     )
 
     @staticmethod
@@ -215,12 +215,12 @@ class TokenForm(ConfirmedForm):
     SCOPES = (
         (ApiToken.Scope.READ, "read"),
         (ApiToken.Scope.RATE, "rate: read and label"),
-        (ApiToken.Scope.MANAGE, "manage: all I may do"),
+        (ApiToken.Scope.MANAGE, "manage: everything you may do"),
     )
 
-    name = forms.CharField(label="What for", max_length=100)
+    name = forms.CharField(label="Name", max_length=100)
     scope = forms.ChoiceField(label="Scope", choices=SCOPES)
-    days = forms.ChoiceField(label="Ends after", choices=DAYS, initial="90")
+    days = forms.ChoiceField(label="Expires", choices=DAYS, initial="90")
     password = own_password()
 
     @property

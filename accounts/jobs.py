@@ -52,11 +52,11 @@ def send_password_links(address: str, site: str) -> None:
     for user in User.objects.filter(email__iexact=address, is_active=True):
         _, plaintext = make_password_link(user=user, by_email=True)
         _send(
-            "A new password for Concord",
-            f"{user.display_name},\n\nsomebody, hopefully you, asked for a new password for {user.username} "
-            f"at {site}\n\n"
-            f"Choose it here, within 24 hours:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n\n"
-            "If it was not you, do nothing: the password stays as it is.\n",
+            "Set a new password for Concord",
+            f"{user.display_name},\n\nyou or someone else requested a new password for {user.username} at "
+            f"{site}\n\nSet it here within 24 "
+            f"hours:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n\nIf this was not you, "
+            "ignore this e-mail. Your password stays as it is.\n",
             user.email,
         )
 
@@ -68,8 +68,9 @@ def send_link_notice(user_id: int) -> None:
     if user.email and user.is_active:
         _send(
             "A new password was set for Concord",
-            f"{user.display_name},\n\na new password was set by a link for {user.username}. All sessions ended, and "
-            "all API tokens were revoked.\n\nIf it was not you, tell whoever runs the server at once.\n",
+            f"{user.display_name},\n\na link set a new password for {user.username}. All sessions were signed "
+            "out, and all API tokens were revoked.\n\nIf this was not you, tell the server's operator at "
+            "once.\n",
             user.email,
         )
 

@@ -8,12 +8,12 @@ USUAL = {"skip": "s", "memo": "m", "evidence": "e", "flag": "!", "previous": "p"
 WORDS = {
     "skip": "skip, with a reason",
     "memo": "write a memo",
-    "evidence": "attach the selected words to an answer",
+    "evidence": "attach the selected text to an answer",
     "flag": "flag for discussion",
-    "previous": "the previous of my items",
-    "fold": "fold the list of my items",
+    "previous": "previous item",
+    "fold": "collapse the item list",
 }
-TAKEN = {"?": "the sheet of keys", "+": "larger text", "=": "larger text", "-": "smaller text"}
+TAKEN = {"?": "list of keys", "+": "larger text", "=": "larger text", "-": "smaller text"}
 SINGLE = "single"
 
 
@@ -26,16 +26,16 @@ def read_keys(given: Mapping[str, object]) -> dict[str, object]:
         key = key.strip().lower() if isinstance(key, str) else ""
         by = next((other for other, used in chosen.items() if used == key), None)
         if len(key) != 1 or not key.isprintable():
-            fields[action] = ["Write one letter or sign."]
+            fields[action] = ["Enter one letter or sign."]
         elif key.isdigit():
-            fields[action] = ["Digits lead to the questions."]
+            fields[action] = ["Digits are reserved for the questions."]
         elif key in TAKEN:
             fields[action] = [f"This key is {TAKEN[key]}."]
         elif by:
-            fields[action] = [f"This key is taken: {WORDS[by]}."]
+            fields[action] = [f"This key is already used: {WORDS[by]}."]
         chosen[action] = key
     if fields:
-        raise Invalid("The keys were not changed.", fields=fields)
+        raise Invalid("Keys not saved.", fields=fields)
     different: dict[str, object] = {name: key for name, key in chosen.items() if key != USUAL[name]}
     return different if given.get(SINGLE, True) else different | {SINGLE: False}
 

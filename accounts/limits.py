@@ -140,7 +140,7 @@ def require_tries(limit: Limit, by: str) -> None:
 
 def _refuse(wait: int) -> None:
     if wait:
-        raise TooMany(f"This was tried too often. Wait {in_minutes(wait)}, then try again.", wait_seconds=wait)
+        raise TooMany(f"Too many attempts. Wait {in_minutes(wait)}, then try again.", wait_seconds=wait)
 
 
 def in_minutes(seconds: int) -> str:

@@ -23,11 +23,11 @@ def wrong_in(text: str) -> str:
     """What is wrong with a line of text that is a name, in a sentence; empty where nothing is."""
     if sign := next((sign for sign in text if _is_hidden(sign)), None) or _first(_HIDDEN, text):
         name = unicodedata.name(sign, "a control character").lower()
-        return f"The character U+{ord(sign):04X} ({name}) can't be seen or turns the text around; leave it out."
+        return f"Remove the character U+{ord(sign):04X} ({name}): it is invisible or changes the direction of the text."
     if any(len(marks) > MARKS_MAX for marks in _marks(text)):
-        return f"There are more than {MARKS_MAX} marks on one letter; leave some out."
+        return f"More than {MARKS_MAX} marks on one letter. Remove some."
     if text and not any(unicodedata.category(sign)[0] in "LNPS" for sign in text):
-        return "There is nothing to be seen; write letters or digits."
+        return "No visible characters. Use letters or digits."
     return ""
 
 
@@ -37,9 +37,12 @@ def wrong_in_user_name(name: str) -> str:
         return found
     alphabets = {alphabet for sign in name if (alphabet := _alphabet(sign))}
     if len(alphabets) > 1:
-        return f"Letters of {' and '.join(sorted(alphabets))} look alike; write the name in one alphabet."
+        return f"Letters of {' and '.join(sorted(alphabets))} look alike. Write the name in one alphabet."
     if alphabets - {"Latin"} and name.casefold().translate(_LOOKALIKES).isascii():
-        return f"In {alphabets.pop()} letters this reads as a name in Latin ones; write it in those, or add a letter."
+        return (
+            f"In {alphabets.pop()} letters, this looks like a name in Latin letters. Use Latin letters or add "
+            "another letter."
+        )
     return ""
 
 

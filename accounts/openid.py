@@ -30,7 +30,7 @@ class SignedAnswer(OpenIDConnectOAuth2Adapter):
         if "userinfo_endpoint" in self.openid_config:
             found["userinfo"] = self._fetch_user_info(token.token)
             if found["userinfo"].get("sub") != said["sub"]:
-                raise OAuth2Error("userinfo is about somebody else than the token")
+                raise OAuth2Error("userinfo is about another account than the token")
         login = self.get_provider().sociallogin_from_response(request, found)
         login.nonce = said.get(NONCE)
         return login

@@ -13,8 +13,8 @@ from accounts.models import User
 DEMO_PASSWORD = "two-raters-agree"
 DEMO_NAMES = "demo-"
 REFUSED = (
-    "This is the demo's password, which everybody knows: it works only in a browser on the machine that Concord runs "
-    "on, and only while no other machine can reach it."
+    "This is the demo's password, which everyone knows. It works only in a browser on the machine that runs "
+    "Concord, and only while no other machine can reach it."
 )
 
 
@@ -53,7 +53,7 @@ class LongOrHardToGuess:
         from zxcvbn import zxcvbn  # reads its lists of words, which takes a moment
 
         if zxcvbn(password, user_inputs=words_of(user))["score"] < HARD_TO_GUESS:
-            raise ValidationError(f"This password is too easy to guess. Use {LONG} characters or more.", code="weak")
+            raise ValidationError(f"This password is easy to guess. Use {LONG} characters or more.", code="weak")
 
     def get_help_text(self) -> str:
         return f"Use {LONG} characters or more. A shorter password has to be hard to guess."
@@ -83,10 +83,10 @@ class NotTheDemos:
 
     def validate(self, password: str, user: User | None = None) -> None:
         if password == DEMO_PASSWORD and not (user and user.username.startswith(DEMO_NAMES)):
-            raise ValidationError("This is the demo's password, which everybody knows. Choose another.")
+            raise ValidationError("This is the demo's password, which everyone knows. Choose another one.")
 
     def get_help_text(self) -> str:
-        return "Your password can't be that of the demo."
+        return "Your password can't be the demo's password."
 
 
 def is_refused(password: str, request: HttpRequest) -> bool:

@@ -52,7 +52,7 @@ def get_provider(key: str) -> Provider:
     """A configured provider by the word in an address; raises NotFound."""
     found = next((each for each in providers() if each.key == key), None)
     if found is None:
-        raise NotFound("This server knows no such way to sign in.")
+        raise NotFound("Unknown sign-in method.")
     return found
 
 
@@ -109,10 +109,12 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         """Somebody turned back, or the provider's answer can't be used: one page says so, and how to go on."""
         name = getattr(provider, "name", "the provider")
         if error == AuthError.CANCELLED:
-            said = f"You turned back at {name}. Nobody was signed in, and nothing was changed."
+            said = f"Sign-in with {name} was cancelled."
         else:
             logger.warning("%s was not believed, or refused: %s", name, exception or request.GET.get("error", error))
-            said = f"{name} did not say who you are. Try again; if it stays so, tell who runs this server."
+            said = (
+                f"{name} didn't confirm your identity. Try again. If it keeps failing, contact the server's operator."
+            )
         raise ImmediateHttpResponse(refusal(request, said))
 
 
@@ -134,7 +136,7 @@ def _connected(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"You can sign in by {name} now.")
+        messages.success(request, f"You can now sign in with {name}.")
     return HttpResponseRedirect(resolve_url("me"))
 
 
@@ -143,14 +145,15 @@ def _let_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     after = login.get_redirect_url(request) or resolve_url(settings.LOGIN_REDIRECT_URL)
     if login.is_existing:
         if not login.user.is_active:
-            return refusal(request, "This person may no longer sign in.")
+            return refusal(request, "This account may no longer sign in.")
         sign_in(request, login.user, is_independent=proves_person(login.account))
         note_provider_sign_in(request)
         return HttpResponseRedirect(after)
     if not request.session.get(INVITATION):
         said = (
-            f"Nobody here has connected this account at {name}. If you have an account here, sign in by its password "
-            f"and connect {name} on your page. Otherwise ask the owner of a study for an invitation."
+            f"No account on this server is connected to this account at {name}. If you have an account here, "
+            f"sign in with its password and connect {name} under My settings. Otherwise ask the owner of a "
+            "study for an invitation."
         )
         return refusal(request, said)
     request.session[AT_THE_DOOR] = {

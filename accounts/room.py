@@ -13,7 +13,7 @@ from accounts.errors import ConcordError
 
 RESERVE_MOST, RESERVE_LEAST = 500 << 20, 64 << 20
 LOOK_SECONDS = 1.0
-NOTHING = "Nothing was stored. Try again when there is room; the page Operations shows how much is free."
+NOTHING = "Nothing was saved. Try again when there is space. The Operations page shows how much is free."
 
 
 class NoRoom(ConcordError):
@@ -23,7 +23,7 @@ class NoRoom(ConcordError):
     code = "unavailable"
 
     def __init__(self, what: str = NOTHING) -> None:
-        super().__init__(f"The disk of the server is almost full, and the rest of it is kept for labeling. {what}")
+        super().__init__(f"The server's disk is almost full, and the rest is reserved for labeling. {what}")
 
 
 class _Seen:

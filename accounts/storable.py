@@ -22,9 +22,9 @@ def check_storable(value: Any) -> None:
             raise Unreadable(f"The JSON is nested more than {DEEPEST} levels deep.")
         if wrong := unstorable(text):
             name = ".".join(printable(part) for part in path)
-            fields.setdefault(name, []).append(f"The character U+{ord(wrong):04X} can't be stored; leave it out.")
+            fields.setdefault(name, []).append(f"Remove the character U+{ord(wrong):04X}: it can't be stored.")
     if fields:
-        raise Invalid("The request holds characters that can't be stored.", fields=fields)
+        raise Invalid("The request contains characters that can't be stored.", fields=fields)
 
 
 def texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -43,7 +43,7 @@ def texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
         elif isinstance(here, str):
             yield where, here
         elif isinstance(here, float) and not math.isfinite(here):
-            raise Unreadable("The JSON holds a number that is too large to be kept, or none at all.")
+            raise Unreadable("The JSON contains a number that is too large or not a number.")
 
 
 def unstorable(text: str) -> str | None:

@@ -54,8 +54,7 @@ def require_at_work(study: Study) -> None:
     """Raises WrongState for a study that is archived."""
     if study.archived_at is not None:
         raise WrongState(
-            f"The study “{study.slug}” is archived, so it is only read. Its owner can take it out of the archive in "
-            "its settings.",
+            f"The study “{study.slug}” is archived and read-only. Its owner can unarchive it in its settings.",
             code="archived",
         )
 
@@ -80,12 +79,12 @@ class Seat:
         """Raises Forbidden unless the person holds one of the roles."""
         if not self.has_role(*roles):
             wanted = " or ".join(roles)
-            raise Forbidden(f"This needs the role {wanted} in the study “{self.study.slug}”; ask its owner for it.")
+            raise Forbidden(f"You need the role {wanted} in the study “{self.study.slug}”. Ask its owner.")
 
     def require_reading(self) -> None:
         """Raises Forbidden unless the person may read results: any role, or staff."""
         if self.membership is None and not self.user.is_staff:
-            raise Forbidden("Results are for members of the study.")
+            raise Forbidden("Only members of the study can see results.")
 
     @property
     def sees_issues(self) -> bool:
@@ -95,7 +94,7 @@ class Seat:
     def require_issues(self) -> None:
         """Raises Forbidden for who came by a link that leaves out the texts of issues."""
         if not self.sees_issues:
-            raise Forbidden("The link by which you read leaves out the texts of issues.")
+            raise Forbidden("Your reader link hides issue texts.")
 
     @cached_property
     def blind_round_ids(self) -> frozenset[int]:
@@ -160,24 +159,24 @@ class Seat:
     @staticmethod
     def _for_others(round_: Round) -> Forbidden:
         return Forbidden(
-            f"Round {round_.number} is {round_.state}. Until it is closed, only owners and adjudicators read its "
-            "answers."
+            f"Round {round_.number} is {round_.state}. Until it closes, only owners and adjudicators can see "
+            "its labels."
         )
 
     def require_sight(self, round_: Round) -> None:
         """Raises Blind when the person rates in this round while it is open, Forbidden where its results are hidden."""
         if round_.pk in self.blind_round_ids:
             if self.link is not None:
-                raise Blind(f"By a link only closed rounds are read, and round {round_.number} is {round_.state}.")
+                raise Blind(f"Reader links show closed rounds only, and round {round_.number} is {round_.state}.")
             raise Blind(
-                f"You rate in round {round_.number}, so what others said there stays hidden until the round is over."
+                f"You are a rater in round {round_.number}, so the labels of others are hidden until the round closes."
             )
         if round_.pk in self.hidden_round_ids and not self.only_rates:
             raise self._for_others(round_)
         if round_.pk in self.hidden_round_ids:
             raise Forbidden(
-                f"Round {round_.number} is open, and you could still become one of its raters, so its results stay "
-                "hidden from you until it is over."
+                f"Round {round_.number} is open, and you could still become one of its raters, so its results "
+                "are hidden from you until it closes."
             )
 
     @cached_property
@@ -230,14 +229,14 @@ class Seat:
         if n := len(self.arbitrated):
             items = "1 item" if n == 1 else f"{n} items"
             raise Blind(
-                f"You are asked to answer {items} as a third rater. {what} stays hidden until your answers are in, "
-                "because it counts what others said there."
+                f"You are assigned to {items} as a third rater. {what} stays hidden until you submit your "
+                "labels, because it includes labels of others."
             )
         if n := len({item for _, item in self.withheld}):
             items = "1 item that was" if n == 1 else f"{n} items that were"
             raise Blind(
-                f"In an open round you rate {items} rated in another round before. {what} stays hidden until your "
-                "round is over, because it counts what others said there."
+                f"In an open round you label {items} labeled in another round before. {what} stays hidden "
+                "until your round closes, because it includes labels of others."
             )
 
     def hides(self, round_: Round, item: int) -> bool:
@@ -253,13 +252,13 @@ class Seat:
         self.require_sight(round_)
         if (round_.pk, item.pk) in self.arbitrated:
             raise Blind(
-                f"You are asked to answer {item.identifier} as a third rater, so what others said of it stays hidden "
-                "until your own answer is in."
+                f"You are assigned to {item.identifier} as a third rater, so the labels of others are hidden "
+                "until you submit yours."
             )
         if self.hides(round_, item.pk):
             raise Blind(
-                f"You rate {item.identifier} in another round, too, so what others said of it stays hidden until that "
-                "round is over."
+                f"You label {item.identifier} in another round, too, so the labels of others are hidden until "
+                "that round closes."
             )
 
     def require_discussion(self, round_: Round) -> None:
@@ -273,8 +272,8 @@ class Seat:
             or not RoundRater.objects.filter(round=round_, rater=self.membership).exists()
         ):
             raise Forbidden(
-                f"The discussion of round {round_.number} is for its raters, once they are all done, and for the "
-                f"adjudicators and the owner of the study “{self.study.slug}”."
+                f"The discussion of round {round_.number} is for its raters, once all of them are done, and "
+                f"for adjudicators and owners of the study “{self.study.slug}”."
             )
 
 
@@ -291,7 +290,7 @@ def get_seat(user: User, slug: str) -> Seat:
         here = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None)
         study = here.first() if user.is_staff else None
     if study is None:
-        raise NotFound(f"There is no study “{slug}”, or you are not a member of it.")
+        raise NotFound(f"Study “{slug}” not found, or you are not a member.")
     if _changing.get():
         require_at_work(study)
     return Seat(user, study, membership)
@@ -311,7 +310,7 @@ def get_seat_by_link(pk: int, slug: str) -> Seat:
     rows = ReaderLink.objects.select_related("study__taxonomy").filter(pk=pk, study__slug=slug, study__deleted_at=None)
     link = rows.filter(made_by_an_owner()).first()
     if link is None or not link.holds:
-        raise NotFound("The link by which you read was withdrawn or has ended. Ask who gave it to you for another.")
+        raise NotFound("Your reader link was revoked or has expired. Ask the person who sent it for a new one.")
     reader = Membership(pk=0, study=link.study, name="Reviewer", roles=[READER])
     return Seat(User(pk=0), link.study, reader, link)
 
@@ -329,7 +328,7 @@ def get_whole_study(slug: str) -> Seat:
     """A study as the operator of the shell sees it, blind in no round. Raises NotFound."""
     study = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None).first()
     if study is None:
-        raise NotFound(f"There is no study “{slug}”.")
+        raise NotFound(f"Study “{slug}” not found.")
     return Seat(User(is_staff=True), study, None)
 
 
@@ -383,7 +382,7 @@ def get_own_invitation(user: User, key: str) -> Membership:
     rows = rows.filter(made_by_an_owner("invited_by"))
     found = rows.filter(invited_user=user, invitation_key=key, study__archived_at=None).first()
     if found is None:
-        raise NotFound("There is no such invitation for you. It may have been answered or withdrawn.")
+        raise NotFound("Invitation not found. It may have been answered or withdrawn.")
     return found
 
 
@@ -457,7 +456,7 @@ def get_export(user: User, identifier: object) -> tuple[Seat, Export]:
     """
     number = Export.number_of(identifier)
     row = Export.objects.filter(pk=number).values_list("study__slug", "number").first() if number is not None else None
-    missing = NotFound(f"There is no export {str(identifier)[:40]}.")
+    missing = NotFound(f"Export {str(identifier)[:40]} not found.")
     if row is None:
         raise missing
     try:
@@ -476,7 +475,7 @@ def get_plan(seat: Seat, identifier: object) -> Plan:
     rows = Plan.objects.select_related("from_version", "to_version__taxonomy", "worklist", "run_by", "undone_by")
     found = None if number is None else rows.filter(study=seat.study, pk=number).first()
     if found is None:
-        raise NotFound(f"The study “{seat.study.slug}” has no plan {str(identifier)[:40]}.")
+        raise NotFound(f"The study “{seat.study.slug}” has no migration {str(identifier)[:40]}.")
     seat.require_nothing_withheld("A plan")
     found.study = seat.study
     return found
@@ -486,7 +485,7 @@ def get_plan_at(seat: Seat, number: int) -> Plan:
     """A plan of the study by its number, as its address has it; raises NotFound."""
     found = Plan.objects.filter(study=seat.study, number=number).values_list("pk", flat=True).first()
     if found is None:
-        raise NotFound(f"The study “{seat.study.slug}” has no plan {number}.")
+        raise NotFound(f"The study “{seat.study.slug}” has no migration {number}.")
     return get_plan(seat, found)
 
 

@@ -34,13 +34,13 @@ def read_parts(
     if parts is None:
         return [read_part(tree, body, fields, "", is_partial=is_partial)]
     if not isinstance(parts, list) or not parts or not all(isinstance(part, Mapping) for part in parts):
-        fields["parts"] = ['Give a list such as [{"labels": {…}, "memo": ""}, …].']
+        fields["parts"] = ['Send a list such as [{"labels": {…}, "memo": ""}, …].']
         return []
     if body.get("labels"):
-        fields["parts"] = ["Give either labels or parts; not both."]
+        fields["parts"] = ["Send either labels or parts, not both."]
         return []
     if len(parts) > MOST_PARTS:
-        fields["parts"] = [f"An issue holds at most {MOST_PARTS} parts."]
+        fields["parts"] = [f"An issue has at most {MOST_PARTS} parts."]
         return []
     return [
         read_part(tree, part, fields, f"parts[{number}].", is_partial=is_partial)
@@ -59,10 +59,10 @@ def read_part(
     """One part: every dimension that applies is read, a required one must be there, others must be left out."""
     labels, asked = body.get("labels", {}), body.get("proposals") or {}
     if not isinstance(labels, Mapping):
-        fields[f"{prefix}labels"] = ["Give a mapping from dimension to value."]
+        fields[f"{prefix}labels"] = ["Send a mapping from dimension to value."]
         labels = {}
     if not isinstance(asked, Mapping):
-        fields[f"{prefix}proposals"] = ["Give a mapping from dimension to name and memo."]
+        fields[f"{prefix}proposals"] = ["Send a mapping from dimension to name and memo."]
         asked = {}
     for key in [*labels, *asked]:
         if key not in tree.by_key:
@@ -76,7 +76,9 @@ def read_part(
             if not _is_blank(given) or proposal:
                 when = dimension.applies_when
                 assert when is not None
-                fields[path] = [f"“{dimension.title}” does not apply: it hangs on the answer to “{when.dimension}”."]
+                fields[path] = [
+                    f"“{dimension.title}” doesn't apply here: it depends on the label of “{when.dimension}”."
+                ]
             continue
         read = None if given is None else _read(dimension, given, path, fields)
         if proposal is not None and (checked := _proposal(dimension, proposal, path, fields)):
@@ -88,10 +90,10 @@ def read_part(
         if read is not None:
             values[dimension.key] = read
         elif dimension.required and not is_partial and path not in fields:
-            fields[path] = [f"“{dimension.title}” needs an answer."]
+            fields[path] = [f"“{dimension.title}” is required."]
     memo = "" if body.get("memo") is None else body["memo"]
     if not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
-        fields[f"{prefix}memo"] = [f"A memo is text of at most {LONGEST_TEXT} characters."]
+        fields[f"{prefix}memo"] = [f"A memo has at most {LONGEST_TEXT} characters."]
         memo = ""
     return PartRead(values, proposals, memo, read_evidence(tree, body.get("evidence"), values, fields, prefix))
 
@@ -147,7 +149,7 @@ def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[s
     elif not isinstance(name, str) or not name.strip() or len(name) > 200:
         fields[path] = ["A proposal has a name of at most 200 characters."]
     elif not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
-        fields[path] = [f"The memo of a proposal is text of at most {LONGEST_TEXT} characters."]
+        fields[path] = [f"The memo of a proposal has at most {LONGEST_TEXT} characters."]
     else:
         return ProposalAsked(" ".join(name.split()), memo)
     return None

@@ -85,7 +85,7 @@ def plan(planned: Sequence[int], n_raters: int, seed: int, capacities: Capacitie
     hold all slots (`slots_short` says by how many).
     """
     if any(n > n_raters for n in planned):
-        raise ValueError("an item asks for more raters than the round has")
+        raise ValueError("an item needs more raters than the round has")
     given = _given_evenly(planned, n_raters, seed)
     if capacities is not None:
         load = Counter(given.raters)
@@ -184,7 +184,7 @@ def _pair(one: int, other: int) -> tuple[int, int]:
 def _filled_evenly(load: Sequence[int], room: Sequence[int], n: int, rng: random.Random) -> list[int]:
     """How many of `n` each rater gets: always whoever has least so far and room for one more, ties by chance."""
     if sum(room) < n:
-        raise ValueError("the raters can't take all items")
+        raise ValueError("the raters can't label all items")
     due = [0] * len(load)
     chance = [rng.random() for _ in load]
     for _ in range(n):

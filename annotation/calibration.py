@@ -259,7 +259,7 @@ def _short(each: Mapping[str, Any]) -> str:
         return f"{each['title']} was undefined (threshold {each['threshold']:.2f})"
     # With more places where two would show 0.799 as 0.80 < 0.80.
     places = 2 if f"{each['value']:.2f}" != f"{each['threshold']:.2f}" else 4
-    return f"{each['title']} stood at {each['value']:.{places}f} < {each['threshold']:.2f}"
+    return f"{each['title']} was {each['value']:.{places}f}, below {each['threshold']:.2f}"
 
 
 COLUMNS = ("item", "part", "dimension", "value", "why")
@@ -276,7 +276,7 @@ def read_known_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str
     names = [(name or "").strip().lower() for name in rows.fieldnames or []]
     rows.fieldnames = names
     if missing := [name for name in ("item", "dimension", "value") if name not in names]:
-        wrong.append(f"The first line names the columns; there is no {' and no '.join(missing)}.")
+        wrong.append(f"The first line must name the columns. Missing: {' and '.join(missing)}.")
         return {}
     parts: dict[str, dict[int, dict[str, Any]]] = {}
     whys: dict[str, str] = {}
@@ -285,7 +285,7 @@ def read_known_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str
         if not (item or key or value):
             continue
         if not item or key not in tree.by_key or not (part or "1").isascii() or not (part or "1").isdigit():
-            wrong.append(f"Line {rows.line_num}: needs an item, a part from 1, and a dimension of the version.")
+            wrong.append(f"Line {rows.line_num}: enter an item, a part from 1, and a dimension of the version.")
             continue
         labels = parts.setdefault(item, {}).setdefault(int((part or "1")[:9]), {})
         whys[item] = whys.get(item) or why

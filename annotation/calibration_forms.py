@@ -23,8 +23,8 @@ class KnownForm(forms.Form):
     item = forms.CharField(
         max_length=LONGEST_TEXT,
         widget=forms.TextInput(attrs={"list": "round-items", "placeholder": "owner/name#123"}),
-        help_text="Any stored issue. One that is not in the round comes into it in addition to its other items. An "
-        "item of the round only trains from then on, and is one less to label.",
+        help_text="Any stored issue. An issue that is not in the round is added to its other items. An item of the "
+        "round becomes a calibration item only.",
     )
 
     def __init__(self, *given: Any, tree: VersionTree, **more: Any) -> None:
@@ -38,7 +38,7 @@ class KnownForm(forms.Form):
             required=False,
             max_length=LONGEST_TEXT,
             widget=forms.Textarea(attrs={"rows": 2}),
-            help_text="Raters read it beside their answer.",
+            help_text="Shown to raters beside their labels.",
         )
 
     @property
@@ -91,12 +91,12 @@ class SheetForm(forms.Form):
         help_text="CSV, XLSX or Parquet with the columns item, dimension, value, and part and why if needed.",
     )
     sheet = forms.CharField(
-        label="Or its text",
+        label="Or paste the table",
         max_length=LONGEST_SHEET,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "placeholder": "item,part,dimension,value,why"}),
-        help_text="Comma-separated, with the same columns; one row for each value, categories by key. [] is the empty "
-        "set; dimensions without a row are not judged.",
+        help_text="Comma-separated, with the same columns. One row per value, categories by key. [] is the empty set. "
+        "Raters are not judged on dimensions without a row.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -104,9 +104,9 @@ class SheetForm(forms.Form):
         cleaned = super().clean() or {}
         file = cleaned.get("file")
         if file and cleaned.get("sheet"):
-            self.add_error("sheet", "Give a file or its text, not both.")
+            self.add_error("sheet", "Choose a file or paste text, not both.")
         elif file and file.size > LONGEST_SHEET:
-            self.add_error("file", f"The file is larger than {LONGEST_SHEET:,} bytes; give it in pieces.")
+            self.add_error("file", f"The file is larger than {LONGEST_SHEET:,} bytes. Import it in pieces.")
         elif file:
             try:
                 cleaned["sheet"] = _text_of(file)
@@ -127,11 +127,11 @@ class MinimumForm(forms.Form):
     """What raters have to reach on training items before they get other items; all empty: nothing."""
 
     share = forms.FloatField(
-        label="Items right, in percent",
+        label="Correct items, in percent",
         min_value=0.01,
         max_value=100,
         required=False,
-        help_text="Items with every known label right. Skipped items are not right.",
+        help_text="Items with every gold label correct. Skipped items are not correct.",
     )
 
     def __init__(self, *given: Any, tree: VersionTree, primary: Primary, **more: Any) -> None:
@@ -170,9 +170,9 @@ class ReasonForm(forms.Form):
     """Why a main round is opened although the pilot speaks against it."""
 
     reason = forms.CharField(
-        label="Why all the same",
+        label="Reason to open it anyway",
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="It is kept with the round and shown on its page.",
-        error_messages={"required": "Say why the round is opened although the pilot speaks against it."},
+        help_text="Saved with the round and shown on its page.",
+        error_messages={"required": "Give the reason for opening the round although the pilot advises against it."},
     )

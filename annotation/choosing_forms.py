@@ -22,7 +22,7 @@ class SampleForm(forms.Form):
         label="Repositories",
         required=False,
         max_length=2000,
-        help_text="As owner/name, several with commas.",
+        help_text="As owner/name. Separate several with commas.",
         widget=forms.TextInput(attrs={"list": "repositories"}),
     )
     state = forms.ChoiceField(choices=[("all", "open and closed"), ("closed", "closed"), ("open", "open")])
@@ -30,19 +30,19 @@ class SampleForm(forms.Form):
         label="Closed as", required=False, max_length=200, help_text="completed, not_planned, duplicate."
     )
     labels = forms.CharField(
-        label="With GitHub labels", required=False, max_length=2000, help_text="Any of these, with commas."
+        label="With GitHub labels", required=False, max_length=2000, help_text="Any of these, separated by commas."
     )
     labels_all = forms.CharField(
-        label="With all GitHub labels", required=False, max_length=2000, help_text="Each of these, with commas."
+        label="With all GitHub labels", required=False, max_length=2000, help_text="All of these, separated by commas."
     )
     without_labels = forms.CharField(
-        label="Without GitHub labels", required=False, max_length=2000, help_text="None of these, with commas."
+        label="Without GitHub labels", required=False, max_length=2000, help_text="None of these, separated by commas."
     )
     any_keyword = forms.CharField(
         label="Any of these keywords",
         required=False,
         max_length=10_000,
-        help_text="Whole words or phrases, with commas; * for any letters. Code and addresses do not count.",
+        help_text="Whole words or phrases, separated by commas. * matches any letters. Code and URLs are not searched.",
     )
     all_keywords = forms.CharField(label="All of these keywords", required=False, max_length=10_000)
     no_keyword = forms.CharField(label="None of these keywords", required=False, max_length=10_000)
@@ -64,7 +64,7 @@ class SampleForm(forms.Form):
         help_text='As in the list of issues: whole words, "a phrase", -without, label:bug, created:>2024-05-31.',
     )
     search = forms.CharField(
-        label="Text in title or body", required=False, max_length=200, help_text="As it stands, code included."
+        label="Text in title or body", required=False, max_length=200, help_text="Exact text, including code."
     )
     created_since = forms.DateField(label="Opened since", required=False, widget=_day())
     created_until = forms.DateField(label="Opened before", required=False, widget=_day())
@@ -103,7 +103,7 @@ class SampleForm(forms.Form):
         label="Paths of the fix",
         required=False,
         max_length=10_000,
-        help_text="Folders or files, with commas. * stands for any letters.",
+        help_text="Folders or files, separated by commas. * matches any characters.",
     )
     days_to_fix_at_least = forms.IntegerField(label="Days to the fix, at least", min_value=0, required=False)
     days_to_fix_at_most = forms.IntegerField(label="Days to the fix, at most", min_value=0, required=False)
@@ -118,12 +118,12 @@ class SampleForm(forms.Form):
         label="At GitHub now",
         required=False,
         choices=[
-            ("", "all but deleted"),
+            ("", "all except deleted ones"),
             ("here", "where they were"),
-            ("here,deleted,transferred,discussion", "deleted ones, too"),
+            ("here,deleted,transferred,discussion", "including deleted ones"),
         ],
     )
-    without_bots = forms.BooleanField(label="Leave out what bots opened", required=False)
+    without_bots = forms.BooleanField(label="Exclude issues opened by bots", required=False)
     exclude_sample = forms.ChoiceField(label="Drawn before", required=False)
     left_out_of = forms.ChoiceField(
         label="Control stretch",
@@ -141,10 +141,10 @@ class SampleForm(forms.Form):
         label="How many",
         min_value=1,
         help_text="Issues to draw.",
-        error_messages={"required": "Say how many issues to draw."},
+        error_messages={"required": "Enter how many issues to draw."},
     )
     confidence = forms.TypedChoiceField(
-        required=False, coerce=float, initial="0.95", choices=[("0.9", "90 %"), ("0.95", "95 %"), ("0.99", "99 %")]
+        required=False, coerce=float, initial="0.95", choices=[("0.9", "90%"), ("0.95", "95%"), ("0.99", "99%")]
     )
     margin = forms.FloatField(
         label="Margin (± percent)", required=False, initial=5, widget=forms.NumberInput(attrs={"step": "any"})
@@ -161,9 +161,9 @@ class SampleForm(forms.Form):
         required=False,
     )
     allocation = forms.ChoiceField(
-        label="Each stratum gives",
+        label="Allocation to strata",
         required=False,
-        choices=[("proportional", "in proportion"), ("equal", "equally many")],
+        choices=[("proportional", "in proportion"), ("equal", "equal numbers")],
     )
     at_least_one = forms.BooleanField(label="At least one of each stratum", required=False)
 
@@ -187,13 +187,13 @@ class SampleForm(forms.Form):
         chosen: Any = self.fields["exclude_sample"]
         chosen.choices = [
             ("", "may be drawn again"),
-            *([("all", "not if in a sample")] if samples else []),
-            *((str(each.pk), f"not if in sample {each.number}") for each in samples),
+            *([("all", "only if not in a sample")] if samples else []),
+            *((str(each.pk), f"only if not in sample {each.number}") for each in samples),
         ]
         control: Any = self.fields["left_out_of"]
         control.choices = [
             ("", "no"),
-            *((str(each.pk), f"left out of sample {each.number}") for each in samples),
+            *((str(each.pk), f"excluded by sample {each.number}") for each in samples),
             *((f"out-{each.pk}", f"screened out of sample {each.number}") for each in samples),
         ]
         if "count" in self.data or self.data.get("size_by") == "margin":
@@ -202,7 +202,7 @@ class SampleForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("size_by") == "margin" and not 0 < (cleaned.get("margin") or 0) < 100:
-            self.add_error("margin", "Write a percentage between 0 and 100.")
+            self.add_error("margin", "Enter a percentage between 0 and 100.")
         return cleaned
 
     @property

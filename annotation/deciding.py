@@ -131,7 +131,7 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     if given.skip_reason:
         words = given.skip_reason
     elif given.values is None:
-        words = f"found no bug {verdict.part}" if _lacks_part(verdict, voice) else "gave no answer here"
+        words = f"found no part {verdict.part}" if _lacks_part(verdict, voice) else "gave no label here"
     return Said(
         code=given.rater,
         confidence=None if given.skip_reason or voice is None else voice.confidence,
@@ -169,7 +169,7 @@ def value_words(dimension: TreeDimension, values: Values) -> str:
 
 def no_part_words(part: int) -> str:
     """What it means to decide that a part does not exist."""
-    return f"There is no bug {part}"
+    return f"There is no part {part}"
 
 
 def none_words(dimension: TreeDimension) -> str:
@@ -190,32 +190,32 @@ def reason_words(verdict: Verdict, voices: Mapping[str, Voice], agreed_before: s
         stood = f"The label agreed in round {verdict.replaces.origin.round} is “{agreed_before}”"
         if verdict.reason != "one_sided":
             changing = _changing(verdict, verdict.replaces)
-            return f"{stood}. {_and(changing)} answered otherwise."
+            return f"{stood}. {_and(changing)} labeled it differently."
         if given:
-            return f"{stood}. Only {_and(given)} answered again, which alone does not replace a resolved label."
-        return f"{stood}, and nobody answered here again."
+            return f"{stood}. Only {_and(given)} relabeled it, which alone does not replace a resolved label."
+        return f"{stood}, and nobody relabeled it."
     match verdict.reason:
         case "differ":
-            return "The raters differ."
+            return "The raters disagree."
         case "parts":
             counted = [(code, voice.n_parts) for code, voice in voices.items() if voice.n_parts]
             if len({n for _, n in counted}) == 1:
                 missing = [code for code, voice in voices.items() if voice.parts and verdict.part not in voice.parts]
-                return f"{_and(missing)} found no bug {verdict.part}."
+                return f"{_and(missing)} found no part {verdict.part}."
             told = [f"{code} found {_bugs(n)}" for code, n in counted[:1]]
             told += [f"{code} {_number(n)}" for code, n in counted[1:]]
             return f"{', '.join(told)}."
         case "pending":
             asking = [rating.rater for rating in verdict.ratings if PENDING in (rating.values or ())]
-            return f"{_and(asking)} {'asks' if len(asking) == 1 else 'ask'} for a new category."
+            return f"{_and(asking)} {'proposes' if len(asking) == 1 else 'propose'} a new category."
         case "skipped":
             gone = [rating.rater for rating in verdict.ratings if rating.skip_reason]
-            return f"Only {_and(given)} answered; {_and(gone)} skipped the item."
+            return f"Only {_and(given)} labeled it. {_and(gone)} skipped the item."
         case "one_sided":
-            return f"Only {_and(given)} answered." if given else "Nobody answered, and it is required."
+            return f"Only {_and(given)} labeled it." if given else "It is required, and nobody labeled it."
     if verdict.method == "single":
         return "One rater was planned here."
-    return "All raters said the same." if verdict.method == "unanimous" else "All who answered said the same."
+    return "All raters agree." if verdict.method == "unanimous" else "All raters who labeled it agree."
 
 
 def _changing(verdict: Verdict, before: Verdict) -> list[str]:

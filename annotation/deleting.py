@@ -24,7 +24,7 @@ class Deletions(JobKind[Deletion]):
     model, lock, task = Deletion, Kind.DELETION, "annotation.tasks.delete_study"
     related = ("study",)
     limits = BATCHES
-    advice = "Continue the deletion when the server has less to do. Nothing comes back."
+    advice = "Continue the deletion when the server is less busy. Deleted data does not return."
 
     @property
     def queued(self) -> Q:

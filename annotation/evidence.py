@@ -50,10 +50,10 @@ def read_evidence(
     if given is None:
         return []
     if not isinstance(given, list):
-        fields[f"{prefix}evidence"] = ['Give a list such as [{"dimension": …, "where": "body", "quote": …}, …].']
+        fields[f"{prefix}evidence"] = ['Send a list such as [{"dimension": …, "where": "body", "quote": …}, …].']
         return []
     if len(given) > MOST_PER_PART:
-        fields[f"{prefix}evidence"] = [f"A part takes at most {MOST_PER_PART} quotes; these are {len(given)}."]
+        fields[f"{prefix}evidence"] = [f"A part has at most {MOST_PER_PART} quotes. You sent {len(given)}."]
         return []
     found = []
     for number, each in enumerate(given, start=1):
@@ -68,7 +68,7 @@ def read_evidence(
 def _read(tree: VersionTree, given: object, values: Mapping[str, Values]) -> Quote | str:
     """The quote, or a sentence that says what is wrong with it."""
     if not isinstance(given, Mapping):
-        return "Give a mapping with dimension, category, where and quote."
+        return "Send a mapping with dimension, category, where and quote."
     key = given.get("dimension")
     dimension = tree.by_key.get(key) if isinstance(key, str) else None
     if dimension is None:
@@ -78,19 +78,19 @@ def _read(tree: VersionTree, given: object, values: Mapping[str, Values]) -> Quo
         return sentence
     where, comment = given.get("where"), given.get("comment")
     if where not in (TITLE, BODY, COMMENT):
-        return "Say where it stands: title, body or comment."
+        return "Give the place: title, body or comment."
     if where != COMMENT:
         comment = None
     elif isinstance(comment, bool) or not isinstance(comment, int) or comment < 1:
         return "Give the number of the comment in the thread, from 1."
     quote = given.get("quote")
     if not isinstance(quote, str) or not quote.strip():
-        return "Give the words that are quoted."
+        return "Give the quoted text."
     if len(quote) > LONGEST_QUOTE:
-        return f"A quote has at most {LONGEST_QUOTE:,} characters; this one has {len(quote):,}."
+        return f"A quote has at most {LONGEST_QUOTE:,} characters. This one has {len(quote):,}."
     before, after = given.get("before") or "", given.get("after") or ""
     if not isinstance(before, str) or not isinstance(after, str):
-        return "What stands before and after a quote is text."
+        return "The context before and after a quote must be text."
     start, end = _offset(given.get("start")), _offset(given.get("end"))
     at = given.get("at")
     return Quote(
@@ -109,16 +109,16 @@ def _read(tree: VersionTree, given: object, values: Mapping[str, Values]) -> Quo
 
 def _wrong_category(dimension: TreeDimension, category: object, chosen: Values | None) -> str:
     if chosen is None:
-        return f"“{dimension.title}” is not answered here, so nothing can be evidence for it."
+        return f"“{dimension.title}” has no label here, so it can't have evidence."
     if not dimension.has_categories:
-        return f"“{dimension.title}” has no categories; leave `category` out." if category else ""
+        return f"“{dimension.title}” has no categories. Omit `category`." if category else ""
     if category in chosen and isinstance(category, str):
         return ""
     if category == PENDING:
-        return f"No category is proposed for “{dimension.title}” here."
+        return f"“{dimension.title}” has no proposal here."
     if not category:
-        return f"Name the category of “{dimension.title}” that this is evidence for."
-    return f"“{category}” is not among the categories chosen for “{dimension.title}”."
+        return f"Name the category of “{dimension.title}” for which this is evidence."
+    return f"“{category}” is not among the categories selected for “{dimension.title}”."
 
 
 def _offset(given: object) -> int | None:

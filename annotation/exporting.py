@@ -21,7 +21,7 @@ from annotation.exports.rows import counting
 from annotation.models import Export
 
 PIECE = 1 << 20
-WAITS_FOR_STORAGE = "waiting: the storage of files does not answer"
+WAITS_FOR_STORAGE = "waiting: the file storage does not respond"
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Exports(JobKind[Export]):
 
     model, lock, task = Export, Kind.EXPORT, "annotation.tasks.make_export"
     related = ("study", "created_by")
-    advice = "Ask for a smaller file, or ask for it again when the server has less to do."
+    advice = "Request a smaller export, or try again when the server is less busy."
     tries_most = 5
     gave_up = f"The worker stopped {tries_most} times while it made the file; ask for a smaller one."
 
@@ -52,8 +52,8 @@ class Exports(JobKind[Export]):
 
     def unforeseen(self, error: Exception) -> str:
         if isinstance(error, OSError):
-            return f"The file could not be written: {error.strerror}. Make it again once there is room for it."
-        return f"The file could not be made ({type(error).__name__}). The server's log says more."
+            return f"The file could not be written: {error.strerror}. Create the export again when there is space."
+        return f"Export failed ({type(error).__name__}). The server's log has details."
 
 
 EXPORTS = Exports()
@@ -70,10 +70,10 @@ def _throw_away(export: Export) -> None:
 def _make(export: Export) -> None:
     seat = get_seat(export.created_by, export.study.slug)
     seat.require(OWNER)
-    require_room("Ask for the file again when there is room; the page Operations shows how much is free.")
+    require_room("Create the export again when there is space. The Operations page shows how much is free.")
     kind = KINDS.get(export.what)
     if kind is None:
-        raise ConcordError(f"There are no files of the kind “{export.what}” any more.")
+        raise ConcordError(f"The export kind “{export.what}” no longer exists.")
     rounds = kind.rounds(seat, export.asked)
     blind = counting(seat, export.asked.get("round")) if rounds else []
     EXPORTS.write(
@@ -114,7 +114,9 @@ def _store(export: Export, file: IO[bytes]) -> None:
     except Exception as error:
         log.exception("Export %s could not be stored", export.pk)
         said = getattr(error, "strerror", None) or type(error).__name__
-        raise ConcordError(f"The file could not be stored: {said}. Make it again once there is room for it.") from error
+        raise ConcordError(
+            f"The file could not be stored: {said}. Create the export again when there is space."
+        ) from error
     done = {"file": stored, "n_bytes": n_bytes, "sha256": digest.hexdigest(), "step": ""}
     try:
         EXPORTS.finish(export, n_expected=export.n_rows, **done)

@@ -50,18 +50,19 @@ class StudyForm(forms.Form):
         label="Address",
         max_length=80,
         required=False,
-        help_text="Small letters, digits and hyphens; it stands in links and scripts. Left empty, the title makes it.",
+        help_text="Lowercase letters, numbers and hyphens. Used in URLs and scripts. Leave empty to derive it from the "
+        "title.",
     )
     taxonomy = forms.ModelChoiceField(
-        Taxonomy.objects.none(), to_field_name="slug", help_text="Only those with a published version can be used."
+        Taxonomy.objects.none(), to_field_name="slug", help_text="Only taxonomies with a published version can be used."
     )
     guidelines = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
-        help_text="What raters should know, in Markdown. They can be changed at any time.",
+        help_text="Instructions for raters, in Markdown. You can change them at any time.",
     )
     resolve_when = forms.ChoiceField(
-        label="Disagreements can be resolved",
+        label="When to resolve disagreements",
         choices=Study.ResolveWhen.choices,
         initial=Study.ResolveWhen.ROUND,
         widget=forms.RadioSelect,
@@ -79,7 +80,7 @@ class StudyForm(forms.Form):
         if cleaned.get("title") and not cleaned.get("slug"):
             cleaned["slug"] = slugify(cleaned["title"])[:80].strip("-_")
             if not cleaned["slug"]:
-                self.add_error("slug", "The title has no letters that an address can be made of; write one here.")
+                self.add_error("slug", "The title has no letters for an ID. Enter one here.")
         return cleaned
 
 
@@ -88,50 +89,52 @@ class SettingsForm(forms.Form):
     guidelines = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 14}),
-        help_text="What raters should know, in Markdown.",
+        help_text="Instructions for raters, in Markdown.",
     )
     resolve_when = forms.ChoiceField(
-        label="Disagreements can be resolved", choices=Study.ResolveWhen.choices, widget=forms.RadioSelect
+        label="When to resolve disagreements", choices=Study.ResolveWhen.choices, widget=forms.RadioSelect
     )
     applies = forms.ChoiceField(
-        label="Agreement on a question that does not apply everywhere",
+        label="Conditional dimensions: which items count",
         choices=Study.Applies.choices,
         required=False,
         widget=forms.RadioSelect,
-        help_text="Which issues it compares, unless a page or script asks otherwise. Said wherever the number stands.",
+        help_text="Issues that agreement compares, unless a page or script chooses otherwise. Shown with every number.",
     )
     screened_out = forms.ChoiceField(
         label="Labeled items that are screened out",
         choices=Study.ScreenedOut.choices,
         required=False,
         widget=forms.RadioSelect,
-        help_text="The choice applies to closed rounds, too. You can change it at any time.",
+        help_text="Applies to closed rounds, too. You can change it at any time.",
     )
     screening_keywords = forms.CharField(
         label="Keywords for screening",
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="They are highlighted for everybody who screens, in titles and texts. Separate them by commas. "
+        help_text="They are highlighted for everyone who screens, in titles and texts. Separate them by commas. "
         "`hang*` finds hangs and hanging, too. Raters can add their own.",
     )
     third_rater = forms.BooleanField(
-        label="Where raters differ, a third one is asked by itself",
+        label="Assign a third rater automatically",
         required=False,
-        help_text="Somebody who never had the item, blind to what was said; what two of three say then is decided.",
+        help_text="When two raters disagree, someone who has not had the item labels it, blind. A value chosen by two "
+        "of three then becomes the agreed label.",
     )
     majority = forms.BooleanField(
-        label="What most raters said is decided by itself",
+        label="Accept the majority automatically",
         required=False,
-        help_text="Where three at least answered and more than half of them agree. Never a proposed category.",
+        help_text="When at least three raters labeled it and more than half of them agree. Never for a proposed "
+        "category.",
     )
     names_shown = forms.BooleanField(
-        label="Names are shown where a round is resolved and discussed",
+        label="Show names while resolving and discussing",
         required=False,
-        help_text="Beside the raters’ codes. Files keep the codes alone.",
+        help_text="In addition to rater codes. Exports contain codes only.",
     )
     pseudonymise = forms.BooleanField(
-        label="Files name the people of issues by pseudonyms",
+        label="Pseudonymize people of issues in exports",
         required=False,
         help_text="Authors, mentions and e-mail addresses. The pages show them as GitHub does.",
     )
@@ -144,9 +147,9 @@ class SettingsForm(forms.Form):
                 choices=[(str(number), f"Round {number}") for number in fixable],
                 required=False,
                 widget=forms.CheckboxSelectMultiple,
-                help_text="Rounds whose agreement is to be the study’s number. Without a choice these are all finished "
-                "main rounds of the newest version in use. You can fix them until the first of them opens, and the "
-                "pages show who fixed them and when.",
+                help_text="Rounds whose agreement is the study’s headline. Without a choice, these are all finished "
+                "main rounds of the newest version in use. You can fix them until the first of them opens, "
+                "and the pages show who fixed them and when.",
             )
 
 
@@ -174,16 +177,16 @@ class PrimaryForm(forms.Form):
                 widget=forms.NumberInput(attrs={"step": "0.01", "placeholder": "0.80"}),
             )
             self.fields[f"{dimension.key}.reason"] = forms.CharField(
-                label=f"Why this statistic, for {dimension.title}",
+                label=f"Reason for the coefficient of {dimension.title}",
                 max_length=LONGEST_REASON,
                 required=False,
-                widget=forms.TextInput(attrs={"placeholder": "Why this one"}),
+                widget=forms.TextInput(attrs={"placeholder": "Reason"}),
             )
             suited = VARIABLES[dimension.variable].metrics
             if len(suited) > 1:
                 self.fields[f"{dimension.key}.metric"] = forms.ChoiceField(
-                    label=f"Alpha’s distance for {dimension.title}",
-                    choices=[("", f"{suited[0]}, as by itself"), *((name, name) for name in suited[1:])],
+                    label=f"Distance of alpha for {dimension.title}",
+                    choices=[("", f"{suited[0]} (default)"), *((name, name) for name in suited[1:])],
                     required=False,
                 )
             weights = self._weights_of(dimension)
@@ -194,10 +197,10 @@ class PrimaryForm(forms.Form):
 
     def _weights_of(self, dimension: TreeDimension) -> list[tuple[str, str]]:
         is_scaled = dimension.is_ordered
-        found = [("", f"{SCALE_WEIGHTS[0]}, as by itself" if is_scaled else "none")]
+        found = [("", f"{SCALE_WEIGHTS[0]} (default)" if is_scaled else "none")]
         found += [(name, name) for name in SCALE_WEIGHTS[1:]] if is_scaled else []
         sent = self.initial.get(f"{dimension.key}.weights")
-        return [*found, (MATRIX, "the matrix that a script sent")] if sent == MATRIX else found
+        return [*found, (MATRIX, "the matrix sent by a script")] if sent == MATRIX else found
 
     @property
     def rows(self) -> list[tuple[TreeDimension, Any, Any, list[Any]]]:
@@ -219,9 +222,9 @@ class PrimaryForm(forms.Form):
             if cleaned.get(f"{key}.coefficient"):
                 continue
             if cleaned.get(f"{key}.threshold") is not None:
-                self.add_error(f"{key}.coefficient", "Choose what the threshold is for.")
+                self.add_error(f"{key}.coefficient", "Choose a coefficient for the threshold.")
             elif any(cleaned.get(f"{key}.{more}") for more in MORE):
-                self.add_error(f"{key}.coefficient", "Choose what this is said of.")
+                self.add_error(f"{key}.coefficient", "Choose a coefficient first.")
         return cleaned
 
     @property
@@ -255,9 +258,9 @@ def suitable(dimension: TreeDimension) -> list[str]:
 
 ROLES = (
     (Membership.Role.OWNER, "owner: changes the study, its members and rounds"),
-    (Membership.Role.ADJUDICATOR, "adjudicator: decides where raters differ"),
-    (Membership.Role.RATER, "rater: labels issues, under a code"),
-    (Membership.Role.READER, "reader: looks at results"),
+    (Membership.Role.ADJUDICATOR, "adjudicator: resolves disagreements"),
+    (Membership.Role.RATER, "rater: labels issues under a code"),
+    (Membership.Role.READER, "reader: sees results"),
 )
 
 
@@ -270,21 +273,23 @@ class MemberForm(forms.Form):
     roles = forms.MultipleChoiceField(
         choices=ROLES,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Give at least one role."},
+        error_messages={"required": "Choose at least one role."},
     )
     kind = forms.ChoiceField(
-        label="Who answers",
-        choices=[(Membership.Kind.PERSON, "a person"), (Membership.Kind.MACHINE, "a machine, by a script")],
+        label="Rater",
+        choices=[(Membership.Kind.PERSON, "a person"), (Membership.Kind.MACHINE, "a model or tool, through a script")],
         initial=Membership.Kind.PERSON,
     )
-    machine_name = forms.CharField(label="Model", max_length=100, required=False, help_text="Such as its public name.")
+    machine_name = forms.CharField(
+        label="Model", max_length=100, required=False, help_text="For example its public name."
+    )
     machine_version = forms.CharField(label="Version", max_length=100, required=False)
     machine_prompt = forms.CharField(
         label="Prompt",
         max_length=LONGEST["prompt"],
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono"}),
-        help_text="What it is told. Kept with the study; another prompt is another rater.",
+        help_text="Prompt of the model. Stored with the study. Another prompt is another rater.",
     )
 
     @property
@@ -306,11 +311,9 @@ class InvitationForm(forms.Form):
         choices=ROLES,
         initial=[Membership.Role.RATER],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Give at least one role."},
+        error_messages={"required": "Choose at least one role."},
     )
-    note = forms.CharField(
-        label="For whom", max_length=200, required=False, help_text="So that you know the link by; owners see it."
-    )
+    note = forms.CharField(label="Note", max_length=200, required=False, help_text="Visible to owners only.")
     email = forms.EmailField(label="E-mail", required=False)
     days = forms.TypedChoiceField(
         label="Holds",
@@ -324,27 +327,27 @@ class InvitationForm(forms.Form):
 class RoundForm(forms.Form):
     kind = forms.ChoiceField(
         choices=[
-            (Round.Kind.SCREENING, "screening: which issues are in or out, and why"),
-            (Round.Kind.PILOT, "pilot: to try the taxonomy and each other"),
-            (Round.Kind.MAIN, "main: counts for the results"),
+            (Round.Kind.SCREENING, "Screening: decide which issues are in or out, and why"),
+            (Round.Kind.PILOT, "Pilot: try out the codebook and calibrate raters"),
+            (Round.Kind.MAIN, "Main: counts for the results"),
         ],
         initial=Round.Kind.MAIN,
         widget=forms.RadioSelect,
     )
     taxonomy_version = forms.TypedChoiceField(label="Taxonomy version", coerce=int)
     reasons = forms.CharField(
-        label="Why an issue can be out",
+        label="Reasons for screening out",
         required=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 6}),
-        help_text="One reason on each line; raters take one of them, and the flow table counts them.",
+        help_text="One reason per line. Raters choose one of them, and the flow table counts them.",
     )
     screening = forms.MultipleChoiceField(
-        label="Take also issues that are not screened in",
+        label="Also include issues that are not screened in",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="The study has a screening round, so a coding round takes what is screened in. The audit log keeps "
-        "what you choose here.",
+        help_text="The study has a screening round, so a coding round includes what is screened in. The audit log "
+        "records your choice here.",
     )
     raters = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, error_messages={"required": "Choose at least one rater."}
@@ -355,21 +358,21 @@ class RoundForm(forms.Form):
         min_value=0,
         max_value=100,
         initial=100,
-        help_text="Percent of the items that get all of them; the others get one rater.",
+        help_text="Percentage of items labeled by all raters per item. The rest get one rater.",
     )
     n_training = forms.IntegerField(
-        label="Training items first",
+        label="Calibration items first",
         min_value=1,
         max_value=200,
         required=False,
-        help_text="So many items with their agreed labels; every rater begins with them, and they count nowhere.",
+        help_text="Number of items with agreed labels that raters label first. They count in no result.",
     )
     training_round = forms.TypedChoiceField(label="From", coerce=int, empty_value=None, required=False)
     mode = forms.ChoiceField(
-        label="Giving out",
+        label="Assignment",
         choices=[
-            (Round.Mode.PLANNED, "planned: every rater gets equally many, fixed when the round opens"),
-            (Round.Mode.POOL, "pool: whoever is free takes the next"),
+            (Round.Mode.PLANNED, "Planned: every rater gets an equal number of items, fixed when the round opens"),
+            (Round.Mode.POOL, "Pool: raters who are free take the next item"),
         ],
         initial=Round.Mode.PLANNED,
         widget=forms.RadioSelect,
@@ -379,7 +382,7 @@ class RoundForm(forms.Form):
         choices=[
             ("sample", "the next unused issues of a sample"),
             ("issues", "named issues"),
-            ("none", "none: training items alone"),
+            ("none", "none: calibration items only"),
         ],
         initial="sample",
         widget=forms.RadioSelect,
@@ -387,20 +390,22 @@ class RoundForm(forms.Form):
     sample = forms.TypedChoiceField(
         coerce=int, empty_value=None, error_messages={"required": "Choose a sample, or draw one first."}
     )
-    n_items = forms.IntegerField(label="How many", min_value=1, required=False, help_text="Empty: all that are unused.")
-    share_percent = forms.FloatField(label="Or percent of it", min_value=0.001, max_value=100, required=False)
+    n_items = forms.IntegerField(
+        label="How many", min_value=1, required=False, help_text="Leave empty for all unused issues."
+    )
+    share_percent = forms.FloatField(label="Or a percentage", min_value=0.001, max_value=100, required=False)
     issues = forms.CharField(
         label="Issues",
         required=False,
         max_length=ISSUES_LONGEST,
         widget=forms.Textarea(attrs={"rows": 6, "class": "mono", "placeholder": "owner/name#123"}),
-        help_text="One on each line: owner/name#number, or an issue’s address.",
+        help_text="One per line: owner/name#number, or an issue’s URL.",
     )
     seed = forms.IntegerField(
         min_value=-LARGEST_SEED,
         max_value=LARGEST_SEED,
         initial=1,
-        help_text="Decides who gets what, and in which order.",
+        help_text="Determines the assignment and its order.",
     )
     due_on = forms.DateField(
         label="Due date",
@@ -444,9 +449,9 @@ class RoundForm(forms.Form):
         self.people = [each.code or "" for each in raters if not each.is_machine]
         for code in self.people:
             fields[f"quota_{code}"] = forms.IntegerField(
-                label=f"{code} takes at most", min_value=0, max_value=2**31 - 1, required=False
+                label=f"Quota of {code}", min_value=0, max_value=2**31 - 1, required=False
             )
-            fields[f"quota_{code}"].widget.attrs = {"placeholder": "no limit", "aria-label": f"{code} takes at most"}
+            fields[f"quota_{code}"].widget.attrs = {"placeholder": "no limit", "aria-label": f"Quota of {code}"}
         fields["sample"].choices = [
             (
                 line.sample.pk,
@@ -471,11 +476,11 @@ class RoundForm(forms.Form):
         cleaned = super().clean() or {}
         if cleaned.get("source") == "sample":
             if cleaned.get("n_items") and cleaned.get("share_percent"):
-                self.add_error("share_percent", "Give a number or a percentage, not both.")
+                self.add_error("share_percent", "Enter a number or a percentage, not both.")
         elif cleaned.get("source") == "issues" and not self.named_issues(cleaned):
             self.add_error("issues", "Name at least one issue, as owner/name#number.")
         elif cleaned.get("source") == "none" and cleaned.get("kind") != Round.Kind.PILOT:
-            self.add_error("source", "Only a pilot can have training items alone.")
+            self.add_error("source", "Only a pilot can have calibration items only.")
         return cleaned
 
     @staticmethod
@@ -559,19 +564,19 @@ class RoundForm(forms.Form):
             return ""
         passed = line.passed_over(self.standings)
         taken = {each: n for each, n in line.left.items() if n and each not in passed}
-        told = f"It chooses from {in_words(taken)}." if taken else "Nothing is left that it takes."
-        return f"{told} It passes over {in_words(passed)}." if passed else told
+        told = f"It chooses from {in_words(taken)}." if taken else "No issues are left for it."
+        return f"{told} It omits {in_words(passed)}." if passed else told
 
 
 class PlanForm(forms.Form):
     """To which version a study is to move."""
 
-    to = forms.TypedChoiceField(label="Move to", coerce=int, error_messages={"invalid_choice": "Choose a version."})
+    to = forms.TypedChoiceField(label="Migrate to", coerce=int, error_messages={"invalid_choice": "Choose a version."})
 
     def __init__(self, *given: Any, versions: Sequence[TaxonomyVersion], **more: Any) -> None:
         super().__init__(*given, **more)
         fields: Any = self.fields
         fields["to"].choices = [
-            (each.number, f"version {each.number}" + (" (draft: to look at only)" if each.is_draft else ""))
+            (each.number, f"version {each.number}" + (" (draft: preview only)" if each.is_draft else ""))
             for each in versions
         ]

@@ -34,7 +34,7 @@ class Plans(JobKind[Plan]):
     model, lock, task = Plan, Kind.PLAN, "annotation.tasks.run_plan"
     related = ("study", "from_version", "to_version", "worklist")
     limits = BATCHES
-    advice = "Nothing was assigned. Run the plan again when the server has less to do."
+    advice = "Nothing was assigned. Run the migration again when the server is less busy."
 
     def do(self, job: Plan, turn: Turn) -> None:
         found = ground_of(job)

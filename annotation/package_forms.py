@@ -7,9 +7,9 @@ from django import forms
 from annotation.package.papers import LICENCES
 
 TEXTS = (
-    ("referenced", "Left where they are: the package has addresses, and the SHA-256 of what raters read"),
-    ("included", "In the package: titles, descriptions and comments as raters read them"),
-    ("left_out", "Left out: nothing but the identifiers of items"),
+    ("referenced", "Referenced: the package has URLs and the SHA-256 of what raters read"),
+    ("included", "Included: titles, descriptions and comments as raters read them"),
+    ("left_out", "Excluded: only the IDs of items"),
 )
 
 
@@ -21,16 +21,16 @@ class PackageForm(forms.Form):
         choices=TEXTS,
         initial="referenced",
         widget=forms.RadioSelect,
-        help_text="They belong to the people who wrote them. Your licence can’t cover them.",
+        help_text="They belong to the people who wrote them. Your license can’t cover them.",
     )
     pseudonymise = forms.BooleanField(
-        label="People by pseudonyms",
+        label="Pseudonyms for people",
         required=False,
         initial=True,
-        help_text="Authors, commenters and mentions, in texts too. Raters stand there by their codes either way.",
+        help_text="Authors, commenters and mentions, in texts too. Raters always appear by code.",
     )
     licence = forms.ChoiceField(
-        label="Licence of labels, ratings and figures",
+        label="License of labels, ratings and figures",
         choices=[(name, title if name == "none" else f"{title} ({name})") for name, (title, _) in LICENCES.items()],
         initial="CC-BY-4.0",
     )
@@ -38,7 +38,7 @@ class PackageForm(forms.Form):
         label="Authors to be cited",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One in each line, as Family, Given.",
+        help_text="One per line, as Family, Given.",
     )
 
     @property

@@ -7,17 +7,17 @@ from annotation.actions.reader_links import LONGEST_LABEL, MOST_DAYS
 
 class ReaderLinkForm(forms.Form):
     label = forms.CharField(
-        max_length=LONGEST_LABEL, label="Whom it is for", help_text="Only you see this; “reviewers of ICSE”, say."
+        max_length=LONGEST_LABEL, label="Name", help_text="Visible to you only, for example “reviewers of ICSE”."
     )
     days = forms.IntegerField(
         min_value=1,
         max_value=MOST_DAYS,
         required=False,
-        label="Days it holds",
-        help_text="Empty: until it is withdrawn.",
+        label="Days until it expires",
+        help_text="Leave empty for a link that stays valid until you revoke it.",
     )
     with_issues = forms.BooleanField(
         required=False,
-        label="With the texts of issues",
-        help_text="Titles, bodies, comments and quotes, those of private repositories too.",
+        label="Include issue texts",
+        help_text="Titles, bodies, comments and quotes, including those of private repositories.",
     )

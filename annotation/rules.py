@@ -54,7 +54,7 @@ def ruling(
         return None
     values = next(values for _, values in given if frozenset(values) == most)
     method = THIRD_RATER if has_arbiter else MAJORITY
-    words = f"{n} of {len(given)} raters said so{', the third rater among those asked' if has_arbiter else ''}."
+    words = f"{n} of {len(given)} raters chose it{', including the third rater' if has_arbiter else ''}."
     return Ruling(values, method, words)
 
 

@@ -44,7 +44,7 @@ class Rules(Work):
     """The applying of rules; that they wait, were applied or failed is marked in the round."""
 
     lock, task = Kind.RULES, "annotation.tasks.rule_round"
-    advice = "What the rules decided is kept. Apply them again when the server has less to do."
+    advice = "Resolutions by the rules are saved. Apply the rules again when the server is less busy."
 
     def end_over_limit(self, pk: int) -> None:
         """Notes that the worker was stopped at its time limit; the rules are applied again only by hand."""

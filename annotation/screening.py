@@ -28,8 +28,8 @@ UNSCREENED, OPEN = "unscreened", "open"
 STANDINGS = {IN: "screened in", UNSCREENED: "not screened", OPEN: "open", OUT: "out"}
 """How items of a study can stand to its screening, in words that follow a count: `9 not screened, 3 open, 2 out`."""
 MOST_REASONS = 40
-NO_REASON = "no reason was agreed on"
-REASON_OPEN = "reason open"
+NO_REASON = "raters disagreed on the reason"
+REASON_OPEN = "reason unresolved"
 """The reason of an item that is out while raters still disagree on why."""
 SLUG_END = "-screening"
 
@@ -62,7 +62,7 @@ def in_words(counts: Mapping[str, int]) -> str:
 def read_reasons(given: object, fields: dict[str, list[str]]) -> tuple[str, ...]:
     """The reasons of a request, one name each, none twice; what is wrong goes into `fields`."""
     if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
-        fields["reasons"] = ["Give a list of texts, one reason each."]
+        fields["reasons"] = ["Send a list of texts, one reason each."]
         return ()
     lines = (" ".join(each.replace("\x00", " ").split()) for each in given)
     found: dict[str, str] = {}
@@ -70,11 +70,11 @@ def read_reasons(given: object, fields: dict[str, list[str]]) -> tuple[str, ...]
         found.setdefault(line.casefold(), line)
     reasons = tuple(found.values())
     if not reasons:
-        fields["reasons"] = ["Give at least one reason; who screens an issue out says which."]
+        fields["reasons"] = ["Send at least one reason, because raters who screen an issue out choose one."]
     elif len(reasons) > MOST_REASONS:
-        fields["reasons"] = [f"Give at most {MOST_REASONS} reasons; there are {len(reasons)}."]
+        fields["reasons"] = [f"Send at most {MOST_REASONS} reasons. You sent {len(reasons)}."]
     elif longest := next((each for each in reasons if len(each) > NAME_MAX), None):
-        fields["reasons"] = [f"A reason has at most {NAME_MAX} characters; “{longest[:40]}…” has {len(longest)}."]
+        fields["reasons"] = [f"A reason has at most {NAME_MAX} characters. “{longest[:40]}…” has {len(longest)}."]
     return reasons if "reasons" not in fields else ()
 
 
@@ -180,7 +180,7 @@ def refuse_proposals(parts: Sequence[PartRead], fields: dict[str, list[str]], *,
         for key in part.proposals:
             path = f"parts[{number}].{key}" if in_parts else key
             fields[path] = [
-                "No category is proposed while screening; take the nearest reason and say more in the memo."
+                "Categories can't be proposed while screening. Choose the closest reason and explain it in the memo."
             ]
 
 

@@ -28,19 +28,19 @@ def contradiction(
     if method == OWNER and not is_owner:
         return "You are not an owner of this study."
     if method == DISCUSSION and not is_discussed:
-        return "There are no remarks by two people here, one of them a rater of this item. State a meeting instead."
+        return "There are no comments by two people here, one of them a rater of this item. State a meeting instead."
     if method == THIRD_RATER:
         given = third_answers(ratings, arbiters)
         if not given:
-            return "No third rater answered here."
+            return "No third rater labeled this item."
         if frozenset(values) not in given:
-            return "The third rater answered something else."
+            return "The third rater chose another label."
     if method == MAJORITY:
         most = majority(ratings)
         if most is None:
-            return "No answer was given by more than half of the raters here."
+            return "No label was chosen by more than half of the raters."
         if frozenset(values) != most:
-            return "Most raters answered something else."
+            return "Most raters chose another label."
     return ""
 
 

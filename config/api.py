@@ -76,13 +76,13 @@ def _answer(error: Exception, request: Any) -> Response | None:
             fields = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
             return shape(422, "Some fields are not valid.", fields=fields)
         case Http404() | ObjectDoesNotExist():
-            return shape(404, "There is nothing here, or you may not know that there is.")
+            return shape(404, "Not found, or you don't have access.")
         case PermissionDenied():
-            return shape(403, "You may not do this.")
+            return shape(403, "You don't have permission to do this.")
         case RequestDataTooBig():
             return shape(413, "The request is too large.")
         case SuspiciousOperation():
-            return shape(400, "The request can't be read.")
+            return shape(400, "The request is not valid.")
         case exceptions.APIException():
             answer = shape(error.status_code, str(error.detail))
             if header := getattr(error, "auth_header", None):
@@ -117,7 +117,7 @@ class NotHere(APIView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request, **parts: str) -> Response:
-        raise NotFound("There is no such address in this API; /api/v1/docs/ lists them.")
+        raise NotFound('No such endpoint. URLs end in "/". See /api/v1/docs/.')
 
     post = put = patch = delete = options = get
 

@@ -293,7 +293,7 @@ def _make_socket_folder(folder: Path, user: server_user.ServerUser | None) -> No
     ours = {os.geteuid(), user.uid} if user else {os.geteuid()}
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours or stat.S_IMODE(found.st_mode) & 0o077:
         raise ServersUnavailable(
-            f"{folder} is where the servers' sockets belong, but somebody else made it. Remove it and start again."
+            f"{folder} is where the servers' sockets belong, but another user made it. Remove it and start again."
         )
     if user:
         os.chown(folder, user.uid, user.gid)

@@ -76,7 +76,7 @@ def whole(name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
     if not value:
         return default
     if not re.fullmatch(r"-?[0-9]{1,12}", value) or not least <= int(value) <= most:
-        raise ImproperlyConfigured(f"{name} is {value!r}; write a whole number from {least} to {most}.")
+        raise ImproperlyConfigured(f"{name} is {value!r}; enter a whole number from {least} to {most}.")
     return int(value)
 
 
@@ -94,7 +94,7 @@ def choice(name: str, default: str, choices: Sequence[str]) -> str:
     for word in choices:
         if word.lower() == value.lower():
             return word
-    raise ImproperlyConfigured(f"{name} is {value!r}; write one of {', '.join(choices)}.")
+    raise ImproperlyConfigured(f"{name} is {value!r}; use one of {', '.join(choices)}.")
 
 
 def words(name: str) -> list[str]:

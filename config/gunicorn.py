@@ -29,18 +29,15 @@ from config import env
 from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT, WEB_PROCESSES
 
 TOO_LONG = (
-    "The address is longer than 8,190 characters, more than this server reads. Shorten the filter or the search in it, "
-    "or send what it says by a form or by POST. What you typed before is safe."
+    "The URL is longer than 8,190 characters, the limit of this server. Shorten the filter or the search in "
+    "it, or send it by a form or by POST. Your saved work is safe."
 )
 
 
 REST_SECONDS = 5.0
 """So long what was refused unread is read on."""
 LATE_SECONDS = 20.0
-LATE = (
-    "The server has more to do than it manages just now, so this request was not begun. What you saved before is safe. "
-    "Try again in a moment."
-)
+LATE = "The server is busy, so this request was not started. Your saved work is safe. Try again in a moment."
 RESERVED = re.compile(rb"(?:GET|HEAD) /(?:static/|(?:healthz|readyz|metrics)[ ?])")
 """What needs no database and is answered however many requests wait for one: health checks, metrics, static files."""
 RESERVED_THREADS = 4
@@ -93,7 +90,7 @@ class Worker(ThreadWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         if isinstance(exc, LimitRequestLine):
-            write_error(client, 414, "Address too long", TOO_LONG)
+            write_error(client, 414, "URL too long", TOO_LONG)
         else:
             super().handle_error(req, client, addr, exc)
 

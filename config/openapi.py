@@ -14,14 +14,14 @@ ERROR = {
 REASONS = {
     400: "What was sent can't be read.",
     401: "There is no valid token.",
-    403: "The role, or the token's scope, is too small.",
-    404: "It is not there, or not open to you.",
-    409: "The wrong state for it, or stale.",
+    403: "Your role, or the token's scope, does not allow it.",
+    404: "Not found, or you don't have access.",
+    409: "Its status does not allow it, or your data are outdated.",
     413: "The request is too large.",
     415: "A body of this type can't be read.",
-    422: "`fields` says what is not valid.",
+    422: "`fields` lists what is not valid.",
     429: "Too many requests; `Retry-After` says how long to wait.",
-    503: "The database or the room on a disk is away; nothing was stored, and `Retry-After` says when to try again.",
+    503: "The database or disk space is not available. Nothing was saved, and `Retry-After` says when to try again.",
 }
 FILES = {
     "csv": "text/csv",

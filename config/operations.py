@@ -122,7 +122,7 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
     heard = getattr(row, "worked_at", None) or getattr(row, "heartbeat_at", None)
     study = getattr(row, "study", None)
     why = getattr(row, ERRORS.get(kind, "error"), "")
-    error = "Not shown while you are blind there." if study and study.pk in blind else why
+    error = "Hidden while you are blind there." if study and study.pk in blind else why
     told: dict[str, Any] = {"kind": kind, "since": since, "heard_at": heard}
     told["state"] = ("failed" if why else "queued") if kind in ERRORS else row.state
     told["error"] = error if told["state"] in {"failed", "waiting"} else ""
@@ -136,17 +136,17 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
         case "export":
             url = reverse("exports", args=[row.study.slug])
             told |= {"what": f"{row.study.slug} · export {row.number}, {row.what}", "url": url}
-            told |= {"then": "It is asked for anew on the page of exports."} if has_failed else {}
+            told |= {"then": "Create it again on the Exports page."} if has_failed else {}
         case "plan":
             url = reverse("plan", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · plan {row.number}", "url": url}
-            told |= {"then": "It is run again on its page."} if has_failed else {}
+            told |= {"then": "Run it again on its page."} if has_failed else {}
         case "bulk":
             slug, of_round = row.study.slug, row.round
             url = reverse("round", args=[slug, of_round.number]) if of_round else reverse("samples", args=[slug])
             doing = {"round": "items of round", "opening": "opening of round"}.get(row.kind, "drawing of a sample")
             told |= {"what": f"{slug} · {doing} {of_round.number if of_round else ''}".rstrip(), "url": url}
-            told |= {"then": "An owner starts it again on its page."} if has_failed else {}
+            told |= {"then": "An owner can start it again on its page."} if has_failed else {}
         case "workbook":
             url = (
                 reverse("import_into_file", args=[row.study.slug, row.pk])
@@ -154,19 +154,19 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
                 else reverse("import_study_file", args=[row.pk])
             )
             told |= {"what": f"{row.study.slug if row.study else 'a new study'} · workbook {row.pk}", "url": url}
-            then = "Its columns are open again on its page, for owners of the study." if has_failed else ""
+            then = "Owners of the study can change its columns on its page." if has_failed else ""
             told |= {"url": url, "then": then} if row.study else _of(row.created_by, user, url, then.split(",")[0])
         case "study in":
             url = reverse("import_whole_file", args=[row.pk])
             told |= {"what": f"{row.slug} · from a file"}
-            told |= _of(row.created_by, user, url, "The file is chosen again there." if has_failed else "")
+            told |= _of(row.created_by, user, url, "Choose the file again there." if has_failed else "")
         case "deletion":
             told |= {"what": f"{row.slug} · taken away", "url": reverse("deleted_studies")}
             told |= {"again_url": reverse("continue_deletion", args=[row.pk])} if has_failed else {}
         case "rules":
             url = reverse("round", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · rules of round {row.number}", "url": url}
-            told |= {"then": "An owner applies them again on the round’s page."} if has_failed else {}
+            told |= {"then": "An owner can apply them again on the round’s page."} if has_failed else {}
     return Job(**told)
 
 
@@ -174,7 +174,7 @@ def _of(owner: User, user: User, url: str, then: str) -> dict[str, str]:
     """What is said of a job whose page is its owner's alone."""
     if owner.pk == user.pk:
         return {"url": url, "then": then}
-    return {"url": "", "then": f"Its page is that of {owner.display_name} alone. {then}".strip()}
+    return {"url": "", "then": f"Only {owner.display_name} can open its page. {then}".strip()}
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,8 @@ def _troubles(heard: list[pulse.Pulse] | None) -> Iterator[str]:
         yield "Redis does not answer: jobs wait until it does."
         return
     for kind, words in (
-        (pulse.WORKER, "No worker has been heard of for two minutes: jobs wait."),
-        (pulse.CLOCK, "The clock has not been heard of for two minutes: what waits for a later time is not taken up."),
+        (pulse.WORKER, "No worker has reported for two minutes. Jobs wait."),
+        (pulse.CLOCK, "The scheduler has not reported for two minutes. Scheduled jobs wait."),
     ):
         known = [each for each in heard if each.kind == kind]
         if known and not any(each.is_alive for each in known):

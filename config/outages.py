@@ -40,24 +40,26 @@ class Outage:
     retry_seconds: int
 
 
-SAFE = "What you saved before is safe."
-DATABASE = Outage("database", f"The database does not answer just now. {SAFE} Try again in a moment.", 5)
-CROWDED = Outage("database", f"The database has no connection left just now. {SAFE} Try again in a moment.", 5)
-BUSY_DATABASE = Outage("database", "Somebody else changed the same at this moment. Nothing was stored; try again.", 1)
-READ_ONLY_DATABASE = Outage("database", f"The database takes no changes just now. {SAFE} Try again in a while.", 30)
+SAFE = "Your saved work is safe."
+DATABASE = Outage("database", f"The database does not respond. {SAFE} Try again in a moment.", 5)
+CROWDED = Outage("database", f"The database has no free connection. {SAFE} Try again in a moment.", 5)
+BUSY_DATABASE = Outage("database", "Someone else changed this at the same time. Nothing was saved. Try again.", 1)
+READ_ONLY_DATABASE = Outage(
+    "database", f"The database does not accept changes at the moment. {SAFE} Try again later.", 30
+)
 TOO_SLOW = Outage(
     "time limit",
-    f"This took longer than the server allows for one request, so it was stopped and nothing was stored. {SAFE} Ask "
-    "for less at once, or try again when the server has less to do.",
+    "This took longer than the server allows for one request, so it was stopped and nothing was saved. "
+    f"{SAFE} Request less at once, or try again when the server is less busy.",
     30,
 )
 NO_ROOM = (
-    f"The server has no room left on its disk, so this could not be stored. {SAFE} Tell whoever runs this site, and "
-    "try again when there is room."
+    f"The server's disk is full, so this was not saved. {SAFE} Tell the server's operator, and try again when "
+    "there is space."
 )
 DATABASE_FULL, FILES_FULL = Outage("database's disk", NO_ROOM, 60), Outage("disk for files", NO_ROOM, 60)
-FILES = Outage("storage of files", f"The server can't write its files just now. {SAFE} Try again in a while.", 30)
-REDIS = Outage("redis", f"A part of the server does not answer just now. {SAFE} Try again in a moment.", 5)
+FILES = Outage("storage of files", f"The server can't write its files at the moment. {SAFE} Try again later.", 30)
+REDIS = Outage("redis", f"A part of the server does not respond. {SAFE} Try again in a moment.", 5)
 
 
 def outage_of(error: BaseException | None) -> Outage | None:

@@ -77,9 +77,9 @@ class Pages(BasePagination):
         try:
             cursor = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
         except (binascii.Error, ValueError) as error:
-            raise Unreadable("The cursor can't be read.", code="bad_cursor") from error
+            raise Unreadable("The cursor is not valid.", code="bad_cursor") from error
         if not isinstance(cursor, list) or not all(isinstance(part, str) for part in cursor):
-            raise Unreadable("The cursor can't be read.", code="bad_cursor")
+            raise Unreadable("The cursor is not valid.", code="bad_cursor")
         numbers = [row_number_of(f"cursor of {self.list}", part) for part in cursor]
         return [part if number is None else number for part, number in zip(cursor, numbers, strict=True)]
 

@@ -100,7 +100,7 @@ def _sentence_for(error: Exception) -> str | None:
     if outage is None:
         return None
     if outage in (outages.DATABASE_FULL, outages.FILES_FULL) or (outage is outages.DATABASE and room.is_short()):
-        return f"The disk has no room left. {outages.SAFE} Free some room, then run the command again."
+        return f"The disk is full. {outages.SAFE} Free some space, then run the command again."
     if outage is outages.TOO_SLOW:
         return f"The database stopped a statement that took too long. {outages.SAFE} Run the command again."
     said = str(error).strip().partition("\n")[0]

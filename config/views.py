@@ -49,38 +49,38 @@ def error_page(request: HttpRequest, status: int, title: str, message: str, code
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    message = "There is nothing at this address, or it is not open to you."
+    message = "Not found, or you don't have access."
     return error_page(request, 404, "Not found", message, "not_found")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return error_page(request, 403, "Not allowed", "You may not do this.", "forbidden")
+    return error_page(request, 403, "Not allowed", "You don't have permission to do this.", "forbidden")
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig):
         return too_large(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     message = next((words for kind, words in _REFUSED.items() if isinstance(exception, kind)), "")
-    return error_page(request, 400, "Not understood", message or "The request can't be read.", "unreadable")
+    return error_page(request, 400, "Not understood", message or "The request is not valid.", "unreadable")
 
 
 _REFUSED = {
-    DisallowedHost: "This site is not known by the name in the address; its operator names it in ALLOWED_HOSTS.",
-    TooManyFieldsSent: f"The form has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields; send it in parts.",
-    TooManyFilesSent: f"There are more than {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files; send them in a zip.",
+    DisallowedHost: "This site does not use the host name in the URL. Its operator can add it to ALLOWED_HOSTS.",
+    TooManyFieldsSent: f"The form has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields. Send it in parts.",
+    TooManyFilesSent: f"There are more than {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files. Send them in a ZIP file.",
 }
 
 
 def too_large(request: HttpRequest, most: int) -> HttpResponse:
-    message = f"The request is larger than the {most >> 20} MB that are taken here; send it in parts."
+    message = f"The request is larger than the limit of {most >> 20} MB. Send it in parts."
     return error_page(request, 413, "Too large", message, "too_large")
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Where the token is missing that shows that a form is ours."""
     message = (
-        "This form did not come from a page of this site, or its page was open while somebody signed in or out. Go "
-        "back, load the page again and send it once more; the browser has to keep this site's cookies."
+        "This form did not come from a page of this site, or someone signed in or out after the page was "
+        "opened. Go back, reload the page and send it again. Your browser has to accept this site's cookies."
     )
     return error_page(request, 403, "Not sent", message, "forbidden")
 
@@ -91,9 +91,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return unavailable(request, outage)
     logger.exception("broke")
     number = number_of(request)
-    message = "Something broke on the server. What you saved before is safe; try again in a moment."
+    message = "Something went wrong. Your saved work is safe. Try again in a moment."
     if is_api(request):
-        said = f"{message} If you report it, say the number {number}."
+        said = f"{message} If you report this, quote the reference {number}."
         return JsonResponse({"code": "server_error", "message": said, "fields": {}}, status=500)
-    context = {"number": number, "status": 500, "title": "Something broke", "message": message}
+    context = {"number": number, "status": 500, "title": "Something went wrong", "message": message}
     return HttpResponse(get_template("errors/bare.html").render(context), status=500)

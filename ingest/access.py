@@ -14,7 +14,7 @@ def get_run(user: Viewer, run_id: int) -> FetchRun:
         FetchRun.objects.visible_to(user).select_related("repository", "created_by").filter(pk=run_id).first()
     )
     if run is None:
-        raise NotFound("There is no such fetch, or it is someone else's.")
+        raise NotFound("Fetch not found, or it belongs to someone else.")
     return run
 
 
@@ -22,7 +22,7 @@ def get_upload(user: Viewer, upload_id: int) -> Upload:
     """A table that the user uploaded and that waits for its columns; raises NotFound."""
     upload = Upload.objects.filter(pk=upload_id, created_by=user.pk).first()
     if upload is None:
-        raise NotFound("There is no such upload; it may have been imported or thrown away.")
+        raise NotFound("Upload not found. It may have been imported or discarded.")
     return upload
 
 
@@ -31,13 +31,13 @@ def get_repository(user: Viewer, repository: str) -> Repository:
     try:
         host, owner, name = parse_repository(repository)
     except Invalid as error:
-        raise NotFound(f"{repository} is no repository.") from error
+        raise NotFound(f"{repository} is not a repository.") from error
     found: Repository | None = Repository.objects.visible_to(user).named(host, owner, name).first()
     if found is None:
         moved = Repository.objects.visible_to(user).renamed_from(host, owner, name).first()
         if moved is not None:
             raise _moved(repository, moved)
-        raise NotFound(f"{repository} is not stored here, or not open to you.")
+        raise NotFound(f"{repository} is not stored here, or you don't have access.")
     return found
 
 
@@ -53,7 +53,7 @@ def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Is
     try:
         host, owner, name = parse_repository(repository)
     except Invalid as error:
-        raise NotFound(f"{repository} is no repository, so it has no issue here.") from error
+        raise NotFound(f"{repository} is not a repository, so it has no issue here.") from error
     readable = [Issue.objects.visible_to(user), *([Issue.objects.read_at(user, at)] if at else [])]
     issue: Issue | None = None
     for issues in readable:
@@ -65,7 +65,7 @@ def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Is
             if moved := issues.filter(repository__in=renamed, number=number).select_related("repository").first():
                 raise _moved(repository, moved.repository)
     if issue is None or issue.current_snapshot is None:
-        raise NotFound(f"{repository}#{number} is not stored here, or not open to you.")
+        raise NotFound(f"{repository}#{number} is not stored here, or you don't have access.")
     return issue
 
 

@@ -26,8 +26,9 @@ BATCH_ISSUES = 500
 READ_AT_ONCE = 10
 LABELS_KEY = "labels_after"
 BECAME_PRIVATE = (
-    "{} is private at GitHub now, and its issues here are open to everybody, so nothing more was stored. Someone whom "
-    "FETCHERS names can fetch it again; then it is private here, too, and this run can be continued."
+    "{} is now private at GitHub, but its issues here are open to everyone, so nothing more was stored. "
+    "Someone named in FETCHERS can fetch it again. Then it becomes private here, too, and this run can be "
+    "continued."
 )
 
 

@@ -119,7 +119,7 @@ def _rows(file: BinaryIO, repository: Repository | None, seen: Seen, offset: int
         for row in _row(number, text, repository):
             record = row.record
             if record and not seen.add(record.repository, record.number):
-                row = Row(number, refusal=f"{record.identifier} is in this file already.", text=shown_text(text))
+                row = Row(number, refusal=f"{record.identifier} is already in this file.", text=shown_text(text))
             if last:
                 yield last
             last = row
@@ -180,7 +180,7 @@ def _values(file: BinaryIO, offset: int, line: int) -> Iterator[tuple[int, str, 
         file.seek(0)
     for number, text, fault in _decoded_values(file, encoding):
         if not fault and not text.isascii() and _NOT_UTF8.search(text):
-            fault = "This row has bytes that are not UTF-8; save the file as UTF-8."
+            fault = "This row has bytes that are not UTF-8. Save the file as UTF-8."
         yield number, text, fault, 0
 
 
@@ -215,7 +215,7 @@ def _byte_lines(file: BinaryIO, offset: int, line: int) -> Iterator[tuple[int, s
             text = content.decode()
         except UnicodeDecodeError:
             text = content[: 4 * ROW_CHARACTERS_KEPT].decode(errors="surrogateescape")
-            fault = fault or "This row has bytes that are not UTF-8; save the file as UTF-8."
+            fault = fault or "This row has bytes that are not UTF-8. Save the file as UTF-8."
         if fault or not text.isspace():
             yield line, text, fault, offset
         line += 1
@@ -284,7 +284,7 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
             text, position = reader.read(CHUNK_CHARACTERS), 0
             if not text:
                 if depth > 0:
-                    yield line, "", f"The file ends inside the list that begins in line {opened}; the rest is missing."
+                    yield line, "", f"The file ends inside the list that begins in line {opened}. The rest is missing."
                 return
             continue
         end, complete = _end_of_value(text, position)

@@ -20,7 +20,7 @@ class FetchForm(forms.Form):
 
     repository = forms.CharField(
         max_length=300,
-        help_text="owner/name, or its address.",
+        help_text="owner/name, or its URL.",
         widget=forms.TextInput(attrs={"placeholder": "deepspeedai/DeepSpeed", "spellcheck": "false"}),
     )
     state = forms.ChoiceField(choices=[("all", "Open and closed"), ("open", "Open"), ("closed", "Closed")])
@@ -28,14 +28,14 @@ class FetchForm(forms.Form):
         label="GitHub labels",
         max_length=500,
         required=False,
-        help_text="Separated by commas; issues that have all of them. Put a label that contains a comma in double "
-        "quotes.",
+        help_text="Separated by commas. Finds issues that have all of them. Put a label that contains a comma in "
+        "double quotes.",
     )
     since = SinceField(
         label="Changed since",
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}),
-        error_messages={"invalid": "Write a date, as 2024-05-31."},
+        error_messages={"invalid": "Enter a date as 2024-05-31."},
     )
 
     def asked(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class UploadForm(forms.Form):
     """A file of issues."""
 
     file = forms.FileField(
-        help_text="JSON or JSON Lines, as gh issue list --json … and gh api --paginate print it; or CSV, XLSX.",
+        help_text="JSON or JSON Lines, as printed by gh issue list --json … and gh api --paginate; or CSV, XLSX.",
         widget=forms.ClearableFileInput(attrs={"accept": ".json,.jsonl,.ndjson,.txt,.csv,.tsv,.xlsx"}),
         allow_empty_file=True,
     )
@@ -58,7 +58,7 @@ class UploadForm(forms.Form):
         widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false"}),
     )
     private = forms.BooleanField(
-        required=False, initial=True, label="Private: seen by you, staff and the studies that use the issues"
+        required=False, initial=True, label="Private: visible to you, staff and the studies that use the issues"
     )
 
 

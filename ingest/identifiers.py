@@ -28,7 +28,7 @@ def parse_identifier(text: str) -> Identified:
     found = _ISSUE.fullmatch(text) or _ISSUE_ADDRESS.fullmatch(text)
     if found and found["name"] not in {".", ".."} and 1 <= int(found["number"]) <= NUMBER_MAX:
         return (found["host"] or GITHUB_HOST).lower(), found["owner"], found["name"], int(found["number"])
-    raise Invalid(f"“{text[:200]}” is not an issue; write owner/name#number or its address.", code="not_an_issue")
+    raise Invalid(f"“{text[:200]}” is not an issue. Enter owner/name#number or its URL.", code="not_an_issue")
 
 
 def parse_repository(text: str) -> tuple[str, str, str]:
@@ -38,9 +38,9 @@ def parse_repository(text: str) -> tuple[str, str, str]:
     if found and found["name"] not in {".", ".."}:
         return (found["host"] or GITHUB_HOST).lower(), found["owner"], found["name"]
     raise Invalid(
-        f"“{text[:200]}” is not a repository; write owner/name.",
+        f"“{text[:200]}” is not a repository. Enter owner/name.",
         code="not_a_repository",
-        fields={"repository": ["Write it as owner/name, for example deepspeedai/DeepSpeed."]},
+        fields={"repository": ["Enter it as owner/name, for example deepspeedai/DeepSpeed."]},
     )
 
 

@@ -46,7 +46,7 @@ def signed_address(address: str, mark: str) -> str:
     try:
         return _signer().unsign(f"{address}:{mark}")
     except BadSignature:
-        raise NotFound("There is no image at this address.") from None
+        raise NotFound("No image at this URL.") from None
 
 
 def _signer() -> Signer:

@@ -234,13 +234,13 @@ def read_keywords(value: object) -> Keywords | None:
     """
     given: Mapping[str, object] = value if isinstance(value, Mapping) else {"any": value}
     if unknown := [str(name) for name in given if name not in ("any", "all", "none", "in")]:
-        raise ValueError(f"“{unknown[0]}” is unknown here; write any, all, none or in.")
+        raise ValueError(f"“{unknown[0]}” is unknown here. Use any, all, none or in.")
     read = {name: tuple(_pattern(word) for word in _list(given.get(name))) for name in ("any", "all", "none")}
     if sum(map(len, read.values())) > KEYWORDS_MOST:
         raise ValueError(f"These are more than {KEYWORDS_MOST} keywords.")
     places = tuple(_list(given.get("in"))) or USUAL_PLACES
     if wrong := [place for place in places if place not in PLACES]:
-        raise ValueError(f"“{wrong[0]}” is no place to look in; write {', '.join(PLACES)}.")
+        raise ValueError(f"“{wrong[0]}” is not a place to search. Use {', '.join(PLACES)}.")
     if not any(read.values()):
         return None
     return Keywords(**read, places=tuple(place for place in PLACES if place in places))
@@ -258,5 +258,5 @@ def _list(value: object) -> list[str]:
         return []
     words = [value] if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-        raise ValueError("Write a keyword, a list of them, or any, all, none and in with lists.")
+        raise ValueError("Send a keyword, a list of them, or any, all, none and in with lists.")
     return list(dict.fromkeys(word.strip() for word in words if word.strip()))

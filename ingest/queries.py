@@ -67,17 +67,17 @@ def issues(
         named = list(Repository.objects.called(host, owner, name).values_list("pk", flat=True))
         found = found.filter(repository__in=named)
     if state not in {"", "all", "open", "closed"}:
-        raise Invalid("There is no such state.", fields={"state": ["Choose open, closed or all."]})
+        raise Invalid("State not valid.", fields={"state": ["Choose open, closed or all."]})
     if state in {"open", "closed"}:
         found = found.filter(current_snapshot__state=state)
     if changes not in {"", "yes", "no"}:
-        raise Invalid("There is no such choice.", fields={"changes": ["Choose yes or no."]})
+        raise Invalid("Choice not valid.", fields={"changes": ["Choose yes or no."]})
     if changes:
         is_closed_by = Exists(ClosingChange.objects.filter(issue=OuterRef("pk"), closes=True))
         found = found.filter(is_closed_by if changes == "yes" else Q(changes_known=True) & ~is_closed_by)
     if presence and presence not in Issue.Presence.values:
         sentence = f"Choose one of {', '.join(Issue.Presence.values)}."
-        raise Invalid("There is no such choice.", fields={"presence": [sentence]})
+        raise Invalid("Choice not valid.", fields={"presence": [sentence]})
     if presence:
         found = found.filter(presence=presence)
     if label:
@@ -102,7 +102,7 @@ def _search_of(text: str) -> Search:
     try:
         return read_search(text.replace("\x00", " "))
     except SearchError as error:
-        raise Invalid("The search could not be read.", fields={"search": [str(error)]}) from error
+        raise Invalid("Search not valid.", fields={"search": [str(error)]}) from error
 
 
 def _order_of(asked: Search) -> tuple[str, ...]:

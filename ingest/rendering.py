@@ -135,7 +135,7 @@ def _render(text: str, repository: str, most: int = UNITS_OF_TEXT, address: str 
 
 def _unformatted(rest: str) -> str:
     """What is left of a text that takes too long to format, with a sentence that is no part of it."""
-    sentence = f"The last {len(rest):,} characters are shown as they were typed: formatting them would take too long."
+    sentence = f"The last {len(rest):,} characters are shown without formatting, which would take too long."
     return f'<p class="muted unformatted">{sentence}</p>{plain(rest)}'
 
 

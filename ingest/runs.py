@@ -24,7 +24,7 @@ from ingest.upsert import Stored, copy, store
 RETRY_SECONDS = (5, 30, 120, 600)
 STORAGE_SECONDS = 30
 ROOM_SECONDS = 60
-GOES_ON = "What was stored stays, and the fetch goes on automatically when there is room."
+GOES_ON = "The stored part is kept, and the fetch continues automatically when there is space."
 PLACE = ("cursor", "requested", "repository", "target", "n_expected", "n_failures", "heartbeat_at")
 SPENT = ("n_requests", "n_unchanged_answers", "n_requests_left")
 COUNTS = (
@@ -38,9 +38,9 @@ class Runs(JobKind[FetchRun]):
 
     model, lock, task = FetchRun, Kind.FETCH, "ingest.tasks.fetch_run"
     limits = BATCHES
-    advice = "What was stored stays. Continue the run to try again."
+    advice = "The stored part is kept. Continue the run to try again."
     tries, tries_most = "n_failures", len(RETRY_SECONDS)
-    gave_up = "The worker stopped several times at the same place; continue the run to try again."
+    gave_up = "The worker stopped several times at the same place. Continue the run to try again."
     heard, over = "heartbeat_at", "finished_at"
     carry: Callable[[FetchRun], None]
 
@@ -76,7 +76,7 @@ class Runs(JobKind[FetchRun]):
 
     def deal_with(self, job: FetchRun, error: Exception) -> bool:
         if isinstance(error, StorageAway):
-            said = "The storage of files does not answer; the file is read on when it does."
+            said = "The file storage does not respond. The import continues when it does."
             error = FetchMustWait(said, wait_seconds=STORAGE_SECONDS, counts=False)
         if isinstance(error, FetchMustWait):
             wait(job, error)
@@ -84,7 +84,7 @@ class Runs(JobKind[FetchRun]):
         return super().deal_with(job, error)
 
     def unforeseen(self, error: Exception) -> str:
-        return f"Something unforeseen broke ({type(error).__name__}); the server's log says more."
+        return f"Unexpected error ({type(error).__name__}). The server's log has details."
 
 
 RUNS = Runs()
@@ -195,4 +195,4 @@ def give_up(run: FetchRun) -> None:
 
 
 def _attempts(run: FetchRun, error: str) -> str:
-    return f"{error} {run.n_failures} attempts failed; continue the run to try again."
+    return f"{error} {run.n_failures} attempts failed. Continue the run to try again."

@@ -47,4 +47,4 @@ def selection(slug: object) -> Selection:
         if each.slug == slug:
             return each
     names = ", ".join(each.slug for each in selections())
-    raise NotFound(f"There is no ready-made selection “{str(slug)[:60]}”; there are: {names}.")
+    raise NotFound(f"Unknown ready-made selection “{str(slug)[:60]}”. Known: {names}.")

@@ -41,11 +41,11 @@ work = RUNS.work
 def _read_file(run: FetchRun) -> None:
     """Rows of the run's file from where it stopped, in batches."""
     if not run.upload:
-        raise FetchFailed("The uploaded file was removed; upload it again.")
+        raise FetchFailed("The uploaded file was removed. Upload it again.")
     try:
         file = run.upload.open("rb")
     except FileNotFoundError:
-        raise FetchFailed("The uploaded file is gone; upload it again.") from None
+        raise FetchFailed("The uploaded file was deleted. Upload it again.") from None
     with file:
         if run.n_bytes is None:
             run.n_bytes = run.upload.size

@@ -11,7 +11,7 @@ def get_taxonomy(user: User, slug: str) -> Taxonomy:
     """A taxonomy of which this person may read at least one version; raises TaxonomyNotFound."""
     found = Taxonomy.objects.readable_by(user).filter(slug=slug).first()
     if found is None:
-        raise TaxonomyNotFound(f"There is no taxonomy {slug}.")
+        raise TaxonomyNotFound(f"Taxonomy {slug} not found.")
     return found
 
 
@@ -25,7 +25,7 @@ def get_version(user: User, slug: str, number: int) -> TaxonomyVersion:
         rows = TaxonomyVersion.objects.readable_by(user).select_related("taxonomy", *PEOPLE)
         found = rows.filter(taxonomy__slug=slug, number=number).first()
     if found is None:
-        raise TaxonomyNotFound(f"There is no version {number} of a taxonomy {slug}.")
+        raise TaxonomyNotFound(f"Version {number} of taxonomy {slug} not found.")
     return found
 
 
@@ -51,4 +51,4 @@ def may_maintain(user: User, taxonomy: Taxonomy) -> bool:
 def require_maintainer(user: User, taxonomy: Taxonomy) -> None:
     """Raises Forbidden for who may not write its versions."""
     if not may_maintain(user, taxonomy):
-        raise Forbidden(f"Only its maintainers change the taxonomy {taxonomy.slug}; you may read it, or load a copy.")
+        raise Forbidden(f"Only maintainers can change the taxonomy {taxonomy.slug}. You can read it or load a copy.")

@@ -87,7 +87,7 @@ def given_text(request: Request) -> bytes | str:
         return sent["document"]
     given = sent.get("file")
     if given is None:
-        raise Unreadable("There is no document: send it as the body, or as the file “file” of a form.")
+        raise Unreadable("Document missing: send it as the body, or as the file “file” of a form.")
     return given if isinstance(given, str) else given.read(BYTES_MAX + 1)
 
 
@@ -160,8 +160,8 @@ def expected_revision(request: Request) -> int | None:
         return None
     found = _ETAG.fullmatch(given)
     if found is None:
-        sentence = 'Write the revision that you read, such as "3", as the ETag of the draft gave it.'
-        raise Invalid("If-Match names no revision. Nothing was stored.", fields={"If-Match": [sentence]})
+        sentence = 'Send the revision that you read, such as "3", as the ETag of the draft gave it.'
+        raise Invalid("If-Match names no revision. Nothing was saved.", fields={"If-Match": [sentence]})
     return int(found[1])
 
 
@@ -417,7 +417,7 @@ class Diff(APIView):
     def get(self, request: Request, slug: str, old: int, new: int) -> Response | HttpResponse:
         format = request.query_params.get("format", "json")
         if format not in ("json", "md"):
-            raise Invalid("There is no such format.", fields={"format": ["Write json or md."]})
+            raise Invalid("Unknown format.", fields={"format": ["Use json or md."]})
         found = compared(get_version(caller(request), slug, old), get_version(caller(request), slug, new))
         if format == "md":
             return HttpResponse(appendix_of(found), content_type="text/markdown; charset=utf-8")

@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
 
 def _counted(counts: Mapping[str, int]) -> str:
     found = [f"{counts[kind]} {KIND_WORDS.get(kind, kind)}" for kind in SEEN_KINDS if counts.get(kind)]
-    return ", ".join([*(found or ["none"]), f"{counts.get('kept', 0)} kept as they were"])
+    return ", ".join([*(found or ["none"]), f"{counts.get('kept', 0)} unchanged"])
 
 
 def _section(section: Section, old: int, new: int) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _section(section: Section, old: int, new: int) -> Iterator[str]:
         yield ""
     if not section.rows:
         if section.n_kept:
-            yield f"No category changed; {section.n_kept} kept as they were."
+            yield f"No category changed; {section.n_kept} unchanged."
             yield ""
         return
     yield f"| Change | Version {old} | Version {new} |"
@@ -96,11 +96,11 @@ def _has_new_meaning(row: Row) -> bool:
 
 def _definition(spec: CategorySpec) -> str:
     parts = [_sentence(spec.definition) if spec.definition.strip() else "No definition."]
-    for words, texts in (("Belongs here", spec.include), ("Not here", spec.exclude), ("Examples", spec.examples)):
+    for words, texts in (("Includes", spec.include), ("Excludes", spec.exclude), ("Examples", spec.examples)):
         if texts:
             parts.append(_sentence(f"{words}: {'; '.join(texts)}"))
     if not spec.selectable:
-        parts.append("Only what is below it can be chosen.")
+        parts.append("Only its subcategories can be selected.")
     return " ".join(parts)
 
 

@@ -12,7 +12,7 @@ from taxonomy.kinds import KINDS
 from taxonomy.reading import Node
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 
-TOO_DEEP = "This is nested too deeply; thirty levels of categories are the most."
+TOO_DEEP = "This is nested too deeply. At most thirty levels of categories are allowed."
 
 
 def load(
@@ -109,8 +109,8 @@ class _Checker:
             self.has_past = False
             self.add(
                 ("slug",),
-                f"This is a document of “{short(found['slug'])}”, not of “{self.slug}”; "
-                f"write “slug: {self.slug}”, or load it as a taxonomy of its own.",
+                f"This is a document of “{short(found['slug'])}”, not of “{self.slug}”. Write “slug: "
+                f"{self.slug}”, or load it as a separate taxonomy.",
             )
         if "note" in given:
             found["note"] = self.text(given, (), "note")
@@ -159,13 +159,13 @@ class _Checker:
             if each.parent is None:
                 roots.append(each)
             elif parent is None:
-                sentence = f"The parent “{short(each.parent)}” is no category of this dimension."
+                sentence = f"The parent “{short(each.parent)}” is not a category of this dimension."
                 self.add((*each.place, "parent"), sentence, each.parent, by_key)
             elif each.is_flat and each.key in loops:
                 chain = _chain(each.key, loops[each.key]) if not self.structure.is_full else ""
                 self.add(
                     (*each.place, "parent"),
-                    f"“{each.key}” ends up below itself ({chain}); one of them must have another parent.",
+                    f"“{each.key}” is its own ancestor ({chain}). Give one of them another parent.",
                 )
             else:
                 parent.children.append(each)
@@ -231,7 +231,7 @@ class _Checker:
         if category.parent is not None and named != category.parent:
             self.add(
                 (*category.place, "parent"),
-                f"This category stands below “{category.parent}” already; leave “parent” out or move it.",
+                f"This category is already below “{category.parent}”. Omit “parent” or move it.",
             )
         elif category.parent is None:
             category.parent, category.is_flat = named, True
@@ -251,7 +251,7 @@ class _Checker:
             elif not self.structure.is_full:
                 written = getattr(self.structure.node(place), "text", word).strip()
                 line = self.structure.node(first[word]).line
-                self.add(place, f"{another_has_the} “{short(written)}” (line {line}); choose another.")
+                self.add(place, f"{another_has_the} “{short(written)}” (line {line}). Choose another.")
 
     def once(self, words: Sequence[str], place: Place) -> None:
         """Notes each word that stands in a list twice."""
@@ -273,7 +273,7 @@ class _Checker:
         elif not fields.get("selectable", True):
             self.add(
                 (*category.place, "selectable"),
-                f"“{category.key}” can't be chosen and nothing stands below it; leave out “selectable: false”.",
+                f"“{category.key}” can't be selected and has no subcategories. Omit “selectable: false”.",
                 at=category.place,
             )
         return CategorySpec(**fields, stated=_stated(fields))
@@ -291,14 +291,12 @@ class _Checker:
                 pass
             elif referred is None:
                 earlier = [before.spec.key for before in dimensions[:number]]
-                self.add(place, f"There is no dimension “{short(each.other)}”.", each.other, earlier)
+                self.add(place, f"Dimension “{short(each.other)}” not found.", each.other, earlier)
             elif spec.key in loops:
                 chain = _chain(spec.key, loops[spec.key]) if not self.structure.is_full else ""
-                self.add(place, f"These dimensions wait for each other ({chain}), so none is ever asked.")
+                self.add(place, f"These dimensions depend on each other ({chain}), so none would ever apply.")
             elif referred[0] > number:
-                self.add(
-                    place, f"“{each.other}” comes later; a dimension can only depend on one that stands before it."
-                )
+                self.add(place, f"“{each.other}” comes later. A dimension can only depend on an earlier one.")
             else:
                 applies_when = AppliesWhen(referred[1].spec.key, self.answers(each, referred[1]))
                 spec = DimensionSpec(**{**spec.__dict__, "applies_when": applies_when})
@@ -319,7 +317,7 @@ class _Checker:
         if kind is not None and kind.is_open:
             self.add(
                 (*place, "dimension"),
-                f"“{spec.key}” is a {spec.kind}; a condition needs categories or yes and no.",
+                f"“{spec.key}” is a {spec.kind}. A condition needs categories or yes and no.",
                 at=(*place, "is", 0),
             )
             return ()
@@ -338,7 +336,7 @@ class _Checker:
                 hint = OTHER_BOOLEANS.get(text.lower(), "")
                 self.add(where, f"“{spec.key}” is answered by true or false{f'; write {hint}' if hint else ''}.")
             elif has_categories and text not in keys:
-                self.add(where, f"“{short(text)}” is no category of “{spec.key}”.", text, keys)
+                self.add(where, f"“{short(text)}” is not a category of “{spec.key}”.", text, keys)
             elif (answer := value if is_two_valued else text) in found:
                 self.add(where, f"“{short(text)}” is named twice.")
             else:

@@ -114,7 +114,7 @@ class Structure:
                 self.flawed.add(place)
                 self.add(
                     place,
-                    f"The text holds the character U+{ord(found[0]):04X}, which can't be stored; leave it out.",
+                    f"The text contains the character U+{ord(found[0]):04X}, which can't be stored. Remove it.",
                     node=node,
                 )
             return node.value
@@ -128,8 +128,8 @@ class Structure:
             elif key.text in first:
                 self.add(
                     (*place, key.text),
-                    f"“{short(key.text)}” is given twice; it stands in line {first[key.text].line} already. "
-                    "Leave one out, or begin the next entry with “- ”.",
+                    f"“{short(key.text)}” appears twice; it is already in line {first[key.text].line}. Remove "
+                    "one, or begin the next entry with “- ”.",
                     node=key,
                 )
             elif key.text not in ignored:
@@ -155,7 +155,7 @@ class Structure:
             name = getattr(key, "text", "")
             if name not in error.instance or name in fields:
                 continue
-            sentence = f"{what} has no field “{short(name)}”; it has {listed(list(fields))}."
+            sentence = f"{what} has no field “{short(name)}”. It has {listed(list(fields))}."
             meant = OTHER_WORDS.get(name.lower(), "")
             home = next((each for each in OBJECTS if name in each["properties"]), None)
             if meant in fields:
@@ -184,7 +184,7 @@ class Structure:
     def _needs_categories(self, place: Place) -> None:
         kind = self._value(place[:-1])["kind"]
         self.flawed.add(place)
-        self.add(place, f"A {kind} dimension needs categories; add at least one, with key and name.")
+        self.add(place, f"A {kind} dimension needs categories. Add at least one, with key and name.")
 
     def _another_type(self, place: Place, error: ValidationError) -> None:
         wanted, value = _as_list(error.validator_value), error.instance
@@ -218,9 +218,9 @@ class Structure:
         kinds = listed(error.validator_value)
         node = self.node(place)
         if not isinstance(node, Scalar) or not node.text.strip():
-            self.add(place, f"Nothing that names a kind stands here; kinds are {kinds}.")
+            self.add(place, f"The kind is missing. Kinds are {kinds}.")
         else:
-            sentence = f"“{short(node.text)}” is no kind of dimension; kinds are {kinds}."
+            sentence = f"“{short(node.text)}” is not a kind of dimension. Kinds are {kinds}."
             word = node.text.strip().lower()
             meant = next((name for name, kind in KINDS.items() if word in kind.synonyms), "")
             if meant:
@@ -233,8 +233,8 @@ class Structure:
             better = schema.key_of(text)
             self.add(
                 place,
-                f"“{short(text)}” can't be a key: keys are lower-case letters a-z and digits, joined by single "
-                "hyphens or underscores" + (f", such as “{better}”." if better else "."),
+                f"“{short(text)}” can't be a key: keys have lowercase letters a-z and digits, joined by "
+                "single hyphens or underscores" + (f", such as “{better}”." if better else "."),
             )
         elif error.schema is PARTS["sign"]:
             self.add(place, "A shortcut is one letter, digit or sign.")
@@ -250,7 +250,7 @@ class Structure:
         if error.schema is PARTS["sign"]:
             self._another_pattern(place, error)
         else:
-            self.add(place, f"This has {len(error.instance)} characters; {error.validator_value} are the most.")
+            self.add(place, f"This has {len(error.instance)} characters. At most {error.validator_value} are allowed.")
 
     def _too_few(self, place: Place, error: ValidationError) -> None:
         if place[-1] == "is":
@@ -264,7 +264,7 @@ class Structure:
         kind = self._value(place[:-1])["kind"]
         self.add(
             place,
-            f"A {kind} dimension has no categories; leave them out, or make its kind single or multi.",
+            f"A {kind} dimension has no categories. Omit them, or make its kind single or multi.",
             node=self._key(place),
         )
 
@@ -296,8 +296,8 @@ SENTENCES = {
 
 PARTS: dict[str, Any] = schema.SCHEMA["$defs"]
 OBJECTS = (schema.SCHEMA, PARTS["dimension"], PARTS["category"], PARTS["condition"])
-NOTHING = "Nothing stands here; write a text, in quotes if it begins with “#”."
-EMPTY_ENTRY = "An empty entry; leave it out, or put its text in quotes if it begins with “#”."
+NOTHING = "Text is missing here. Put it in quotes if it begins with “#”."
+EMPTY_ENTRY = "An empty entry. Remove it, or put its text in quotes if it begins with “#”."
 
 
 def path_of(place: Place) -> str:

@@ -80,8 +80,8 @@ class Blocked:
             "retired": f"retired in version {self.number}",
             "merged": f"merged in version {self.number} from {into}",
             "added": f"added in version {self.number}",
-            "dimension": f"its question is not in version {self.number}",
-            "kind": f"its question is of another kind in version {self.number}",
+            "dimension": f"its dimension is not in version {self.number}",
+            "kind": f"its dimension is of another kind in version {self.number}",
         }[self.reason]
 
 

@@ -59,7 +59,7 @@ def read(text: str | bytes) -> Node:
     YAML's anchors, aliases and tags (nothing in a taxonomy needs them).
     """
     if len(text) > BYTES_MAX:
-        raise UnreadableDocument("The document is larger than 2 MB; a taxonomy is a few hundred kilobytes at most.")
+        raise UnreadableDocument("The document is larger than 2 MB. A taxonomy has at most a few hundred kilobytes.")
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
@@ -67,7 +67,7 @@ def read(text: str | bytes) -> Node:
             head = error.object[: error.start]
             line, column = head.count(b"\n") + 1, len(head) - head.rfind(b"\n")
             raise UnreadableDocument(
-                "The text is not UTF-8; save the file in that encoding.", line=line, column=column
+                "The text is not UTF-8. Save the file as UTF-8.", line=line, column=column
             ) from None
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -95,7 +95,7 @@ def _read_yaml(text: str) -> Node:
         position = getattr(error, "position", 0) or 0
         line, column = _place(text, position if isinstance(position, int) else 0)
         raise UnreadableDocument(
-            "This is not YAML: it holds a character that text files don't have.", line=line, column=column
+            "This is not YAML: it contains a character that text files don't have.", line=line, column=column
         ) from None
 
 
@@ -138,7 +138,7 @@ class _YamlReader:
         if event.tag and event.tag != "!":
             self._refuse(event, f"{event.tag} would be a tag; leave it out, or put text that begins with ! in quotes.")
         if depth > DEPTH_MAX:
-            self._refuse(event, "This is nested too deeply; thirty levels of categories are the most.")
+            self._refuse(event, "This is nested too deeply. At most thirty levels of categories are allowed.")
         if name == "ScalarEvent":
             plain = not event.style
             value: str | bool | None = event.value
@@ -201,7 +201,7 @@ class _JsonReader:
         line, column = _place(self.text, at, self.line_starts)
         if depth > DEPTH_MAX:
             raise UnreadableDocument(
-                "This is nested too deeply; thirty levels of categories are the most.", line=line, column=column
+                "This is nested too deeply. At most thirty levels of categories are allowed.", line=line, column=column
             )
         first = self.text[at : at + 1]
         if first == '"':

@@ -52,4 +52,4 @@ def preset(name: str) -> Preset:
         if each.name == name:
             return each
     names = ", ".join(each.name for each in presets())
-    raise TaxonomyNotFound(f"There is no ready-made taxonomy {name}; there are: {names}.")
+    raise TaxonomyNotFound(f"Unknown ready-made taxonomy {name}. Known: {names}.")

@@ -15,11 +15,11 @@ SEEN_KINDS = ("added", "renamed", "redefined", "moved", "merged", "split", "reti
 
 FIELD_WORDS = {
     "definition": "Definition",
-    "include": "Belongs here",
-    "exclude": "Not here",
+    "include": "Includes",
+    "exclude": "Excludes",
     "examples": "Examples",
     "shortcut": "Shortcut",
-    "selectable": "Can be chosen",
+    "selectable": "Can be selected",
     "title": "Title",
     "kind": "Answer",
     "required": "Required",
@@ -226,7 +226,7 @@ def _texts(spec: CategorySpec, name: str) -> tuple[str, ...]:
     """A field as a list of texts."""
     value = getattr(spec, name)
     if name == "selectable":
-        return ("yes",) if value else ("no, only what is below it",)
+        return ("yes",) if value else ("no, only its subcategories",)
     if isinstance(value, tuple):
         return value
     return (value,) if value else ()

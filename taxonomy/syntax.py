@@ -27,7 +27,7 @@ def told(text: str, error: MarkedYAMLError) -> tuple[str, int, int]:
     if "could not find expected ':'" in problem:
         return _no_colon(lines[above.line].strip()), above.line + 1, above.column + 1
     if "'\\t'" in problem or (line[: mark.column + 1].strip(" ") == "\t"):
-        return "a tab stands here; indent with blanks", *here
+        return "a tab is here; indent with blanks", *here
     if "unexpected end of stream" in problem or "unexpected document separator" in problem:
         sign = lines[above.line][above.column : above.column + 1]
         return f"the quote {sign} that opens here is never closed; add another {sign}", above.line + 1, above.column + 1

@@ -140,7 +140,7 @@ def taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpRespon
             request, lambda text: replace_draft(user=user, version=draft, text=text, expected=expected)
         )
         if made is not None:
-            messages.success(request, f"The draft of version {number} is replaced.")
+            messages.success(request, f"The draft of version {number} is saved.")
             return redirect("taxonomy_version", slug, number)
         status = context["error"].status
         version = get_version(user, slug, number)
@@ -177,7 +177,7 @@ def publish_taxonomy_version(request: HttpRequest, slug: str, number: int) -> Ht
     user = cast(User, request.user)
     version = get_maintained_version(user, slug, number)
     publish_version(user=user, version=version, expected=_expected(request))
-    messages.success(request, f"Version {number} is published. Rounds can use it; nobody can change it any more.")
+    messages.success(request, f"Version {number} is published. Rounds can use it, and it can't be changed any more.")
     if next_url := onward(request.POST.get("next")):
         return redirect(next_url)
     return redirect("taxonomy_version", slug, number)
@@ -189,9 +189,7 @@ def start_taxonomy_draft(request: HttpRequest, slug: str) -> HttpResponse:
     """The newest published version as the next draft, and on to its editor."""
     user = cast(User, request.user)
     made = start_draft(user=user, taxonomy=get_maintained_taxonomy(user, slug))
-    messages.success(
-        request, f"Version {made.number} is a draft. It says what the version before says; change it here."
-    )
+    messages.success(request, f"Version {made.number} is a draft. It is a copy of the version before. Edit it here.")
     return redirect("edit_taxonomy_version", slug, made.number)
 
 
@@ -212,7 +210,7 @@ def retire_taxonomy_version(request: HttpRequest, slug: str, number: int) -> Htt
     """Takes a published version out of use."""
     user = cast(User, request.user)
     retire_version(user=user, version=get_maintained_version(user, slug, number))
-    messages.success(request, f"Version {number} is retired. No new round uses it; what was labelled under it stays.")
+    messages.success(request, f"Version {number} is retired. New rounds can't use it. Labels made under it stay.")
     return redirect("taxonomy", slug)
 
 

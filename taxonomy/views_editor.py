@@ -25,8 +25,8 @@ from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document as document_of
 
 LISTS = (
-    ("include", "Belongs here", "a rule"),
-    ("exclude", "Not here", "a rule"),
+    ("include", "Includes", "a rule"),
+    ("exclude", "Excludes", "a rule"),
     ("examples", "Examples", "an example"),
 )
 KEYS = (
@@ -36,15 +36,15 @@ KEYS = (
     (("Alt ↑", "Alt ↓"), "move up or down"),
     (("Alt →", "Alt ←"), "move in or out, as Tab does"),
     (("F2",), "rename in place; a letter begins a new name"),
-    (("Delete",), "retire, with all below; in this draft’s own ones: remove"),
+    (("Delete",), "retire with all subcategories; in new categories of this draft: remove"),
     (("Alt m", "Alt s"), "merge into another, split into several"),
     (("↑", "↓", "Home", "End"), "go"),
-    (("→", "←"), "unfold and go in, fold and go out"),
-    (("Ctrl Enter",), "to the definition; Escape comes back"),
+    (("→", "←"), "expand and go in, collapse and go out"),
+    (("Ctrl Enter",), "to the definition; Escape returns"),
     (("Ctrl z", "Ctrl Shift z"), "undo, redo"),
     (("/",), "find a category"),
     (("Esc Tab",), "leave the tree"),
-    (("?",), "this sheet"),
+    (("?",), "this list"),
 )
 
 
@@ -59,7 +59,7 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
         return _saved(request, version)
     if not version.is_draft:
         messages.info(
-            request, f"Version {number} is {version.state} and stays as it is. Start a draft to change the taxonomy."
+            request, f"Version {number} is {version.state} and can't be changed. Start a draft to change the taxonomy."
         )
         return redirect("taxonomy_version", slug, number)
     place = (slug, number)
@@ -176,7 +176,7 @@ def _posted(request: HttpRequest) -> tuple[str, int]:
             return json.dumps(document), revision
     except (ValueError, RecursionError, KeyError, TypeError):
         pass
-    raise Unreadable("The request's body is no JSON object with a document and a revision.")
+    raise Unreadable("The request's body is not a JSON object with a document and a revision.")
 
 
 def _problems(error: InvalidDocument) -> JsonResponse:

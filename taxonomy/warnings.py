@@ -79,15 +79,15 @@ def _doubts(dimension: DimensionSpec) -> list[Doubt]:
         # The very same name below another parent is meant so: the path tells the two apart.
         if len({specs[place].name for place in group}) > 1:
             names = list(dict.fromkeys(f"“{specs[place].name}”" for place in group))
-            told = f"{', '.join(names[:-1])} and {names[-1]} are named almost alike; merge them, or tell them apart."
+            told = f"{', '.join(names[:-1])} and {names[-1]} have similar names. Merge or rename them."
             found.append(Doubt("alike", dimension.key, tuple(specs[place].key for place in group), told))
     for spec in specs:
         if spec.selectable and not spec.definition.strip():
-            told = f"“{spec.name}” has no definition; raters will each make up their own."
+            told = f"“{spec.name}” has no definition, so raters will define it for themselves."
             found.append(Doubt("undefined", dimension.key, (spec.key,), told))
         if len(spec.categories) == 1:
             child = spec.categories[0]
-            told = f"“{child.name}” stands alone below “{spec.name}”; one of the two may be enough."
+            told = f"“{child.name}” is the only subcategory of “{spec.name}”. One of the two may be enough."
             found.append(Doubt("only_child", dimension.key, (spec.key, child.key), told))
     return found
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 CLIENT, SECRET = "concord-here", "a secret: of the client"
 FAULTS = (
     *("", "access_denied", "server_error", "code", "away", "nonsense", "html"),
-    *("nonce", "audience", "issuer", "signature", "algorithm", "expired", "kid", "somebody else", "no token"),
+    *("nonce", "audience", "issuer", "signature", "algorithm", "expired", "kid", "someone else", "no token"),
 )
 ADA = {"sub": "248289761001", "preferred_username": "ada.l", "name": "Ada Lovelace", "email": "ada@example.org"}
 
@@ -141,7 +141,7 @@ class Provider:
         person = self._bearer(headers)
         if person is None:
             return 401, {"error": "invalid_token"}
-        return 200, person | ({"sub": "1"} if self.fault == "somebody else" else {})
+        return 200, person | ({"sub": "1"} if self.fault == "someone else" else {})
 
     def github_token(self, given: dict[str, str], headers: Any) -> Answer:
         """As GitHub answers: an error comes with 200, and all of it as a form where no JSON was asked for."""

@@ -113,7 +113,7 @@ def choose_keys(request: HttpRequest) -> HttpResponse:
         except Invalid as error:
             explain(form, error)
         else:
-            messages.success(request, "Your keys are saved. They hold from the next page on.")
+            messages.success(request, "Your keys are saved. They apply from the next page on.")
             return redirect("me")
     return _page(request, keys=form)
 
@@ -133,7 +133,7 @@ def choose_image_hosts(request: HttpRequest) -> HttpResponse:
         except Invalid as error:
             explain(form, error)
         else:
-            messages.success(request, "Your choice of images is saved.")
+            messages.success(request, "Your image hosts are saved.")
             return redirect("me")
     return _page(request, image_hosts=form)
 
@@ -171,7 +171,7 @@ def end_session(request: HttpRequest, number: str) -> HttpResponse:
 @require_POST
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
     n = actions.end_other_sessions(user=who(request), keep=request.session.session_key)
-    messages.success(request, f"{n} other session{'' if n == 1 else 's'} ended.")
+    messages.success(request, f"{n} other session{' was' if n == 1 else 's were'} signed out.")
     return redirect("me")
 
 
@@ -200,7 +200,7 @@ def disconnect(request: HttpRequest, account_id: int) -> HttpResponse:
     except ConcordError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "The connection is gone.")
+        messages.success(request, "The account is disconnected.")
     return redirect("me")
 
 
@@ -210,7 +210,7 @@ def confirm_link(request: HttpRequest, link_id: int) -> HttpResponse:
     """Ends the notice that a password was set by a link."""
     link = get_used_link(link_id)
     actions.confirm_password_link(link=link, by=who(request), began_with=began_with(request))
-    messages.success(request, "Confirmed. The notice is gone.")
+    messages.success(request, "Confirmed. The notice is removed.")
     return redirect("operations" if link.user_id != who(request).pk else "me")
 
 

@@ -41,9 +41,9 @@ def onward(request: HttpRequest, key: str, process: str, after: str) -> HttpResp
     try:
         address = way_to(request, provider, process=process, after=after)
     except UNREADABLE:
-        logger.warning("%s can't be asked", provider.name, exc_info=True)
+        logger.warning("%s can't be reached", provider.name, exc_info=True)
         return refusal(
-            request, f"{provider.name} does not answer. Try again in a minute, or sign in by your password.", 503
+            request, f"{provider.name} does not respond. Try again in a minute, or sign in with your password.", 503
         )
     return render(request, "accounts/onward.html", {"provider": provider, "address": address})
 
@@ -59,5 +59,5 @@ def come_back(request: HttpRequest, provider_id: str) -> HttpResponse:
         answer = github_callback(request) if provider.key == "github" else openid.come_back(request, provider_id)
     except UNREADABLE:
         logger.warning("%s gave an answer that can't be read", provider.name, exc_info=True)
-        return refusal(request, f"{provider.name} gave no answer that could be read. Try again in a minute.", 503)
+        return refusal(request, f"{provider.name} sent an invalid response. Try again in a minute.", 503)
     return answer

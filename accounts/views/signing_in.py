@@ -50,8 +50,8 @@ class SignIn(LoginView):
             by = link.made_by.display_name if link.made_by else "Somebody"
             messages.warning(
                 self.request,
-                f"{by} made a link for a new password for you on {link.created_at:%-d %B %Y}, {became}. "
-                "If you did not ask for it, tell whoever runs this server.",
+                f"{by} created a password link for you on {link.created_at:%-d %B %Y}, {became}. If you did "
+                "not request it, tell the server's operator.",
             )
 
 
@@ -72,10 +72,10 @@ class SignInAgain(SignIn):
     def form_valid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
         found, present = form.get_user(), self.request.user
         if str(found.pk) != self.request.POST.get("person"):
-            return self._refuse("This page belongs to somebody else. Open it anew to go on under this name.", 409)
+            return self._refuse("This page belongs to another user. Reload it to continue under this name.", 409)
         if present.is_authenticated and present.pk != found.pk:
             name = present.get_username()
-            return self._refuse(f"{name} is signed in in this browser now. Sign {name} out first, then try again.", 409)
+            return self._refuse(f"{name} is signed in in this browser. Sign out {name} first, then try again.", 409)
         self.enter(form)
         return JsonResponse({"person": found.pk})
 

@@ -11,7 +11,7 @@ from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid
 from annotation.models import Membership
 
-NOT_SET = "The absence was not saved."
+NOT_SET = "Absence not saved."
 
 
 @transaction.atomic
@@ -35,7 +35,7 @@ def _member(seat: Seat, user: object) -> Membership:
     if own is not None and own.has_role(RATER) and (user in (None, "") or user in names):
         return own
     if user in (None, ""):
-        raise Forbidden("You are no rater of this study, so there is nothing to pause.")
+        raise Forbidden("You are not a rater of this study, so there is nothing to pause.")
     seat.require(OWNER)
     fields: dict[str, list[str]] = {}
     found = [each for each in raters_named(seat.study, [user], fields, field="user") if not each.is_machine]
@@ -53,7 +53,7 @@ def _day(until: object) -> date | None:
     except ValueError:
         day = None
     if day is None:
-        raise Invalid(NOT_SET, fields={"until": ["Write a day as 2026-12-24, or null to end the absence."]})
+        raise Invalid(NOT_SET, fields={"until": ["Enter a day as 2026-12-24, or null to end the absence."]})
     if day <= timezone.now().date():
         raise Invalid(NOT_SET, fields={"until": ["Choose a day after today (UTC), or end the absence."]})
     return day

@@ -26,14 +26,14 @@ def save_analysis(*, seat: Seat, title: str, kind: str, question: Mapping[str, S
     seat.require(OWNER, ADJUDICATOR)
     title = " ".join(str(title).split())
     if not title or len(title) > LONGEST_TITLE:
-        words = f"Give a title of at most {LONGEST_TITLE} characters."
-        raise Invalid("This analysis can't be saved.", fields={"title": [words]})
+        words = f"Enter a title of at most {LONGEST_TITLE} characters."
+        raise Invalid("Analysis not saved.", fields={"title": [words]})
     check_storable(title)
     if wrong := wrong_in(title):
-        raise Invalid("This analysis can't be saved.", fields={"title": [wrong]})
+        raise Invalid("Analysis not saved.", fields={"title": [wrong]})
     words_kept = {name: [str(value) for value in values] for name, values in question.items()}
     if sum(len(value) for values in words_kept.values() for value in values) > MOST_WORDS:
-        raise Invalid("This analysis can't be saved.", fields={"title": ["Its address is too long."]})
+        raise Invalid("Analysis not saved.", fields={"title": ["Its URL is too long."]})
     Study.objects.select_for_update().get(pk=seat.study.pk)
     newest = Analysis.objects.filter(study=seat.study).aggregate(newest=Max("number"))["newest"] or 0
     made = Analysis.objects.create(

@@ -38,7 +38,7 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
     `slug`.
     """
     if file.size > settings.UPLOAD_BYTES_MAX:
-        sentence = f"The file has {file.size:,} bytes; at most {settings.UPLOAD_BYTES_MAX:,} are taken."
+        sentence = f"The file has {file.size:,} bytes. At most {settings.UPLOAD_BYTES_MAX:,} are allowed."
         raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
     require_study_creator(user)
     require_room()
@@ -70,9 +70,9 @@ class Arrivals(JobKind[Arrival]):
 
     model, lock, task = Arrival, Kind.ARRIVAL, "annotation.jobs.take_study_in"
     related = ("created_by",)
-    advice = "Nothing was stored. Import the file in pieces, or run the import again."
+    advice = "Nothing was saved. Import the file in pieces, or run the import again."
     tries, tries_most = "n_attempts", 5
-    gave_up = "The worker stopped several times at this file; import it in the shell."
+    gave_up = "The worker stopped several times while it imported this file. Import it in the shell."
 
     def begin(self, job: Arrival) -> None:
         job.n_attempts += 1

@@ -123,9 +123,9 @@ def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> Stored
             raise refused(WITHHELD.format(storing.withheld)) from error
         said = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
         rule = f" (the rule is: {said.replace('_', ' ')})" if said else ""
-        raise refused(f"The table {storing.at} holds a row that does not fit{rule}.") from error
+        raise refused(f"The table {storing.at} contains a row that is not valid{rule}.") from error
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise refused(f"The table {storing.at} holds a row that can't be read.") from error
+        raise refused(f"The table {storing.at} contains a row that can't be read.") from error
 
 
 class _Storing:
@@ -156,27 +156,27 @@ class _Storing:
         over = Round.objects.filter(study=study).exclude(state=Round.State.OPEN)
         over.update(ruled_until=newest_annotation())
         if Sample.objects.filter(study=study, frame__contains=[NOWHERE]).exists():
-            missing = "The frame of a sample names a state of an issue that is not in the file."
+            missing = "The frame of a sample names an issue snapshot that is not in the file."
             raise refused(WITHHELD.format(self.withheld) if self.withheld else missing)
         self.at = "sample"
         if not all(is_readable(sample) for sample in Sample.objects.filter(study=study).defer("frame")):
-            raise refused("The table sample holds a row with a filter, strata or counts that can't be read.")
+            raise refused("The table sample contains a row whose filter, strata or counts can't be read.")
         self.at = "rounditem"
         for place in RoundItem.objects.filter(round__study=study, known__isnull=False).select_related("round"):
             wrong: dict[str, list[str]] = {}
             read_known(published_version(place.round.taxonomy_version_id), place.known, "known", wrong)
             if wrong:
-                raise refused("The table rounditem holds known labels that can't be read.")
+                raise refused("The table rounditem contains gold answers that can't be read.")
         self.at = "round"
         for round_ in Round.objects.filter(study=study, gold_minimum__isnull=False):
             wrong = {}
             read_minimum(published_version(round_.taxonomy_version_id), {}, round_.gold_minimum, wrong)
             if wrong:
-                raise refused("The table round holds a minimum on training items that can't be read.")
+                raise refused("The table round contains a minimum on calibration items that can't be read.")
         self.at = "roundrater"
         came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
         if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):
-            raise refused("The table roundrater holds an admission that can't be read.")
+            raise refused("The table roundrater contains an admission that can't be read.")
         return self.stored
 
     # What stands around the study's own tables
@@ -194,7 +194,7 @@ class _Storing:
         for line in self._lines(name):
             row = orjson.loads(line)
             if not isinstance(row, dict):
-                raise refused(f"A row of the table {name} is no JSON object.")
+                raise refused(f"A row of the table {name} is not a JSON object.")
             yield row
 
     def _study_without_taxonomy(self, row: Mapping[str, Any]) -> Study:
@@ -204,10 +204,10 @@ class _Storing:
         given["screened_out"] = row.get("screened_out", Study.ScreenedOut.KEEP)
         given["screening_keywords"] = row.get("screening_keywords", [])
         if fields := wrong_words(given):
-            raise refused(f"The study in the file does not fit: {next(iter(fields))}.")
+            raise refused(f"The study in the file is not valid: {next(iter(fields))}.")
         key, primary = row["pseudonym_key"], row["primary"]
         if not isinstance(key, str) or len(key) != 64 or not isinstance(primary, dict):
-            raise refused("The study in the file does not fit: its settings can't be read.")
+            raise refused("The study in the file is not valid: its settings can't be read.")
         archived = parse_datetime(row["archived_at"]) if row.get("archived_at") else None
         more: dict[str, Any] = {"primary": primary, "pseudonym_key": key, "archived_at": archived}
         return Study(slug=self.slug, created_by=self.user, **given, **more)
@@ -334,7 +334,7 @@ class _Storing:
                 if check:
                     cursor.execute(check[0], [rows, *check[1]])
                     if cursor.fetchone()[0]:
-                        raise refused(f"The table {table.name} holds a word that there is not.")
+                        raise refused(f"The table {table.name} contains an unknown value.")
                 cursor.execute(statement, [rows])
                 n_rows += cursor.rowcount
         self.stored.n_rows[table.name] = n_rows

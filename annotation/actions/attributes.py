@@ -29,19 +29,19 @@ def keep_attributes(*, user: User, study: Study, sheet: Gathered, items: Mapping
         if item is None:
             _, row = next(iter(told.values()))
             if row.is_list:
-                sheet.refuse(row, f"{sheet.named[key].identifier} is no item of this study.", row.item)
+                sheet.refuse(row, f"{sheet.named[key].identifier} is not an item of this study.", row.item)
             continue
         n_new = 0
         for attribute, (text, row) in told.items():
             name = names.setdefault(attribute.casefold(), attribute)
             before = item.attributes.get(name)
             if before is None and len(item.attributes) >= MOST:
-                sheet.refuse_attribute(row, key, name, text, f"was not taken: an item has at most {MOST} attributes")
+                sheet.refuse_attribute(row, key, name, text, f"was not imported: an item has at most {MOST} attributes")
             elif before is None:
                 item.attributes[name] = text
                 n_new += 1
             elif str(before) != text:
-                why = f"was not taken: “{before}” stands there, and nothing is replaced"
+                why = f"was not imported: the value “{before}” exists and is not replaced"
                 sheet.refuse_attribute(row, key, name, text, why)
         if n_new:
             changed.append(item)

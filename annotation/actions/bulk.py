@@ -80,7 +80,7 @@ def require_whole(row: Round | Sample) -> None:
         what, instead = (
             (str(row), "Draw another one.")
             if isinstance(row, Sample)
-            else (f"Round {row.number}", "Remove its draft and create it again.")
+            else (f"Round {row.number}", "Delete its draft and create it again.")
         )
         raise Conflict(f"{what} could not be prepared: {job.error} {instead}", code="not_prepared")
 
@@ -103,7 +103,7 @@ def made_before(model: type[Made], seat: Seat, key: str, request: str) -> Made |
     found = rows.first()
     if found is not None and found.request_digest != request:
         raise Conflict(
-            "This Idempotency-Key was used for another request; make a new one.", code="idempotency_key_reused"
+            "This Idempotency-Key was used for another request. Use a new one.", code="idempotency_key_reused"
         )
     return found
 
@@ -203,7 +203,7 @@ def take_issues(
     drawn, taken = cursor.get("drawn", 0), cursor.get("taken", 0)
     assert round_.sample is not None
     if drawn >= round_.sample.size:
-        raise Conflict("Fewer issues of the sample are left than were when the round was created.")
+        raise Conflict("The sample now has fewer unused issues than when the round was created.")
     wanted = unused_of(round_.sample.pk, standings)
     rows = wanted.filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
     sql, params = rows.values_list("issue", "position")[: len(planned) - taken].query.sql_with_params()

@@ -28,7 +28,7 @@ class BulkJobs(JobKind[BulkJob]):
 
     model, lock, task = BulkJob, Kind.BULK, bulk.JOB
     related = ("study", "sample", "round__study", "created_by")
-    advice = "Ask for it again, or for fewer items."
+    advice = "Request it again, or request fewer items."
     tries_most = 20
     gave_up = f"Its worker stopped {tries_most} times."
 

@@ -58,7 +58,7 @@ def with_selection(conditions: object, slug: object) -> object:
     try:
         chosen = selections.selection(slug)
     except NotFound as error:
-        raise Invalid("The filter could not be read.", fields={"selection": [error.message]}) from error
+        raise Invalid("The filter is not valid.", fields={"selection": [error.message]}) from error
     return {**chosen.filter, **conditions} if isinstance(conditions, Mapping) else conditions
 
 
@@ -199,13 +199,13 @@ def screen_items(
         fields["screening"] = [f"Write {', '.join(Item.Screening.values)}."]
     why = " ".join(reason.replace("\x00", " ").split()) if isinstance(reason, str) else ""
     if not isinstance(reason, str) or len(why) > LONGEST_REASON:
-        fields["reason"] = [f"Write text of at most {LONGEST_REASON} characters."]
+        fields["reason"] = [f"Enter at most {LONGEST_REASON} characters."]
     elif screening == Item.Screening.OUT and not why:
-        fields["reason"] = ["Say why; the reason stands in the flow table."]
+        fields["reason"] = ["Give a reason. It appears in the flow table."]
     if sum(each is not None for each in (items, rows)) + (filter is not None or sample is not None) != 1:
-        fields["items"] = ["Give either items, or a filter or a sample."]
+        fields["items"] = ["Send either items, or a filter or a sample."]
     if fields:
-        raise Invalid("The items could not be screened.", fields=fields)
+        raise Invalid("Items not screened.", fields=fields)
     if rows is None:
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
     pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))
@@ -236,9 +236,9 @@ def screen_items(
 def _named(seat: Seat, names: object) -> QuerySet[Item]:
     """The items of these names; issues drawn in a sample become items. Raises Invalid."""
     if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise Invalid("The items could not be screened.", fields={"items": ["Name at least one item, in a list."]})
+        raise Invalid("Items not screened.", fields={"items": ["Send a list with at least one item."]})
     if len(names) > NAMED_MOST:
-        raise Invalid("The items could not be screened.", fields={"items": [f"Name at most {NAMED_MOST} at once."]})
+        raise Invalid("Items not screened.", fields={"items": [f"Send at most {NAMED_MOST} at once."]})
     wanted = set(names)
     known = items_called(seat.study, wanted)
     items = {item.pk for item in known.values()}
@@ -247,8 +247,10 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
         drawn = _drawn(seat).filter(number__in=[int(n) for n in map(_number, unknown) if n])
         by_name = {issue.identifier: issue for issue in drawn.select_related("repository")}
         if missing := sorted(name for name, now in present.items() if now not in by_name):
-            sentences = [f"“{name[:100]}” is no item of this study, nor drawn in a sample." for name in missing[:20]]
-            raise Invalid("The items could not be screened.", fields={"items": sentences})
+            sentences = [
+                f"“{name[:100]}” is neither an item of this study nor drawn in a sample." for name in missing[:20]
+            ]
+            raise Invalid("Items not screened.", fields={"items": sentences})
         items |= {item.pk for item in items_for(seat, [by_name[name] for name in sorted(set(present.values()))])}
     return Item.objects.filter(pk__in=items)
 
@@ -275,7 +277,7 @@ def _fitting(seat: Seat, conditions: object, sample: Sample | None) -> QuerySet[
         here = Issue.objects.filter(pk__in=Item.objects.filter(study=seat.study, issue__isnull=False).values("issue"))
     given = filters.read({} if conditions is None else conditions)
     if not given and sample is None:
-        raise Invalid("The items could not be screened.", fields={"filter": ["Say which, by a word at least."]})
+        raise Invalid("Items not screened.", fields={"filter": ["Name at least one."]})
     if "presence" not in given:  # what was deleted at GitHub is an item still
         given["presence"] = tuple(Issue.Presence.values)
     if given.keys() - SAYS_NOTHING:

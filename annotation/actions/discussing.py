@@ -53,16 +53,16 @@ def write_remark(
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     if not isinstance(text, str) or not text.strip():
-        fields["text"] = ["Write something."]
+        fields["text"] = ["Write a comment."]
     elif len(text) > LONGEST_TEXT:
-        fields["text"] = [f"A remark is text of at most {LONGEST_TEXT} characters; this has {len(text)}."]
+        fields["text"] = [f"A comment has at most {LONGEST_TEXT} characters. This one has {len(text)}."]
     number = part if isinstance(part, int) and not isinstance(part, bool) and 1 <= part <= MOST_PARTS else None
     if number is None:
-        fields["part"] = [f"Write a whole number from 1 to {MOST_PARTS}."]
+        fields["part"] = [f"Enter a whole number from 1 to {MOST_PARTS}."]
     if dimension and (not isinstance(dimension, str) or dimension not in tree.by_key):
-        fields["dimension"] = [f"There is no “{str(dimension)[:80]}”."]
+        fields["dimension"] = [f"Dimension “{str(dimension)[:80]}” not found."]
     if fields or number is None:
-        raise Invalid("The remark could not be taken.", fields=fields)
+        raise Invalid("Comment not posted.", fields=fields)
     remark = Remark.objects.create(
         round=round_,
         item=item,
@@ -83,7 +83,7 @@ def _check_done(study: Study, round_: Round, round_item: RoundItem) -> None:
         out = Assignment.objects.filter(round=round_, item=round_item.item_id, state__in=Assignment.UNFINISHED)
         if not out.exists():
             return
-    raise WrongState(f"Round {round_.number} is {round_.state}; items are discussed when their raters are done.")
+    raise WrongState(f"Round {round_.number} is {round_.state}. Items can be discussed when their raters are done.")
 
 
 def _tell_mentioned(seat: Seat, round_: Round, remark: Remark) -> None:
@@ -126,22 +126,22 @@ def take_over(
     seat.require_sight_of(round_, item)
     assignment = own_answer(seat, round_, item)
     if assignment is None or assignment.current is None:
-        raise NotFound(f"You have no answer to {item.identifier} in round {round_.number}.")
+        raise NotFound(f"You have not labeled {item.identifier} in round {round_.number}.")
     current = assignment.current
     tree = published_version(round_.taxonomy_version_id)
     if dimension not in tree.by_key:
-        raise Invalid("The answer could not be changed.", fields={"dimension": [f"There is no “{dimension[:80]}”."]})
+        raise Invalid("Label not changed.", fields={"dimension": [f"Dimension “{dimension[:80]}” not found."]})
     fields: dict[str, list[str]] = {}
     read = read_decided(tree.by_key[dimension], values, "values", fields)
     if fields:
-        raise Invalid("The answer could not be changed.", fields=fields)
+        raise Invalid("Label not changed.", fields=fields)
     if expected is not None and expected != current.revision:
-        raise Stale("You changed this answer elsewhere since you opened it here; look again.", newer={})
+        raise Stale("You changed this label elsewhere after you opened this page. Reload it.", newer={})
     own_part = _own_part(current, part)
     answer = answer_of(assignment, tree)
     assert answer is not None
     if answer["skip"] or own_part is None:
-        raise WrongState("There is nothing to put this value into; change your answer on the labelling page.")
+        raise WrongState("This value can't be entered here. Change your label on the labeling page.")
     body = _with_value(tree, answer, own_part, dimension, read)
     if current.snapshot is not None:
         body["snapshot"] = current.snapshot.sha256

@@ -30,10 +30,10 @@ def remove_draft(*, seat: Seat, number: int) -> None:
     round_ = hold_round(seat, number)
     if round_.state != Round.State.DRAFT:
         raise WrongState(
-            f"Round {number} is {round_.state}; only a draft can be removed, for nobody labelled in it yet."
+            f"Round {number} is {round_.state}. Only a draft can be deleted, because nobody has labeled it."
         )
     if round_.kind == Round.Kind.RELABEL:
-        raise WrongState(f"Round {number} is the worklist of a plan; undo the plan instead.")
+        raise WrongState(f"Round {number} is the relabeling queue of a migration. Undo the migration instead.")
     require_not_in_headline(seat, round_)
     Assignment.objects.filter(round=round_).delete()  # of an opening that failed
     n_items, _ = RoundItem.objects.filter(round=round_).delete()
@@ -55,13 +55,13 @@ def return_to_draft(*, seat: Seat, number: int) -> Round:
     if round_.state != Round.State.OPEN:
         raise WrongState(f"Round {number} is {round_.state}; only an open round can return to a draft.")
     if round_.kind == Round.Kind.RELABEL:
-        raise WrongState(f"Round {number} is the worklist of a plan; undo the plan instead.")
+        raise WrongState(f"Round {number} is the relabeling queue of a migration. Undo the migration instead.")
     given = Assignment.objects.filter(round=round_)
     list(given.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
     if Annotation.objects.filter(assignment__in=given).exists():
-        raise WrongState(f"Somebody has answered in round {number}, so it can't return to a draft.")
+        raise WrongState(f"Someone has answered in round {number}, so it can't return to a draft.")
     if Draft.objects.filter(assignment__in=given).exists():
-        raise WrongState(f"Somebody has begun to answer in round {number}, so it can't return to a draft.")
+        raise WrongState(f"Someone has begun to answer in round {number}, so it can't return to a draft.")
     n_given, _ = given.delete()
     InboxLine.objects.filter(round=round_).delete()
     BulkJob.objects.filter(round=round_, kind=BulkJob.Kind.OPENING).delete()

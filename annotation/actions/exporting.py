@@ -34,7 +34,7 @@ def request_export(
     if (found := same.select_related("study").first()) is not None:
         return found
     if at_work.count() >= AT_WORK_MOST:
-        raise Conflict(f"{AT_WORK_MOST} files of this study are being made; wait for one of them, or cancel some.")
+        raise Conflict(f"{AT_WORK_MOST} exports of this study are running. Wait for one of them, or cancel some.")
     newest = study.exports.order_by("-number").values_list("number", flat=True).first()
     export = Export.objects.create(
         study=study,
@@ -73,7 +73,7 @@ def remove_export(*, seat: Seat, export: Export) -> Export:
     seat.require(OWNER)
     export = _held(export)
     if export.is_at_work:
-        raise WrongState(f"Export {export.number} is being made; cancel it first.")
+        raise WrongState(f"Export {export.number} is running. Cancel it first.")
     if export.state == Export.State.REMOVED:
         return export
     name = export.file.name

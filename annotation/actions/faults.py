@@ -9,7 +9,7 @@ from annotation.errors import Forbidden, Invalid, NotFound, WrongState
 from annotation.models import Item, Proposal, Round, RoundItem
 from taxonomy.queries import published_version
 
-NOT_PROPOSED = "The proposal could not be made."
+NOT_PROPOSED = "Category not proposed."
 LONGEST_NAME, LONGEST_MEMO = 200, 20_000
 
 
@@ -23,7 +23,7 @@ def propose_category(
     place are the same proposal. Raises Invalid with the fields, WrongState, Forbidden, Blind, NotFound.
     """
     if seat.membership is None:
-        raise Forbidden("A proposal is made by a member of the study; ask its owner to be one.")
+        raise Forbidden("Only members of the study can propose categories. Ask its owner to add you.")
     seat.require(ADJUDICATOR, OWNER)
     seat.require_sight_of(round_, item)
     check_storable({"name": name, "memo": memo})
@@ -32,19 +32,23 @@ def propose_category(
     state = Round.objects.select_for_update(no_key=True).get(pk=round_.pk).state
     item_by_item = state == Round.State.OPEN and seat.study.is_resolved_by_item
     if state != Round.State.RESOLVING and not item_by_item:
-        raise WrongState(f"Round {round_.number} is {state}; this is said while it is being resolved.")
+        raise WrongState(
+            f"Round {round_.number} is {state}. Categories can be proposed here while it is being resolved."
+        )
     if round_.kind == Round.Kind.SCREENING:
-        raise WrongState("No category is proposed while screening; the owner gives other reasons with the next round.")
+        raise WrongState(
+            "No category can be proposed while screening. The owner defines other reasons with the next round."
+        )
     asked = published_version(round_.taxonomy_version_id).by_key.get(str(dimension))
     fields: dict[str, list[str]] = {}
     if asked is None or not asked.has_categories:
-        fields["dimension"] = [f"“{str(dimension)[:40]}” has no categories that could be missing."]
+        fields["dimension"] = [f"“{str(dimension)[:40]}” has no categories."]
     if not isinstance(name, str) or not name.strip() or len(name.strip()) > LONGEST_NAME:
-        fields["name"] = [f"Name the category, in at most {LONGEST_NAME} characters."]
+        fields["name"] = [f"Enter a category name of at most {LONGEST_NAME} characters."]
     if not isinstance(memo, str) or len(memo) > LONGEST_MEMO:
-        fields["memo"] = [f"Write text of at most {LONGEST_MEMO} characters."]
+        fields["memo"] = [f"Enter at most {LONGEST_MEMO} characters."]
     if isinstance(part, bool) or not isinstance(part, int) or not 1 <= part <= 1000:
-        fields["part"] = ["Write a whole number from 1."]
+        fields["part"] = ["Enter a whole number from 1."]
     if fields or asked is None:
         raise Invalid(NOT_PROPOSED, fields=fields)
     made, is_new = Proposal.objects.get_or_create(

@@ -106,7 +106,7 @@ def _withdraw(seat: Seat, number: int, rater: str) -> Leaving:
 
 def _require_open(round_: Round, does: str) -> None:
     if round_.state != Round.State.OPEN:
-        raise WrongState(f"Round {round_.number} is {round_.state}; only a round that is open {does}.")
+        raise WrongState(f"Round {round_.number} is {round_.state}. Only an open round {does}.")
 
 
 def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
@@ -165,17 +165,17 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     round_ = hold_round(seat, number)
     _require_open(round_, "takes raters")
     if round_.kind == Round.Kind.RELABEL:
-        raise Conflict("A worklist asks those who answered before; nobody can be added to it.")
+        raise Conflict("A relabeling queue is for the raters who labeled before. Nobody can be added to it.")
     fields: dict[str, list[str]] = {}
     members = raters_named(seat.study, [user] if isinstance(user, str) else user, fields, field="user")
     if quota is not None and not is_whole(quota, 0, 2**31 - 1):
-        fields["quota"] = ["Write a whole number from 0, or null for no limit."]
+        fields["quota"] = ["Enter a whole number from 0, or null for no limit."]
     if members and members[0].is_machine and quota is not None:
-        fields["quota"] = [f"{members[0]} is a machine, and is given every item; leave this out."]
+        fields["quota"] = [f"{members[0]} is a model rater, which labels every item. Omit this field."]
     if not isinstance(unblinded, bool | None):
-        fields["unblinded"] = ["Write true or false."]
+        fields["unblinded"] = ["Use true or false."]
     if fields:
-        raise Invalid("The rater could not be added.", fields=fields)
+        raise Invalid("Rater not added.", fields=fields)
     member = members[0]
     row = RoundRater.objects.select_related("rater").filter(round=round_, rater=member).first()
     if row is not None and row.left_at is None:
@@ -183,8 +183,8 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     is_unblinded = member.pk in unblinded_among(round_, [member])
     if is_unblinded and not unblinded:
         raise Conflict(
-            f"{member} is not blind in round {number} any more: their role let them read its answers. "
-            "Choose another rater, or add them as an unblinded rater, whose answers never count as before discussion.",
+            f"{member} is no longer blind in round {number}: their role let them read its labels. Choose "
+            "another rater, or add them as an unblinded rater, whose labels never count as before discussion.",
             code="not_blind_any_more",
         )
     if row is None:
@@ -220,17 +220,17 @@ def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> R
     seat.require(OWNER)
     round_ = hold_round(seat, number)
     if round_.state not in (Round.State.DRAFT, Round.State.OPEN):
-        raise WrongState(f"Round {number} is {round_.state}; quotas are changed before and while it is open.")
+        raise WrongState(f"Round {number} is {round_.state}. Quotas can be changed before and while it is open.")
     row = get_round_rater(round_, rater)
     if quota is not None and not is_whole(quota, 0, 2**31 - 1):
-        raise _wrong_quota("Write a whole number from 0, or null for no limit.")
+        raise _wrong_quota("Enter a whole number from 0, or null for no limit.")
     if row.rater.is_machine:
-        raise _wrong_quota(f"{row.rater} is a machine, and is given every item.")
+        raise _wrong_quota(f"{row.rater} is a model rater, which labels every item.")
     if row.left_at is not None:
-        raise WrongState(f"{row.rater} left round {number}; add them again first.")
+        raise WrongState(f"{row.rater} left round {number}. Add them again first.")
     taken = n_taken(round_).get(row.rater_id, 0)
     if quota is not None and quota < taken:
-        raise _wrong_quota(f"{row.rater} has {taken} items already; write {taken} or more.")
+        raise _wrong_quota(f"{row.rater} already has {taken} items. Enter {taken} or more.")
     if quota == row.quota:
         return row
     row.quota = quota
@@ -254,7 +254,7 @@ def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> R
 
 
 def _wrong_quota(sentence: str) -> Invalid:
-    return Invalid("The quota could not be changed.", fields={"quota": [sentence]})
+    return Invalid("Quota not changed.", fields={"quota": [sentence]})
 
 
 def _train(round_: Round, row: RoundRater) -> int:

@@ -42,7 +42,7 @@ def set_known(*, seat: Seat, number: int, known: object) -> int:
     places = {each.item_id: each for each in RoundItem.objects.filter(round=round_, item__in=list(by_item))}
     training = RoundItem.objects.filter(round=round_, known__isnull=False).exclude(item__in=list(by_item))
     if not fields and training.count() + len(by_item) > MOST:
-        fields["known"] = [f"A round takes at most {MOST} training items."]
+        fields["known"] = [f"A round has at most {MOST} calibration items."]
     if fields or not by_item:
         raise Invalid(NOT_KEPT, fields=fields or {"known": ["Name at least one item."]})
     for pk, place in places.items():
@@ -63,7 +63,7 @@ def remove_known(*, seat: Seat, number: int, item: Item) -> None:
     """Makes a training item of a draft round an ordinary one again."""
     round_ = _draft(seat, number)
     if not RoundItem.objects.filter(round=round_, item=item, known__isnull=False).update(known=None):
-        raise NotFound(f"{item.identifier} is no training item of round {number}.")
+        raise NotFound(f"{item.identifier} is not a calibration item of round {number}.")
     record(study=seat.study, user=seat.user, verb="known answer removed", round=number, item=item.identifier)
 
 
@@ -75,7 +75,7 @@ def set_minimum(*, seat: Seat, number: int, minimum: object) -> Round:
     tree = published_version(round_.taxonomy_version_id)
     read = read_minimum(tree, seat.study.primary, minimum, fields)
     if fields:
-        raise Invalid("The minimum could not be kept.", fields=fields)
+        raise Invalid("Minimum not saved.", fields=fields)
     if read != round_.gold_minimum:
         round_.gold_minimum = read
         round_.save(update_fields=["gold_minimum"])
@@ -93,11 +93,11 @@ def admit(*, seat: Seat, number: int, rater: str, reason: object) -> RoundRater:
     round_ = hold_round(seat, number)
     row = get_round_rater(round_, rater)
     if not round_.gold_minimum:
-        raise Conflict(f"Round {number} has no minimum on training items.", code="no_minimum")
+        raise Conflict(f"Round {number} has no minimum on calibration items.", code="no_minimum")
     if round_.state != Round.State.OPEN:
-        raise WrongState(f"Round {number} is {round_.state}; raters are let in while it is open.")
+        raise WrongState(f"Round {number} is {round_.state}. Raters can be let in while it is open.")
     if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON:
-        sentence = f"Say why, in at most {LONGEST_REASON:,} characters."
+        sentence = f"Give a reason of at most {LONGEST_REASON:,} characters."
         raise Invalid(f"{row.rater} was not let in.", fields={"reason": [sentence]})
     if row.admission:
         return row
@@ -132,7 +132,7 @@ def _draft(seat: Seat, number: int) -> Round:
     )
     require_prepared(seat.study)
     if round_.state != Round.State.DRAFT:
-        raise WrongState(f"Round {number} is {round_.state}; training items are chosen while it is a draft.")
+        raise WrongState(f"Round {number} is {round_.state}. Calibration items are chosen while it is a draft.")
     if round_.kind not in (Round.Kind.PILOT, Round.Kind.MAIN):
-        raise WrongState(f"Round {number} is a {round_.kind} round, and such a round has no training items.")
+        raise WrongState(f"Round {number} is a {round_.kind} round, which has no calibration items.")
     return round_

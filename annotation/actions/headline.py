@@ -23,15 +23,15 @@ def fix_headline(*, seat: Seat, rounds: Sequence[object]) -> None:
     require_at_work(study)
     numbers = sorted({each for each in rounds if isinstance(each, int) and not isinstance(each, bool)})
     if len(numbers) != len(rounds):
-        raise Invalid("The headline was not fixed.", fields={"headline": ["Write a list of numbers of rounds."]})
+        raise Invalid("Headline not fixed.", fields={"headline": ["Send a list of round numbers."]})
     main = main_rounds(study)
     found = list(main.filter(number__in=numbers).select_related("taxonomy_version"))
     if missing := sorted(set(numbers) - {each.number for each in found}):
-        words = f"Round {missing[0]} is no main round of this study."
-        raise Invalid("The headline was not fixed.", fields={"headline": [words]})
+        words = f"Round {missing[0]} is not a main round of this study."
+        raise Invalid("Headline not fixed.", fields={"headline": [words]})
     if len({each.taxonomy_version_id for each in found}) > 1:
-        words = "These rounds have different versions of the taxonomy. Choose rounds of one version."
-        raise Invalid("The headline was not fixed.", fields={"headline": [words]})
+        words = "These rounds use different taxonomy versions. Choose rounds of one version."
+        raise Invalid("Headline not fixed.", fields={"headline": [words]})
     opened = main.exclude(state=Round.State.DRAFT)
     if found:
         opened = opened.filter(taxonomy_version=found[0].taxonomy_version_id)
@@ -42,7 +42,7 @@ def fix_headline(*, seat: Seat, rounds: Sequence[object]) -> None:
         opened = opened.filter(number__in=fixed.detail["rounds"])
     if (first := opened.order_by("number").first()) is not None:
         raise Conflict(
-            f"The headline was not fixed: round {first.number} was opened already. It can be fixed only before the "
+            f"Headline not fixed: round {first.number} was already opened. It can be fixed only before the "
             "first of its rounds opens.",
             code="headline_fixed",
         )
@@ -53,6 +53,6 @@ def require_not_in_headline(seat: Seat, round_: Round) -> None:
     """Raises Conflict for a draft of the fixed set: a later round could get its number."""
     if round_.number in headline_set(seat).fixed:
         raise Conflict(
-            f"Round {round_.number} is in the headline that was fixed. Fix another set first, under Settings.",
+            f"Round {round_.number} is part of the fixed headline. First fix another set under Settings.",
             code="headline_fixed",
         )

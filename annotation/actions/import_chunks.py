@@ -86,7 +86,9 @@ class Chunk:
                         NewAnswer(self.items[key], self.members[rater], read, made, assignment, is_later=True)
                     )
                 else:
-                    self._refuse(rows, f"{rater} has another answer in round {self.round_.number}; it is not replaced.")
+                    self._refuse(
+                        rows, f"{rater} has other labels in round {self.round_.number}. They are not replaced."
+                    )
         writer.write([], answers, [])
 
     def _is_hidden(self, key: str) -> bool:
@@ -100,8 +102,8 @@ class Chunk:
         for rows in (*answers, self.sheet.finals.get((self.label, key), ())):
             self._refuse(
                 rows,
-                f"What others say of {self.items[key]} in round {self.round_.number} is hidden from you for now, so "
-                "nothing is imported for it.",
+                f"The labels of {self.items[key]} in round {self.round_.number} are hidden from you for now, "
+                "so none were imported for it.",
             )
         return True
 
@@ -119,7 +121,7 @@ class Chunk:
         for rater, rows in self.rows.get((self.label, key), ()):
             member = self.members[rater]
             if member.pk in read_of:
-                self._refuse(rows, f"{member} stands in this sheet under two names; this is the second answer.")
+                self._refuse(rows, f"{member} appears in this sheet under two names. This is the second submission.")
                 continue
             read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
             read_of[member.pk] = read
@@ -142,9 +144,11 @@ class Chunk:
         if there is None or (there.state not in Assignment.FINISHED and self.round_.state == Round.State.OPEN):
             self._answers.append(answer)
         elif there.state not in Assignment.FINISHED:
-            self._refuse(rows, f"{answer.rater}'s place at {answer.item} was withdrawn; round {number} is over.")
+            self._refuse(
+                rows, f"The assignment of {answer.rater} to {answer.item} was withdrawn, and round {number} is closed."
+            )
         elif self.round_.state == Round.State.OPEN:
-            self._refuse(rows, f"{answer.rater} has answered {answer.item} already, and round {number} is still open.")
+            self._refuse(rows, f"{answer.rater} has already labeled {answer.item}, and round {number} is still open.")
         elif there.current is not None and there.current.answers_digest == answer.answers_digest:
             self._is_there(answer.read)
         else:
@@ -177,8 +181,8 @@ class Chunk:
             else:
                 self._refuse(
                     rows,
-                    f"{answer.rater} answered {answer.item} otherwise in round {self.round_.number}; "
-                    "what a rater said is not replaced.",
+                    f"{answer.rater} labeled {answer.item} differently in round {self.round_.number}. "
+                    "Submitted labels are not replaced.",
                 )
 
     # Decisions
@@ -193,7 +197,9 @@ class Chunk:
         if not rows:
             return
         if self.round_.state == Round.State.OPEN:
-            self._refuse(rows, f"Round {self.round_.number} is open; decisions are taken when its raters are done.")
+            self._refuse(
+                rows, f"Round {self.round_.number} is open. Resolutions can be imported when its raters are done."
+            )
             return
         numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
         decided, blanks = read_decisions(self.reader, rows, numbers, self.sheet.refuse)
@@ -208,7 +214,7 @@ class Chunk:
             self._decisions.append(NewDecision(item, decided))
         elif newest.method == Resolution.Method.REOPENED:
             title = self.reader.tree.by_key[decided.dimension].title
-            self.sheet.refuse(decided.row, f"“{title}” of {item} was reopened here; decide it on its page.")
+            self.sheet.refuse(decided.row, f"“{title}” of {item} was reopened. Resolve it on its page.")
         elif set(values) == set(decided.values):
             self.n_unchanged += 1
         elif newest.method == Resolution.Method.IMPORTED:
@@ -216,7 +222,7 @@ class Chunk:
         else:
             title = self.reader.tree.by_key[decided.dimension].title
             self.sheet.refuse(
-                decided.row, f"“{title}” of {item} was decided otherwise here ({newest.method}); that stands."
+                decided.row, f"“{title}” of {item} was resolved differently ({newest.method}). That resolution is kept."
             )
 
 

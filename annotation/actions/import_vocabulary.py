@@ -90,11 +90,11 @@ def extend_taxonomy(seat: Seat, added: Sequence[tuple[str, str]]) -> TaxonomyVer
     require_maintainer(seat.user, taxonomy)
     newest = newest_published(taxonomy)
     if newest is None:
-        raise Conflict(f"The taxonomy “{taxonomy.slug}” has no published version; publish one first.")
+        raise Conflict(f"The taxonomy “{taxonomy.slug}” has no published version. Publish one first.")
     drafts = taxonomy.versions.filter(state=TaxonomyVersion.State.DRAFT, number__gt=newest.number)
     if drafts.exists():
         raise Conflict(
-            f"The taxonomy “{taxonomy.slug}” has a draft; publish or discard it before a sheet adds categories.",
+            f"The taxonomy “{taxonomy.slug}” has a draft. Publish or discard it before a sheet adds categories.",
             code="draft_at_work",
         )
     document = plain(without_was(document_of(newest)))
@@ -110,7 +110,7 @@ def extend_taxonomy(seat: Seat, added: Sequence[tuple[str, str]]) -> TaxonomyVer
 def _add_categories(document: dict[str, Any], name: str, texts: Sequence[str]) -> None:
     found = [each for each in document["dimensions"] if loose(name) in {loose(each["key"]), loose(each["title"])}]
     if len(found) != 1 or "categories" not in found[0]:
-        raise Invalid(f"“{name}” is no dimension that takes further categories.", fields={"spellings": [name]})
+        raise Invalid(f"“{name}” is not a dimension that can get further categories.", fields={"spellings": [name]})
     categories = found[0]["categories"]
     taken = Counter(_keys(categories))
     for text in texts:
@@ -162,5 +162,5 @@ def keep_spellings(seat: Seat, reader: ValueReader, meanings: Mapping[tuple[str,
                 )
             )
     if wrong:
-        raise Invalid(f"Some decisions name no category: {wrong[0]}", code="spellings", fields={"spellings": wrong})
+        raise Invalid(f"Some resolutions have no category: {wrong[0]}", code="spellings", fields={"spellings": wrong})
     Spelling.objects.bulk_create(made)

@@ -52,7 +52,7 @@ Progress = Callable[[int, int], None]
 CODE = re.compile(r"R[1-9]\d{0,4}")
 APART: Mapping[str, str] = {
     Round.Kind.RELABEL: "a relabeling round, which only a migration makes",
-    Round.Kind.SCREENING: "a screening round, which has questions of its own",
+    Round.Kind.SCREENING: "a screening round, which has its own dimensions",
 }
 """Kinds of rounds of a file whose ratings no import takes, and why."""
 
@@ -156,7 +156,7 @@ def plan_import(
     """
     for option, given, known in (("duplicates", options.duplicates, DUPLICATES), ("blank", options.blank, BLANKS)):
         if given and given not in known:
-            raise Invalid("The sheet was not read.", fields={option: [f"Write one of {', '.join(known)}."]})
+            raise Invalid("Sheet not imported.", fields={option: [f"Use one of {', '.join(known)}."]})
     if isinstance(file, bytes):
         file = io.BytesIO(file)
     if create:
@@ -177,7 +177,7 @@ def _tree_of(study: Study) -> ValueReader:
     """A reader of the study's newest version, with what was decided about spellings."""
     version = newest_published(study.taxonomy)
     if version is None:
-        raise Conflict(f"The taxonomy “{study.taxonomy.slug}” has no published version; publish one first.")
+        raise Conflict(f"The taxonomy “{study.taxonomy.slug}” has no published version. Publish one first.")
     return ValueReader(published_version(version.pk), spellings=decided_spellings(study))
 
 
@@ -257,7 +257,7 @@ def require_answers(questions: Sequence[Question]) -> None:
         fields[each.option].append(each.in_full)
     n = len(questions)
     raise Invalid(
-        f"Nothing was stored: {n} question{'s' if n > 1 else ''} about the sheet {'are' if n > 1 else 'is'} open.",
+        f"Nothing was saved: {n} question{'s' if n > 1 else ''} about the sheet {'are' if n > 1 else 'is'} open.",
         code="questions",
         fields=dict(fields),
     )
@@ -300,8 +300,8 @@ def import_gathered(
         if new is None and not report.is_something:
             transaction.set_rollback(True)
         elif new is not None and new.taxonomy and not report.is_something:
-            why = report.refusals[0].reason if report.refusals else "The sheets hold no answers."
-            raise Invalid(f"Nothing fits the taxonomy that was chosen, so no study was made. {why}", code="nothing")
+            why = report.refusals[0].reason if report.refusals else "The sheets contain no labels."
+            raise Invalid(f"Nothing matches the chosen taxonomy, so no study was created. {why}", code="nothing")
         if dry_run:
             transaction.set_rollback(True)
     return report
@@ -345,7 +345,7 @@ class _Import:
     def _newest_version(self) -> TaxonomyVersion:
         version = newest_published(self.study.taxonomy)
         if version is None:
-            raise Conflict(f"The taxonomy “{self.study.taxonomy.slug}” has no published version; publish one first.")
+            raise Conflict(f"The taxonomy “{self.study.taxonomy.slug}” has no published version. Publish one first.")
         version.taxonomy = self.study.taxonomy
         return version
 
@@ -562,10 +562,10 @@ class _Import:
         keys = [item for each, item in self.sheet.part_labels if each == label and item in self.sheet.items]
         if round_.state == Round.State.DRAFT:
             for key in keys:
-                self._refuse_all(label, key, f"Round {number} is a draft; open it before answers come in.")
+                self._refuse_all(label, key, f"Round {number} is a draft. Open it before labels are imported.")
         elif round_.state == Round.State.UNDONE:
             for key in keys:
-                self._refuse_all(label, key, f"Round {number} was undone; it takes no answers.")
+                self._refuse_all(label, key, f"Round {number} was undone and accepts no labels.")
         else:
             reader = self._reader(round_.taxonomy_version_id)
             writer = RoundWriter(round_, reader.tree, self.seat.user)

@@ -30,16 +30,16 @@ def invite(
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
     if not wanted:
-        fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
+        fields["roles"] = [f"Choose at least one of {', '.join(Membership.Role.values)}."]
     if not isinstance(note, str) or len(note) > 200:
-        fields["note"] = ["Write at most 200 characters."]
+        fields["note"] = ["Enter at most 200 characters."]
     if not isinstance(email, str) or (email and not _is_email(email)):
-        fields["email"] = ["This is no e-mail address."]
+        fields["email"] = ["This is not an e-mail address."]
     for name, number, most in (("days", days, DAYS_MOST), ("n_most", n_most, PEOPLE_MOST)):
         if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
-            fields[name] = [f"Write a whole number from 1 to {most}."]
+            fields[name] = [f"Enter a whole number from 1 to {most}."]
     if fields:
-        raise Invalid("The invitation was not made.", fields=fields)
+        raise Invalid("Invitation not created.", fields=fields)
     plaintext = secrets.token_urlsafe(32)
     made = Invitation.objects.create(
         study=seat.study,

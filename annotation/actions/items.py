@@ -53,7 +53,8 @@ def make_items(seat: Seat) -> int:
             if n := others.filter(current_snapshot__isnull=False).count():
                 these = "1 of these issues is" if n == 1 else f"{n} of these issues are"
                 raise Forbidden(
-                    f"{these} in a private repository that you can’t read. Ask who drew the sample to do this."
+                    f"{these} in a private repository that you can’t read. Ask the person who drew the sample "
+                    "to do this."
                 )
         cursor.execute(_MAKE_ITEMS, [study])
         n_made: int = cursor.rowcount

@@ -25,27 +25,25 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=member.pk)
     if member.user_id is not None:
-        raise Conflict(f"{member} has an account here already.")
+        raise Conflict(f"{member} is already linked to an account.")
     if member.left_at is not None:
-        raise Conflict(
-            f"{member} left this study. What they answered stays theirs, and can't be given to anybody else."
-        )
+        raise Conflict(f"{member} left this study. Their labels stay theirs and can't be linked to another account.")
     if member.is_invited:
         raise Conflict(f"{member} was invited and has not answered. Withdraw the invitation first.")
     if member.is_machine:
-        raise Conflict(f"{member} is a machine; machines don't sign in.")
+        raise Conflict(f"{member} is a model rater. Model raters don't sign in.")
     wanted = str(username or "").strip()
     user = account_named(seat, wanted)
     directly = seat.user.is_staff or (user is not None and user.pk == seat.user.pk)
     if user is None or (directly and not user.is_active):
-        sentence = f"There is no user “{wanted[:80]}” here."
-        raise Invalid("The member could not be joined.", fields={"username": [sentence]})
+        sentence = f"User “{wanted[:80]}” not found."
+        raise Invalid("Account not linked.", fields={"username": [sentence]})
     there = place_of(seat.study, user)
     is_in = there is not None and there.user_id is not None
     roles = set(member.roles)
     if there is not None and there.pk != member.pk:
         if there.code:
-            sentence = f"{user.username} is {there.code} in this study; nobody can be two raters of it."
+            sentence = f"{user.username} is already {there.code} in this study. Nobody can be two raters of it."
             raise Conflict(sentence, fields={"username": [sentence]})
         roles |= set(there.roles) if is_in else roles_asked(there)
         _require_blind(there, member)
@@ -73,8 +71,8 @@ def _require_blind(there: Membership, member: Membership) -> None:
     for round_ in rounds_to_rate_blind(member):
         if unblinded_among(round_, [there], {}):
             raise Conflict(
-                f"{member} rates in round {round_.number}, and {there} could read its answers. Withdraw {member} from "
-                "the round first.",
+                f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "
+                f"{member} from the round first.",
                 code="not_blind_any_more",
             )
 
@@ -86,5 +84,5 @@ def _give_way(there: Membership, user: User) -> None:
             there.inbox.all().delete()
             there.delete()
     except (ProtectedError, IntegrityError) as error:
-        sentence = f"{user.username} has written in this study already, so they stay who they are there."
+        sentence = f"{user.username} has already written in this study under their own name."
         raise Conflict(sentence, fields={"username": [sentence]}) from error

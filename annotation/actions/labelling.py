@@ -72,8 +72,8 @@ def submit_annotation(
     """
     check_storable(body)
     if idempotency_key.startswith(MARK):
-        sentence = f"It must not begin with “{MARK}”, as those of imported answers do."
-        raise Invalid("The Idempotency-Key can't be used.", fields={"Idempotency-Key": [sentence]})
+        sentence = f"It must not begin with “{MARK}”, which marks imported labels."
+        raise Invalid("The Idempotency-Key is not valid.", fields={"Idempotency-Key": [sentence]})
     if len(idempotency_key) > 200:
         raise Invalid("The Idempotency-Key is longer than 200 characters.", fields={"Idempotency-Key": ["Too long."]})
     try:
@@ -88,7 +88,7 @@ def submit_annotation(
 
 
 def _reused_key() -> Conflict:
-    return Conflict("This Idempotency-Key was used for another request; make a new one.", code="idempotency_key_reused")
+    return Conflict("This Idempotency-Key was used for another request. Use a new one.", code="idempotency_key_reused")
 
 
 @transaction.atomic
@@ -122,7 +122,7 @@ def _submit(
     snapshot = _snapshot_read(assignment, body, fields)
     quoted = _quoted(parts, snapshot, fields, in_parts=body.get("parts") is not None) if not fields else {}
     if fields:
-        raise Invalid("The answer could not be taken.", fields=fields)
+        raise Invalid("Labels not saved.", fields=fields)
     annotation = Annotation.objects.create(
         assignment=assignment,
         rater=assignment.rater,
@@ -173,12 +173,12 @@ def _check_state(assignment: Assignment, round_: Round) -> None:
             raise WrongState(
                 "This item was screened out of the study, so your answer was not saved. Ask for the next item."
             )
-        raise WrongState("This assignment was withdrawn; ask for the next one.")
+        raise WrongState("This assignment was withdrawn. Request the next one.")
     is_asked = assignment.slot is None and round_.state == Round.State.RESOLVING  # a third rater
     if assignment.state in Assignment.UNFINISHED and round_.state != Round.State.OPEN and not is_asked:
-        raise WrongState(f"Round {round_.number} is {round_.state}; it takes no new answers.")
+        raise WrongState(f"Round {round_.number} is {round_.state} and accepts no new labels.")
     if round_.state not in (Round.State.OPEN, Round.State.RESOLVING):
-        raise WrongState(f"Round {round_.number} is {round_.state}; its answers stay as they are.")
+        raise WrongState(f"Round {round_.number} is {round_.state}. Its labels can't be changed.")
 
 
 def _check_expected(assignment: Assignment, expected: int | None) -> None:
@@ -187,7 +187,7 @@ def _check_expected(assignment: Assignment, expected: int | None) -> None:
     newest = Annotation.objects.get(pk=assignment.current_id)
     if newest.revision != expected:
         raise Stale(
-            "This issue was answered in another tab or on another device since you opened it here.",
+            "You submitted labels for this issue in another tab or on another device after you opened it here.",
             newer={"revision": newest.revision, "key": newest.idempotency_key, "at": newest.created_at},
         )
 
@@ -215,7 +215,8 @@ def _snapshot_read(assignment: Assignment, body: Mapping[str, object], fields: d
         found = states.filter(sha256=named.lower()).values_list("pk", flat=True).first()
     if found is None:
         fields["snapshot"] = [
-            "The study has pinned no such state of the issue. Send `snapshot` of the issue that was read, or nothing."
+            "The study has not pinned this snapshot of the issue. Send `snapshot` of the issue that was "
+            "read, or omit it."
         ]
     return found
 
@@ -223,14 +224,14 @@ def _snapshot_read(assignment: Assignment, body: Mapping[str, object], fields: d
 def _skip_reason(body: Mapping[str, object], fields: dict[str, list[str]]) -> str:
     if body.get("skip") is None:
         if "labels" not in body and "parts" not in body and not body.get("proposals"):
-            fields["labels"] = ["Give labels, parts, or skip with a reason."]
+            fields["labels"] = ["Send labels, parts, or skip with a reason."]
         return ""
     reason = body["skip"]
     if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON:
-        fields["skip"] = [f"Say why, in at most {LONGEST_REASON} characters."]
+        fields["skip"] = [f"Give a reason of at most {LONGEST_REASON} characters."]
         return ""
     if body.get("labels") or body.get("parts"):
-        fields["skip"] = ["Either skip or label; not both."]
+        fields["skip"] = ["Either skip or label, not both."]
     return reason.strip()
 
 
@@ -238,7 +239,7 @@ def _memo(body: Mapping[str, object], fields: dict[str, list[str]]) -> str:
     memo = "" if body.get("memo") is None else body["memo"]
     if isinstance(memo, str) and len(memo) <= LONGEST_TEXT:
         return memo
-    fields["memo"] = [f"A memo is text of at most {LONGEST_TEXT} characters."]
+    fields["memo"] = [f"A memo has at most {LONGEST_TEXT} characters."]
     return ""
 
 
@@ -246,7 +247,7 @@ def _flag(body: Mapping[str, object], fields: dict[str, list[str]]) -> bool:
     flag = body.get("flag")
     if flag is None or isinstance(flag, bool):
         return bool(flag)
-    fields["flag"] = ["Write true to ask for a discussion of this item, false or nothing otherwise."]
+    fields["flag"] = ["Use true to flag this item for discussion. Otherwise use false or omit it."]
     return False
 
 
@@ -257,7 +258,7 @@ def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields:
     if isinstance(value, float):
         value = round(value) if value == value and abs(value) < 10**9 else -1
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        fields[name] = [f"Write a whole number from {least} to {most}."]
+        fields[name] = [f"Enter a whole number from {least} to {most}."]
         return None
     return value
 
@@ -278,7 +279,7 @@ def _quoted(
 
     if snapshot is None:
         for place in asked:
-            refuse(place, "This item came in without an issue, so nothing can be quoted.")
+            refuse(place, "This item was imported without an issue, so it has no text to quote.")
         return {}
     read, comments = texts_of(snapshot, {quote.comment for quote in asked.values() if quote.comment})
     repository = read.issue.repository.full_name
@@ -287,7 +288,7 @@ def _quoted(
     for place, quote in asked.items():
         comment = comments.get(quote.comment) if quote.comment else None
         if quote.where == COMMENT and comment is None:
-            refuse(place, f"The thread that was read has no comment {quote.comment}.")
+            refuse(place, f"The thread has no comment {quote.comment}.")
             continue
         source = sources.get((quote.where, quote.comment))
         if source is None:
@@ -382,14 +383,14 @@ def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object], ro
     _check_state(found, found.round)
     check_storable(body)
     if len(str(body)) > 200_000:
-        raise Invalid("The draft is too long to keep.", fields={"draft": ["At most 200,000 characters."]})
+        raise Invalid("The draft is too long to save.", fields={"draft": ["At most 200,000 characters."]})
     with transaction.atomic():
         kept = Draft.objects.select_for_update()
         draft, is_new = kept.get_or_create(assignment=found, defaults={"body": dict(body)})
         if is_new:
             return draft
         if not _may_replace(draft.body, body):
-            message = "A draft of this issue was typed in another tab or on another device."
+            message = "A draft of this issue was saved in another tab or on another device."
             raise Stale(message, newer=draft.body)
         draft.body = dict(body)
         draft.save()

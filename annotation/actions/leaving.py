@@ -32,7 +32,7 @@ class Left:
 def leave_study(*, seat: Seat) -> Left:
     """Ends one's own part in a study. Raises Conflict for the last owner, Forbidden for who is no member."""
     if seat.membership is None:
-        raise Forbidden("You are no member of this study; as staff you see every study.")
+        raise Forbidden("You are not a member of this study. As staff you see every study.")
     return finish(_leave(seat, seat.membership.pk, "member left"))
 
 
@@ -57,7 +57,7 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
     if not member.is_invited:
-        raise Conflict(f"The invitation of {member.display_name} was answered or withdrawn meanwhile.")
+        raise Conflict(f"The invitation of {member.display_name} was already answered or withdrawn.")
     found = take_out(seat, member)
     member.invitation_key = None
     if is_declined:
@@ -99,14 +99,14 @@ def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None
     nothing happened.
     """
     if typed.strip() != user.username:
-        raise Invalid("The account was not closed.", fields={"typed": [f"Type {user.username}, as it stands there."]})
+        raise Invalid("Account not closed.", fields={"typed": [f"Type {user.username} exactly."]})
     require_confirmed(user, confirmation)
     with transaction.atomic():
         seats = [get_seat(user, slug) for slug in studies_to_leave(user)]
         alone = [seat.study.title for seat in seats if _is_last_owner(seat.membership)]
         if alone:
             named = " and ".join(f"“{title}”" for title in alone)
-            raise Conflict(f"You are the only owner of {named}. Make somebody else owner there first, or delete it.")
+            raise Conflict(f"You are the only owner of {named}. Make someone else an owner there first, or delete it.")
         left = [_leave(seat, seat.membership.pk, "member left") for seat in seats if seat.membership is not None]
         for asked in Membership.objects.select_related("study").filter(waiting_for(user)):
             left.append(end_invitation(Seat(user, asked.study, None), asked.pk, is_declined=True))
@@ -132,7 +132,7 @@ def _leave(seat: Seat, pk: int, verb: str) -> Left:
     if user is None:
         raise Conflict(f"{member.display_name} has no access to this study.")
     if _is_last_owner(member):
-        raise Conflict("A study needs an owner: make somebody else owner first, on the page Members.")
+        raise Conflict("A study needs an owner. Make someone else an owner first, under Members.")
     found = take_out(seat, member)
     member.name, member.user, member.former_user = user.display_name[:150], None, user
     member.left_at = timezone.now()

@@ -89,8 +89,8 @@ def _require_takeable(seat: Seat) -> None:
     if n := held.exclude(pk__in=takeable_states(seat).values("pk")).values("issue").distinct().count():
         these = "1 of its issues is" if n == 1 else f"{n} of its issues are"
         raise Forbidden(
-            f"The study was not duplicated: {these} in a private repository that you read only through this study. "
-            "Duplicate it without items, or ask an owner who may read the repository."
+            f"Study not duplicated: {these} in a private repository that you can read only through this "
+            "study. Duplicate it without items, or ask an owner who may read the repository."
         )
 
 
@@ -138,11 +138,11 @@ def archive_study(*, seat: Seat) -> Study:
     is_open = Round.objects.filter(study=study, state=Round.State.OPEN).order_by("number").first()
     if is_open is not None:
         raise WrongState(
-            f"Round {is_open.number} is open, and its raters could not answer any more. Move it to resolving first, "
+            f"Round {is_open.number} is open, and its raters could not finish it. Move it to resolving first, "
             "then archive the study."
         )
     if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
-        raise WrongState("A plan is being run; archive the study when it is done.")
+        raise WrongState("A migration is running. Archive the study when it is done.")
     study.archived_at = timezone.now()
     study.save(update_fields=["archived_at"])
     record(study=study, user=seat.user, verb="study archived")
@@ -169,19 +169,19 @@ def export_of_present(study: Study) -> tuple[Export | None, str]:
     rows = Export.objects.filter(study=study, what="study", state=Export.State.DONE).order_by("-number")
     export = rows.first()
     if export is None or export.started_at is None:
-        return None, "There is no whole export of this study yet. Make one, and take the file home."
+        return None, "This study has no full export yet. Create one and download it."
     newest = whole.newest_change(study)
     if newest is not None and newest >= export.started_at:
-        return None, f"The study was changed after export {export.number} was made. Make another whole export."
+        return None, f"The study was changed after export {export.number} was created. Create another full export."
     try:
         with export.file.open("rb") as file:
             manifest = manifest_of(file)
     except Exception:
-        return None, f"The file of export {export.number} can't be read any more. Make another whole export."
+        return None, f"The file of export {export.number} can't be read. Create another full export."
     told = {each["name"]: each["rows"] for each in manifest["tables"]}
     now = _of_work(whole.counts(study))
     if any(told.get(name) != n for name, n in now.items()):
-        return None, f"The study has other rows than export {export.number} holds. Make another whole export."
+        return None, f"The study differs from export {export.number}. Create another full export."
     return export, ""
 
 
@@ -201,16 +201,16 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     """
     seat.require(OWNER)
     if seat.blind_round_ids:
-        raise Blind("You rate in an open round of this study; it can be deleted when the round is over.")
-    seat.require_nothing_withheld("What the study holds")
+        raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
+    seat.require_nothing_withheld("The contents of the study")
     study = Study.objects.select_for_update().get(pk=seat.study.pk)
     if typed != study.slug:
         sentence = f"Type {study.slug} to delete this study."
-        raise Invalid("The study was not deleted.", fields={"typed": [sentence]})
+        raise Invalid("Study not deleted.", fields={"typed": [sentence]})
     if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
-        raise Conflict("A plan is being run; wait until it is done.")
+        raise Conflict("A migration is running. Wait until it is done.")
     if Export.objects.filter(study=study, state__in=Export.AT_WORK).exists():
-        raise Conflict("A file of this study is being made; wait for it, or cancel it.")
+        raise Conflict("An export of this study is running. Wait for it, or cancel it.")
     export, missing = export_of_present(study)
     if export is None or export.started_at is None:
         raise Conflict(missing, code="no_whole_export")
@@ -243,6 +243,6 @@ def continue_deletion(*, user: User, deletion: Deletion) -> None:
     """Starts the job of a deletion that failed again; `deletion` is one that this user sees. Raises WrongState."""
     failed = Deletion.objects.filter(pk=deletion.pk, done_at=None).exclude(error="")
     if not failed.update(error="", state=Deletion.State.QUEUED):
-        raise WrongState("The deletion did not fail.")
+        raise WrongState("The deletion has not failed.")
     auditing.record(verb="deletion continued", user=user, study=deletion.slug)
     DELETIONS.send_later(deletion.pk)

@@ -13,17 +13,17 @@ def described(machine: object, is_machine: bool, fields: dict[str, list[str]]) -
     if machine is None:
         return {}
     if not isinstance(machine, Mapping) or set(machine) - set(LONGEST):
-        fields["machine"] = ["Write name, version and prompt."]
+        fields["machine"] = ["Enter name, version and prompt."]
         return {}
     if not is_machine and any(machine.values()):
-        fields["machine"] = ["Only a machine has these; write kind machine."]
+        fields["machine"] = ["Only model raters have these fields. Use kind machine."]
     found = {}
     for name, longest in LONGEST.items():
         value = machine.get(name)
         if value is None:
             continue
         if not isinstance(value, str) or len(value) > longest:
-            fields[f"machine.{name}"] = [f"Write text of at most {longest:,} characters."]
+            fields[f"machine.{name}"] = [f"Enter at most {longest:,} characters."]
         else:
             found[name] = value.strip()
     return found if is_machine else {}
@@ -35,13 +35,13 @@ def set_description(membership: Membership, kind: str | None, described: Mapping
     changed = {name for name, value in changes.items() if getattr(membership, name) != value}
     if changed and membership.pk and Annotation.objects.filter(rater=membership).exists():
         raise Conflict(
-            f"{membership} has answered already, so it stays what it was. Add another model, version or prompt as a "
-            "rater of its own.",
+            f"{membership} has already submitted labels, so its identity can't be changed. Add another model, "
+            "version or prompt as a separate rater.",
             code="rater_has_answered",
         )
     if "kind" in changed and membership.pk and Assignment.objects.filter(rater=membership).exists():
         raise Conflict(
-            f"{membership} was given items as a {membership.kind}, so it stays one. Add a rater of its own.",
+            f"{membership} has assignments as a {membership.kind}, so its kind can't be changed. Add a separate rater.",
             code="rater_has_items",
         )
     for name, value in changes.items():

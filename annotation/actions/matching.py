@@ -10,7 +10,7 @@ from annotation.models import Annotation, Assignment, Item, Membership, PartMatc
 from annotation.queries.matching import matches_of, same_parts
 from annotation.queries.resolving import forget_queue
 
-NOT_MATCHED = "The bugs could not be matched."
+NOT_MATCHED = "Parts not matched."
 MOST_PARTS = 100
 
 
@@ -30,7 +30,7 @@ def match_parts(
     assert current is not None
     if expected is not None and str(expected) != str(current.revision):
         raise Stale(
-            f"{assignment.rater} has changed the answer meanwhile; look at it before you match its bugs.",
+            f"{assignment.rater} has changed their labels. Review them before you match the parts.",
             newer={"revision": current.revision, "n_parts": current.n_parts},
         )
     wanted = _read(parts, current.n_parts)
@@ -87,7 +87,7 @@ def _assignment(round_: Round, item: Item, rater: object) -> Assignment:
             state=Assignment.State.SUBMITTED,
         ).first()  # fmt: skip
     if found is None:
-        sentence = f"“{str(rater)[:40]}” has no answer on this item; name a rater by their code."
+        sentence = f"“{str(rater)[:40]}” has no labels on this item. Name a rater by code."
         raise Invalid(NOT_MATCHED, fields={"rater": [sentence]})
     return found
 
@@ -98,7 +98,7 @@ def _read(parts: object, n_parts: int) -> list[int]:
     whole = all(isinstance(each, int) and not isinstance(each, bool) and 1 <= each <= MOST_PARTS for each in given)
     if not whole or len(given) != n_parts or len(set(given)) != len(given):
         bugs = "1 bug" if n_parts == 1 else f"{n_parts} bugs"
-        sentence = f"Give one number for each of {bugs}, from 1 to {MOST_PARTS}, none twice."
+        sentence = f"Send one number for each of {bugs}, from 1 to {MOST_PARTS}, none twice."
         raise Invalid(NOT_MATCHED, fields={"parts": [sentence]})
     return given
 
@@ -112,7 +112,7 @@ def _check_undecided(round_: Round, item: Item, moved: set[int]) -> None:
     decided = sorted({row.part for row in newest if row.method != Resolution.Method.REOPENED})
     if decided:
         bugs = f"bug {decided[0]}" if len(decided) == 1 else f"bugs {', '.join(map(str, decided))}"
-        raise Conflict(f"Something is decided on {bugs}. Reopen it first, then match the bugs.", code="decided")
+        raise Conflict(f"There are resolutions on {bugs}. Reopen them first, then match the parts.", code="decided")
 
 
 def _alike(assignment: Assignment, current: Annotation) -> list[Annotation]:

@@ -21,7 +21,7 @@ LEAST_PARTICIPANTS, MOST_PARTICIPANTS, LONGEST_NAME = 2, 100, 200
 ANYWHERE = timedelta(hours=14)
 """By so much the day of some place on earth is ahead of, or behind, that of UTC."""
 CODE = re.compile(r"R\d+", re.IGNORECASE)
-NOT_STATED = "The meeting was not saved."
+NOT_STATED = "Meeting not saved."
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def read_meeting(seat: Seat, round_: Round, given: object, fields: dict[str, lis
         return None
     wrong: list[str] = []
     if not isinstance(given, Mapping) or set(given) - {"held_on", "participants"}:
-        fields["meeting"] = ["A meeting has `held_on` and `participants`, and nothing else."]
+        fields["meeting"] = ["A meeting has `held_on` and `participants` only."]
         return None
     held_on = _day(given.get("held_on"))
     if held_on is None:
@@ -81,7 +81,7 @@ def _is_before_labels(round_: Round, held_on: date) -> bool:
 def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
     """Who took part, members with a code by that; each once. A code that nobody has would be read as a rater's."""
     if not isinstance(given, list) or not all(isinstance(each, str) and len(each) <= LONGEST_NAME for each in given):
-        wrong.append(f"List who took part, each by a name or code of at most {LONGEST_NAME} characters.")
+        wrong.append(f"List participants by a name or code of at most {LONGEST_NAME} characters each.")
         return []
     check_storable({"participants": given})
     codes: dict[str, str] = {
@@ -93,7 +93,7 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
     found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"
-        wrong.append(f"{listed(unknown)} {are} no code of this study. Enter names, or codes of its raters.")
+        wrong.append(f"{listed(unknown)} {are} not a code of this study. Enter names or codes of its raters.")
     if not LEAST_PARTICIPANTS <= len(found) <= MOST_PARTICIPANTS:
         wrong.append(f"List {LEAST_PARTICIPANTS} to {MOST_PARTICIPANTS} people who took part.")
     return found
@@ -123,7 +123,7 @@ def state_meeting(
     seat.require_sight(round_)
     fields: dict[str, list[str]] = {}
     if meeting is None:
-        fields["meeting"] = ["This is needed."]
+        fields["meeting"] = ["This field is required."]
     stated = read_meeting(seat, round_, meeting, fields)
     if stated is None:
         raise Invalid(NOT_STATED, fields=fields)
@@ -134,7 +134,7 @@ def state_meeting(
     else:
         chosen = without_discussion(seat, round_)
     if not chosen:
-        raise WrongState("There is no resolution for which this meeting can be stated.")
+        raise WrongState("No resolution can be linked to this meeting.")
     made = attach(seat, round_, stated, chosen)
     record(
         study=seat.study,

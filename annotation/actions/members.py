@@ -94,16 +94,16 @@ def _set_member(
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = account_named(seat, username)
     if member is None:
-        fields["user"] = [f"There is no user “{username}”; make one with `manage.py add_user`."]
+        fields["user"] = [f"User “{username}” not found. Create one with `manage.py add_user`."]
     if not wanted:
-        fields["roles"] = [f"Give at least one of {', '.join(Membership.Role.values)}."]
+        fields["roles"] = [f"Choose at least one of {', '.join(Membership.Role.values)}."]
     if kind not in (None, *Membership.Kind.values):
-        fields["kind"] = ["Write person or machine."]
+        fields["kind"] = ["Use person or machine."]
     membership = place_of(seat.study, member) if member else None
     is_machine = (kind or (membership.kind if membership else "")) == Membership.Kind.MACHINE
     described = machines.described(machine, is_machine, fields)
     if fields:
-        raise Invalid("The member could not be added.", fields=fields)
+        raise Invalid("Member not added.", fields=fields)
     assert member is not None
     if membership is None:
         membership = Membership(study=seat.study, roles=[])
@@ -112,7 +112,7 @@ def _set_member(
     loses_ownership = is_in and OWNER in membership.roles and OWNER not in wanted
     if is_in:
         if loses_ownership and not has_another_owner(membership):
-            raise Conflict("A study needs an owner; make somebody else owner first.")
+            raise Conflict("A study needs an owner. Make someone else an owner first.")
     elif directly or member.pk == seat.user.pk:
         come_in(membership, member)
     elif not is_waiting:

@@ -55,24 +55,24 @@ def _require_may_make(seat: Seat, member: Membership) -> User:
         seat.require(OWNER)
     user = member.user
     if user is None or member.is_machine:
-        raise Conflict(f"{member.display_name} does not sign in here.")
+        raise Conflict(f"{member.display_name} does not sign in on this server.")
     if user == seat.user:
-        raise Conflict("This is you: change your password in your settings.")
+        raise Conflict("This is you. Change your password in your settings.")
     if reason := why_not(seat, user):
-        raise Forbidden(f"You can't make a link for {user.display_name}: {reason}")
+        raise Forbidden(f"You can't create a password link for {user.display_name}: {reason}")
     return user
 
 
 def why_not(seat: Seat, user: User) -> str:
     """Why this person may not have a link made for this member; empty where they may."""
-    shell = "Whoever runs the server makes one with `manage.py password_link`."
-    staff = f"Somebody of the staff can, or: {shell[0].lower()}{shell[1:]}"
+    shell = "The server's operator can create one with `manage.py password_link`."
+    staff = f"Staff can create one, or: {shell[0].lower()}{shell[1:]}"
     if user.is_staff or user.is_superuser:
         return f"they are staff. {shell}"
     if (hidden := _blind_beside(seat.user, user)) is not None:
         return (
-            f"you rate in round {hidden.number} of the study “{hidden.study.slug}”, and by an account of its members "
-            f"you could read what others answered there. {staff}"
+            f"you are a rater in round {hidden.number} of the study “{hidden.study.slug}”, and an account of "
+            f"its members would show you the labels of others there. {staff}"
         )
     if seat.user.is_staff:
         return ""

@@ -36,12 +36,12 @@ def repin_item(*, seat: Seat, item: Item, seen: str = "") -> bool:
     seat.require(OWNER)
     issue = item.issue
     if issue is None or issue.current_snapshot is None:
-        raise Invalid("This item has no issue, so nothing can be read of it.")
+        raise Invalid("This item has no issue, so it has no snapshot.")
     if not may_read_newest(seat, item):
         raise Forbidden(NEWEST_HIDDEN.format(item.identifier))
     if seen and issue.current_snapshot.sha256 != seen:
         raise Stale(
-            "The issue has changed once more since you opened this page; look at the new difference first.",
+            "The issue changed again after you opened this page. Review the new difference first.",
             newer={"snapshot": issue.current_snapshot.sha256},
         )
     return bool(_repin(seat, [item.pk]))
@@ -55,18 +55,18 @@ def repin_items(*, seat: Seat, items: object = None, everything: object = False)
     """
     seat.require(OWNER)
     if (everything is True) == (items is not None):
-        raise Invalid("Say which items.", fields={"items": ['Give either "items", or "all": true.']})
+        raise Invalid("Name the items.", fields={"items": ['Send either "items", or "all": true.']})
     if items is None:
         return _repin(seat, None)
     if not isinstance(items, list) or not items or not all(isinstance(name, str) for name in items):
-        raise Invalid("The items can't be read.", fields={"items": ["Write a list of items, as owner/name#number."]})
+        raise Invalid("Items not valid.", fields={"items": ["Send a list of items as owner/name#number."]})
     if len(items) > NAMED_MOST:
-        raise Invalid("These are too many.", fields={"items": [f'Name at most {NAMED_MOST:,}, or give "all": true.']})
+        raise Invalid("Too many items.", fields={"items": [f'Name at most {NAMED_MOST:,}, or send "all": true.']})
     wanted = [name.replace("\x00", "") for name in items]
     found = {name: item.pk for name, item in items_called(seat.study, wanted).items()}
     if unknown := [name for name in wanted if name not in found]:
         sentences = [f"The study has no item “{name[:100]}”." for name in unknown[:10]]
-        raise Invalid("Some of these are no items of the study.", fields={"items": sentences})
+        raise Invalid("Some of these are not items of the study.", fields={"items": sentences})
     for item in Item.objects.filter(pk__in=found.values(), issue__repository__private=True).select_related(
         "issue__repository"
     ):
@@ -127,14 +127,14 @@ def ask_github(*, seat: Seat, what: object) -> list[FetchRun]:
     """
     seat.require(OWNER)
     if not isinstance(what, str) or what not in QUESTIONS:
-        raise Invalid("The question can't be asked.", fields={"what": [f"Write one of {', '.join(QUESTIONS)}."]})
+        raise Invalid("Request not valid.", fields={"what": [f"Use one of {', '.join(QUESTIONS)}."]})
     numbers: dict[str, list[int]] = defaultdict(list)
     rows = Item.objects.filter(study=seat.study, issue__isnull=False).order_by("issue__repository", "issue__number")
     place = ("issue__repository__host", "issue__repository__owner", "issue__repository__name", "issue__number")
     for host, owner, name, number in rows.values_list(*place):
         numbers[full_name(host, owner, name)].append(number)
     if not numbers:
-        raise Invalid("No item of this study is an issue, so there is nothing to ask.")
+        raise Invalid("No item of this study is an issue, so there is nothing to fetch.")
     started: list[FetchRun] = []
     refused: list[Invalid] = []
     for repository, of_repository in numbers.items():

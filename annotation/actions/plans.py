@@ -14,7 +14,7 @@ from annotation.queries.plans.listing import why_not_run, why_not_undo
 from annotation.queries.plans.preview import preview
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
-REFUSED = "The plan could not be made."
+REFUSED = "Migration not created."
 
 
 @transaction.atomic
@@ -28,7 +28,7 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
     seat.require_nothing_withheld("A plan")
     study = _held(seat)
     if isinstance(to, bool) or not isinstance(to, int):
-        raise Invalid(REFUSED, fields={"to": ["Write the number of a version."]})
+        raise Invalid(REFUSED, fields={"to": ["Enter the number of a version."]})
     # Held, so that a draft is not discarded while a plan that names it is written.
     Taxonomy.objects.select_for_update(no_key=True).get(pk=study.taxonomy_id)
     readable = TaxonomyVersion.objects.readable_by(seat.user).select_related("taxonomy").order_by("-number")
@@ -37,7 +37,7 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
         words = f"“{seat.study.taxonomy.slug}” has no version {to}."
         raise Invalid(REFUSED, fields={"to": [words]})
     if version.state == TaxonomyVersion.State.RETIRED:
-        raise Invalid(REFUSED, fields={"to": [f"Version {to} is retired; choose a published one."]})
+        raise Invalid(REFUSED, fields={"to": [f"Version {to} is retired. Choose a published one."]})
     found = ground(study, version)
     chosen = _recheck(found, recheck)
     plan = Plan.objects.filter(study=study, to_version=version, state=Plan.State.PREVIEWED).first()
@@ -62,9 +62,9 @@ def _recheck(found: Ground, given: object) -> list[list[str]]:
     chosen: list[list[str]] = []
     for each in given if isinstance(given, list | tuple) else [given]:
         if not isinstance(each, list | tuple) or len(each) != 2 or not all(isinstance(word, str) for word in each):
-            wrong.append("Write a list of [dimension, category] pairs.")
+            wrong.append("Send a list of [dimension, category] pairs.")
         elif tuple(each) not in may:
-            wrong.append(f"“{each[1]}” of “{each[0]}” is not among the categories that this plan redefines.")
+            wrong.append(f"“{each[1]}” of “{each[0]}” is not redefined by this migration.")
         elif list(each) not in chosen:
             chosen.append(list(each))
     if wrong:
@@ -92,7 +92,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
     fields: dict[str, list[str]] = {}
     members = raters_named(study, stand_ins, fields, "stand_ins") if stand_ins else []
     if fields:
-        raise Invalid("The plan could not be run.", fields=fields)
+        raise Invalid("Migration not run.", fields=fields)
     plan.stand_ins = [member.pk for member in members]
     plan.from_version = found.from_version
     plan.preview = preview(found, plan.recheck).as_document()

@@ -23,9 +23,7 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime | None) -> 
     Invalid.
     """
     if not isinstance(primary, Mapping):
-        raise Invalid(
-            "The primary coefficients could not be read.", fields={"primary": ["Write a mapping by dimension."]}
-        )
+        raise Invalid("Primary coefficients not valid.", fields={"primary": ["Send a mapping by dimension."]})
     dimensions = {each.key: each for each in newest_dimensions(taxonomy)}
     fields: dict[str, list[str]] = {}
     checked: dict[str, dict[str, object]] = {}
@@ -35,7 +33,7 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime | None) -> 
             fields[path] = [f"The taxonomy {taxonomy.slug} has no dimension “{key}”."]
             continue
         if not has_coefficients(dimensions[key].kind):
-            fields[path] = [f"{NOT_MEASURED} Leave it out."]
+            fields[path] = [f"{NOT_MEASURED} Omit it."]
             continue
         found: dict[str, object] = {}
         wrong = _read(entry if isinstance(entry, Mapping) else {}, dimensions[key], found)
@@ -44,7 +42,7 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime | None) -> 
         else:
             checked[key] = {**found, "fixed_at": now.isoformat()} if now else found
     if fields:
-        raise Invalid("The primary coefficients could not be taken.", fields=fields)
+        raise Invalid("Primary coefficients not saved.", fields=fields)
     return checked
 
 
@@ -84,7 +82,7 @@ def _read(entry: Mapping[str, Any], dimension: TreeDimension, found: dict[str, o
     if wrong := _weights(weights, dimension, found):
         return wrong
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
-        return f"Give the reason in at most {LONGEST_REASON} characters."
+        return f"Give a reason of at most {LONGEST_REASON} characters."
     if reason.strip():
         found["reason"] = " ".join(reason.replace("\x00", " ").split())
     return ""
@@ -97,7 +95,7 @@ def _weights(weights: object, dimension: TreeDimension, found: dict[str, object]
         if weights not in SCALE_WEIGHTS:
             return f"The weights are {' or '.join(SCALE_WEIGHTS)}, or a matrix."
         if not dimension.is_ordered:
-            return f"This dimension ({dimension.kind}) has no order that {weights} weights could go by; give a matrix."
+            return f"This dimension ({dimension.kind}) has no order for {weights} weights. Send a matrix."
         found["weights"] = weights
         return ""
     scale = [category.key for category in dimension.categories if category.selectable]

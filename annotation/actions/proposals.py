@@ -35,7 +35,7 @@ MOST = 1000
 LONGEST_REASON = 2000
 LONGEST_TEXT = 20_000
 SPEC_FIELDS = ("key", "name", "definition", "parent", "include", "exclude", "examples")
-NOT_TAKEN = "The proposal could not be answered."
+NOT_TAKEN = "Proposal not answered."
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def settle_proposals(
 
 def _check_one_answer(accept: object, map_to: object, decline: object) -> None:
     if sum(each is not None for each in (accept, map_to, decline)) != 1:
-        sentence = "Give just one of accept, map_to and decline."
+        sentence = "Send exactly one of accept, map_to and decline."
         raise Invalid(NOT_TAKEN, fields={name: [sentence] for name in ("accept", "map_to", "decline")})
 
 
@@ -114,14 +114,16 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[Told]:
     list(Proposal.objects.select_for_update().filter(pk__in=numbers).order_by("pk").values_list("pk"))
     found = told(_rows(seat, numbers))
     if len(found) < len({str(each) for each in proposals}):
-        raise NotFound(f"The study “{seat.study.slug}” has not all of these proposals.")
+        raise NotFound(f"Some of these proposals are not in the study “{seat.study.slug}”.")
     for each in found:
         seat.require_sight_of(each.round, each.item)
     for each in found:
         if each.round.state == Round.State.UNDONE:
-            raise WrongState(f"Round {each.round.number} was undone with its plan; nothing of it is answered.")
+            raise WrongState(
+                f"Round {each.round.number} was undone with its migration. Its proposals can't be answered."
+            )
         if not each.is_current:
-            raise WrongState(f"{each.rater} has changed the answer that held “{each.name}”; look at the list again.")
+            raise WrongState(f"{each.rater} has changed the label with “{each.name}”. Reload the list.")
     return found
 
 
@@ -136,7 +138,7 @@ def _check_seen(found: Sequence[Told], expected: Collection[object]) -> None:
 def _stale(name: str, outcome: ProposalOutcome) -> Stale:
     who = outcome.decided_by.display_name if outcome.decided_by else "somebody"
     return Stale(
-        f"{who} answered “{name}” meanwhile ({outcome.outcome}); look at that answer before you change it.",
+        f"{who} already answered “{name}” ({outcome.outcome}). Review that answer before you change it.",
         newer={
             "id": outcome.public_id,
             "outcome": outcome.outcome,
@@ -151,14 +153,14 @@ def _stale(name: str, outcome: ProposalOutcome) -> Stale:
 def _dimension(found: Sequence[Told]) -> str:
     keys = sorted({each.dimension for each in found})
     if len(keys) > 1:
-        sentence = f"These belong to several dimensions ({', '.join(keys)}); answer those of one at a time."
+        sentence = f"These belong to several dimensions ({', '.join(keys)}). Answer one dimension at a time."
         raise Invalid(NOT_TAKEN, fields={"also": [sentence]})
     return keys[0]
 
 
 def _reason(given: object) -> str:
     if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_REASON:
-        sentence = f"Say why, in at most {LONGEST_REASON} characters; the rater reads it."
+        sentence = f"Give a reason of at most {LONGEST_REASON} characters. The rater reads it."
         raise Invalid(NOT_TAKEN, fields={"decline": [sentence]})
     return given.strip()
 
@@ -183,19 +185,19 @@ def _draft_tree(seat: Seat) -> VersionTree | None:
 
 def _mapped(trees: Sequence[VersionTree], dimension: str, given: str) -> Answer:
     """The category in the first version that has it, unless the words mean another one by now. Raises Invalid."""
-    sentence = f"“{dimension}” has no category “{given[:NAME_MAX]}” in the versions that there are."
+    sentence = f"“{dimension}” has no category “{given[:NAME_MAX]}” in any version."
     for tree in trees:
         asked = tree.by_key.get(dimension)
         meant = asked.find(given) if asked else ()
         if len(meant) > 1:
-            sentence = f"“{given}” can mean {' or '.join(each.path for each in meant)}; write its path or its key."
+            sentence = f"“{given}” can mean {' or '.join(each.path for each in meant)}. Use its path or its key."
             break
         if meant and meant[0].selectable:
             if tree is trees[0] and any(_means_another(tree, each, dimension, meant[0].key, given) for each in trees):
                 continue
             return Answer(ProposalOutcome.Outcome.MAPPED, tree.number, meant[0].key, meant[0].name)
         if meant:
-            sentence = f"“{meant[0].name}” only groups others; choose one below it."
+            sentence = f"“{meant[0].name}” only groups others. Choose one of its subcategories."
     raise Invalid(NOT_TAKEN, fields={"map_to": [sentence]})
 
 
@@ -223,9 +225,9 @@ def _require_no_maintainer_blind(seat: Seat, found: Collection[Told]) -> None:
     row = rows.select_related("rater__user", "round").order_by("round__number", "pk").first()
     if row is not None:
         raise WrongState(
-            f"{row.rater} rates in round {row.round.number}, which is open, and reads drafts of the taxonomy. The new "
-            "category would show them what others proposed. Accept the proposal when the round is over, or map it to "
-            "a category.",
+            f"{row.rater} is a rater in round {row.round.number}, which is open, and can read drafts of the "
+            "taxonomy. The new category would show them what others proposed. Accept the proposal when the "
+            "round is closed, or map it to a category.",
             code="maintainer_blind",
         )
 
@@ -235,8 +237,8 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
     taxonomy = Taxonomy.objects.select_for_update().get(pk=seat.study.taxonomy_id)
     if not may_maintain(seat.user, taxonomy):
         raise Forbidden(
-            f"A category goes into a draft of the taxonomy {taxonomy.slug}, which only its maintainers write. "
-            "Ask one of them, or map the proposal, or decline it."
+            f"Only maintainers of the taxonomy {taxonomy.slug} can add a category to its draft. Ask one of "
+            "them, or map or decline the proposal."
         )
     fields: dict[str, list[str]] = {}
     given = _given(given, fields)
@@ -244,7 +246,7 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
     text = document(draft)
     asked = next((each for each in text.dimensions if each.key == dimension), None)
     if asked is None or not asked.has_categories:
-        sentence = f"Version {draft.number} asks no “{dimension}” with categories any more."
+        sentence = f"Version {draft.number} no longer has a dimension “{dimension}” with categories."
         raise Invalid(NOT_TAKEN, fields={"accept": [sentence]})
     published = _published_keys(draft, dimension)
     parent = _parent(asked, str(given.get("parent") or ""), fields)
@@ -252,7 +254,7 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
     siblings = parent.categories if parent else asked.categories
     same = next((each for each in siblings if _folded(each.name) == _folded(name)), None)
     if same is not None and same.key in published:
-        fields.setdefault("accept.name", []).append(f"There is “{same.name}” already; map the proposal to it.")
+        fields.setdefault("accept.name", []).append(f"“{same.name}” already exists. Map the proposal to it.")
     if fields:
         raise Invalid(NOT_TAKEN, fields=fields)
     if same is not None and given.get("key") in (None, "", same.key):
@@ -280,24 +282,24 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
 def _given(given: object, fields: dict[str, list[str]]) -> dict[str, Any]:
     """The category's fields, trimmed and of the right kind; what is wrong goes into `fields`."""
     if not isinstance(given, Mapping):
-        raise Invalid(NOT_TAKEN, fields={"accept": ["Give the category: at least its name."]})
+        raise Invalid(NOT_TAKEN, fields={"accept": ["Send the category with at least its name."]})
     read: dict[str, Any] = {}
     for field, value in given.items():
         if field not in SPEC_FIELDS:
-            fields[f"accept.{field}"] = [f"A category has no “{field}” here; there are {', '.join(SPEC_FIELDS)}."]
+            fields[f"accept.{field}"] = [f"A category has no field “{field}”. Known: {', '.join(SPEC_FIELDS)}."]
         elif value is None:
             continue
         elif field in ("include", "exclude", "examples"):
             if isinstance(value, list) and all(isinstance(each, str) for each in value):
                 read[field] = [each.strip() for each in value if each.strip()]
             else:
-                fields[f"accept.{field}"] = ["Give a list of texts."]
+                fields[f"accept.{field}"] = ["Send a list of texts."]
         elif not isinstance(value, str) or len(value) > LONGEST_TEXT:
-            fields[f"accept.{field}"] = [f"Write text of at most {LONGEST_TEXT} characters."]
+            fields[f"accept.{field}"] = [f"Enter at most {LONGEST_TEXT} characters."]
         else:
             read[field] = value.strip() if field == "definition" else " ".join(value.split())
     if not fields.get("accept.name") and not 0 < len(read.get("name", "")) <= NAME_MAX:
-        fields["accept.name"] = [f"A category needs a name, of at most {NAME_MAX} characters."]
+        fields["accept.name"] = [f"A category needs a name of at most {NAME_MAX} characters."]
     return read
 
 
@@ -325,7 +327,7 @@ def _parent(asked: DimensionSpec, given: str, fields: dict[str, list[str]]) -> C
     meant = by_text.get(_folded(given), {})
     if len(meant) == 1:
         return next(iter(meant.values()))
-    wrong = "can mean several; write its path or its key" if meant else "is no category of the draft there"
+    wrong = "is ambiguous. Use its path or its key" if meant else "is not a category of that draft"
     fields["accept.parent"] = [f"“{given[:NAME_MAX]}” {wrong}."]
     return None
 
@@ -334,9 +336,9 @@ def _key(given: Mapping[str, Any], name: str, taken: set[str], fields: dict[str,
     """The key that was given, or one made from the name that nobody has."""
     if key := given.get("key"):
         if not is_key(key):
-            fields["accept.key"] = ["A key is of small letters and digits, joined by single hyphens or underscores."]
+            fields["accept.key"] = ["A key has lowercase letters and digits, joined by single hyphens or underscores."]
         elif key in taken:
-            fields["accept.key"] = [f"“{key}” is taken; leave the key out, and one is made from the name."]
+            fields["accept.key"] = [f"“{key}” is taken. Omit the key, and one is derived from the name."]
         return str(key)
     made = key_of(name) or "category"
     number, key = 2, made

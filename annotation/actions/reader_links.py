@@ -26,15 +26,15 @@ def make_reader_link(
     Without `days` it holds until it is withdrawn; `with_issues` shows the texts of issues, private ones too.
     """
     seat.require(OWNER)
-    seat.require_nothing_withheld("What a reader link opens")
+    seat.require_nothing_withheld("The content behind a reader link")
     fields: dict[str, list[str]] = {}
     label = label.strip()
     if not label or len(label) > LONGEST_LABEL:
-        fields["label"] = [f"Say in at most {LONGEST_LABEL} characters whom this link is for."]
+        fields["label"] = [f"Enter a name of at most {LONGEST_LABEL} characters for this link."]
     if days is not None and not 1 <= days <= MOST_DAYS:
-        fields["days"] = [f"Write a number of days from 1 to {MOST_DAYS}, or nothing."]
+        fields["days"] = [f"Enter a number of days from 1 to {MOST_DAYS}, or nothing."]
     if fields:
-        raise Invalid("The link was not made.", fields=fields)
+        raise Invalid("Link not created.", fields=fields)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     newest = ReaderLink.objects.filter(study=study).order_by("-number").values_list("number", flat=True).first()
     plaintext = secrets.token_urlsafe(32)
@@ -73,6 +73,6 @@ def open_reader_link(*, plaintext: str) -> ReaderLink:
     rows = ReaderLink.objects.select_related("study").filter(made_by_an_owner(), digest=digest(plaintext))
     link = rows.first()
     if link is None or not link.holds:
-        raise NotFound("This link leads nowhere: it was withdrawn, has ended, or is not whole.")
+        raise NotFound("This link is not valid: it was revoked, has expired or is incomplete.")
     ReaderLink.objects.filter(pk=link.pk).update(n_opened=F("n_opened") + 1, last_opened_at=timezone.now())
     return link

@@ -21,8 +21,8 @@ from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 LONGEST_RATIONALE = 20_000
-NOT_TAKEN = "The decision could not be taken."
-NOT_REOPENED = "The decision could not be reopened."
+NOT_TAKEN = "Disagreement not resolved."
+NOT_REOPENED = "Resolution not reopened."
 
 
 @transaction.atomic
@@ -54,14 +54,14 @@ def resolve(
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     if dimension not in tree.by_key:
-        raise Invalid(NOT_TAKEN, fields={"dimension": [f"There is no “{dimension}”."]})
+        raise Invalid(NOT_TAKEN, fields={"dimension": [f"Dimension “{dimension}” not found."]})
     read = read_decided(tree.by_key[dimension], values, "values", fields)
     if not isinstance(no_part, bool | None):
-        fields["no_part"] = ["Write true or false."]
+        fields["no_part"] = ["Use true or false."]
     elif no_part and read:
-        fields["values"] = ["A part that does not exist has no values. Leave `values` out."]
+        fields["values"] = ["A part that does not exist has no values. Omit `values`."]
     if method and method not in STATED:
-        fields["method"] = [f"Choose one of {', '.join(STATED)}, or state none."]
+        fields["method"] = [f"Choose one of {', '.join(STATED)}, or omit it."]
     _check_rationale(rationale, fields)
     _check_place(standing, part, dimension, tree.by_key[dimension].title, fields)
     stated = read_meeting(seat, round_, meeting, fields)
@@ -127,15 +127,15 @@ def reopen(
     fields: dict[str, list[str]] = {}
     _check_rationale(rationale, fields)
     if dimension not in tree.by_key:
-        fields["dimension"] = [f"There is no “{dimension}”."]
+        fields["dimension"] = [f"Dimension “{dimension}” not found."]
     if isinstance(part, bool) or not isinstance(part, int):
-        fields["part"] = ["Write a whole number."]
+        fields["part"] = ["Enter a whole number."]
     if fields:
         raise Invalid(NOT_REOPENED, fields=fields)
     newest = _newest(round_, item, part, tree.by_key[dimension].id)
     _check_seen(newest, expected, tree)
     if newest is None or newest.method == Resolution.Method.REOPENED:
-        raise Invalid(NOT_REOPENED, fields={"dimension": ["Nothing is decided there, so nothing can be reopened."]})
+        raise Invalid(NOT_REOPENED, fields={"dimension": ["There is no resolution to reopen."]})
     resolution = Resolution.objects.create(
         round=round_,
         item=item,
@@ -171,7 +171,7 @@ def held(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
     if state in (Round.State.DRAFT, Round.State.UNDONE) or (
         state == Round.State.OPEN and not (seat.study.is_resolved_by_item and standing.is_complete)
     ):
-        when = "" if state == Round.State.UNDONE else "; decisions are taken when its raters are done"
+        when = "" if state == Round.State.UNDONE else ". Disagreements can be resolved when its raters are done"
         raise WrongState(f"Round {round_.number} is {state}{when}.")
     return standing
 
@@ -191,7 +191,7 @@ def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str, **mor
 
 def _check_rationale(rationale: object, fields: dict[str, list[str]]) -> None:
     if not isinstance(rationale, str) or len(rationale) > LONGEST_RATIONALE:
-        fields["rationale"] = [f"The rationale is text of at most {LONGEST_RATIONALE} characters."]
+        fields["rationale"] = [f"The rationale has at most {LONGEST_RATIONALE} characters."]
 
 
 def _check_seen(newest: Resolution | None, expected: object, tree: VersionTree) -> None:
@@ -212,11 +212,11 @@ def _check_place(
     """A decision needs a part that somebody gave and a dimension that applies and hangs on nothing open."""
     parts = {verdict.part for verdict in standing.verdicts}
     if isinstance(part, bool) or not isinstance(part, int) or part not in parts:
-        fields["part"] = [f"The item has no part {part}; its raters gave {len(parts)}."]
+        fields["part"] = [f"The item has no part {part}. Its raters labeled {len(parts)}."]
     elif not any(verdict.part == part and verdict.dimension == dimension for verdict in standing.verdicts):
         fields["dimension"] = [
-            f"“{title}” is not to be decided here: nobody answered it, it does not apply, it hangs on an open one, or "
-            "the part was resolved as one that does not exist."
+            f"“{title}” can't be resolved here: nobody labeled it, it does not apply, it depends on an open "
+            "one, or the part was resolved as one that does not exist."
         ]
 
 
@@ -231,11 +231,11 @@ def _newest(round_: Round, item: Item, part: int, dimension_id: int) -> Resoluti
 
 def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
     if newest is None:
-        return Stale("There is no such decision (yet); look again.", newer={})
+        return Stale("Resolution not found. Reload the page.", newer={})
     who = decided_by(newest.method, newest.decided_by.told_name if newest.decided_by else "")
     verb = "reopened" if newest.method == Resolution.Method.REOPENED else "decided"
     return Stale(
-        f"{who} {verb} this meanwhile; look at that before you change it.",
+        f"{who} {verb} this after you opened it. Review it before you change it.",
         newer={
             "id": newest.public_id,
             "values": list(resolution_values(tree, [newest]).get(newest.pk, ())),

@@ -141,15 +141,15 @@ def create_round(
     require_prepared(study)
     fields: dict[str, list[str]] = {}
     if kind not in (Round.Kind.SCREENING, Round.Kind.PILOT, Round.Kind.MAIN):
-        fields["kind"] = ["Write screening, pilot or main."]
+        fields["kind"] = ["Use screening, pilot or main."]
     if mode not in Round.Mode.values:
-        fields["mode"] = ["Write planned or pool."]
+        fields["mode"] = ["Use planned or pool."]
     if not is_whole(raters_per_item, 1, 100):
-        fields["raters_per_item"] = ["Write a whole number from 1 to 100."]
+        fields["raters_per_item"] = ["Enter a whole number from 1 to 100."]
     if isinstance(double_share, bool) or not isinstance(double_share, int | float) or not 0 <= double_share <= 1:
-        fields["double_share"] = ["Write a share from 0 to 1."]
+        fields["double_share"] = ["Enter a share from 0 to 1."]
     if not is_whole(seed, -(2**63), 2**63 - 1):
-        fields["seed"] = ["Write a whole number."]
+        fields["seed"] = ["Enter a whole number."]
     is_screening = kind == Round.Kind.SCREENING
     why = _screening_words(is_screening, taxonomy_version, reasons, fields)
     standings = _standings(study, screening, fields, is_screening=is_screening)
@@ -157,7 +157,9 @@ def create_round(
     members = raters_named(study, raters, fields)
     people = [member for member in members if not member.is_machine]
     if not fields and raters_per_item > len(people):
-        fields["raters_per_item"] = [f"{raters_per_item} raters per item need as many raters; {len(people)} named."]
+        fields["raters_per_item"] = [
+            f"{raters_per_item} raters per item need at least as many raters. {len(people)} named."
+        ]
     most = _quotas_named(quotas, members, fields)
     may_be_empty = known is not None or training_round is not None or (kind == Round.Kind.PILOT and issues == [])
     items: list[int] = []
@@ -175,7 +177,7 @@ def create_round(
     if drawn_from is not None and not fields:
         n_all = _n_beside(drawn_from, n_all, n_items, training, fields, standings)
     if fields:
-        raise Invalid("The round could not be made.", fields=fields)
+        raise Invalid("Round not created.", fields=fields)
     if is_screening:
         version = screening_version(seat=seat, study=study, reasons=why)
     assert version is not None
@@ -204,7 +206,7 @@ def create_round(
         n_all = len(items)
     planned = raters_planned(n_all, raters_per_item, double_share, seed)
     if mode == Round.Mode.PLANNED and (short := _short(planned, [most.get(each.pk) for each in people])):
-        raise Invalid("The round could not be made.", fields={"quotas": [short]})
+        raise Invalid("Round not created.", fields={"quotas": [short]})
     RoundItem.objects.bulk_create(
         RoundItem(round=round_, item=item, position=position, n_raters=len(members), known=right)
         for position, (item, right) in enumerate(training, start=1)
@@ -244,9 +246,9 @@ def warnings_of(round_: Round) -> list[str]:
     items = "1 item was" if n == 1 else f"{n:,} items were"
     return [
         *told,
-        f"{items} in an earlier round, too. Raters may know what others answered there. While this round is open, what "
-        "others said of the same items in other rounds stays hidden from its raters. The methods paragraph counts the "
-        "items that the same people rated before.",
+        f"{items} also in an earlier round. Raters may know labels of others from there. While this round is "
+        "open, labels of the same items in other rounds are hidden from its raters. The methods paragraph "
+        "counts the items that the same people rated before.",
     ]
 
 
@@ -260,11 +262,11 @@ def screening_warnings(round_: Round) -> list[str]:
     found = []
     took = standing_counts(Item.objects.filter(round_items__round=round_, round_items__known__isnull=True))
     if others := {each: n for each, n in took.items() if each != IN}:
-        found.append(f"This round takes issues that are not screened in: {in_words(others)}.")
+        found.append(f"This round includes issues that are not screened in: {in_words(others)}.")
     if round_.sample is not None:
         left = sample_lines(round_.study, [round_.sample])[0].passed_over((IN,))
         if left:
-            found.append(f"This round passes over issues of the sample that are not screened in: {in_words(left)}.")
+            found.append(f"This round omits issues of the sample that are not screened in: {in_words(left)}.")
     return found
 
 
@@ -289,11 +291,13 @@ def _training(
     if known is None and training_round is None and n_training is None:
         return []
     if version is None:
-        fields.setdefault("known", ["A round has training items only under a published version, and never to screen."])
+        fields.setdefault(
+            "known", ["A round has calibration items only under a published version, and never for screening."]
+        )
         return []
     if training_round is not None or n_training is not None:
         if known is not None:
-            fields["known"] = ["Give either known answers, or training_round with n_training."]
+            fields["known"] = ["Send either known, or training_round with n_training."]
             return []
         return known_of_round(seat, version, training_round, n_training, fields)
     read = read_all_known(version, known, fields)
@@ -314,7 +318,7 @@ def _quotas_named(quotas: object, members: Sequence[Membership], fields: dict[st
     if quotas is None:
         return {}
     if not isinstance(quotas, Mapping):
-        fields["quotas"] = ["Write an object: a rater's user name or code, and a whole number or null."]
+        fields["quotas"] = ["Send an object: a rater's user name or code, and a whole number or null."]
         return {}
     by_name = {member.code.lower(): member for member in members if member.code}
     by_name |= {member.user_name.lower(): member for member in members if member.user_name}
@@ -322,11 +326,11 @@ def _quotas_named(quotas: object, members: Sequence[Membership], fields: dict[st
     for name, quota in quotas.items():
         member = by_name.get(str(name).lower())
         if member is None:
-            fields.setdefault("quotas", []).append(f"“{name}” is no rater of this round; name them in raters, too.")
+            fields.setdefault("quotas", []).append(f"“{name}” is not a rater of this round. Name them in raters, too.")
         elif member.is_machine:
-            fields.setdefault("quotas", []).append(f"“{name}” is a machine, and is given every item.")
+            fields.setdefault("quotas", []).append(f"“{name}” is a model rater, which labels every item.")
         elif quota is not None and not is_whole(quota, 0, 2**31 - 1):
-            fields.setdefault("quotas", []).append(f"“{name}”: write a whole number from 0, or null for no limit.")
+            fields.setdefault("quotas", []).append(f"“{name}”: enter a whole number from 0, or null for no limit.")
         else:
             found[member.pk] = quota
     return found
@@ -338,7 +342,7 @@ def _short(planned: Sequence[int], capacities: Sequence[int | None]) -> str:
     if not n:
         return ""
     slots = "1 slot" if n == 1 else f"{n} slots"
-    return f"The quotas are {slots} short of {sum(planned)}. Raise one, add a rater, or take fewer items."
+    return f"The quotas are {slots} short of {sum(planned)}. Raise one, add a rater, or choose fewer items."
 
 
 def quotas_short(round_: Round) -> str:
@@ -356,11 +360,11 @@ def _screening_words(
 ) -> Sequence[str] | None:
     """The reasons that a screening round is to offer, None for those of before; what is wrong goes into `fields`."""
     if is_screening and version is not None:
-        fields["taxonomy_version"] = ["A screening round asks from a taxonomy of its own; leave this out."]
+        fields["taxonomy_version"] = ["A screening round uses its own taxonomy. Omit this field."]
     if reasons is None:
         return None
     if not is_screening:
-        fields["reasons"] = ["Only a screening round asks for reasons; leave this out."]
+        fields["reasons"] = ["Only a screening round has reasons. Omit this field."]
         return None
     return read_reasons(reasons, fields)
 
@@ -372,16 +376,16 @@ def _standings(study: Study, given: object, fields: dict[str, list[str]], *, is_
     """
     if is_screening:
         if given is not None:
-            fields["screening"] = ["A screening round takes what is not screened; leave this out."]
+            fields["screening"] = ["A screening round includes unscreened issues. Omit this field."]
         return ()
     if given is None:
         return standings_taken(has_screening(study))
     if not isinstance(given, list | tuple) or not given or not all(each in STANDINGS for each in given):
-        fields["screening"] = [f"Give a list of {', '.join(STANDINGS)}."]
+        fields["screening"] = [f"Send a list of {', '.join(STANDINGS)}."]
         return standings_taken(has_screening(study))
     if OUT in given and study.screened_out == Study.ScreenedOut.EXCLUDE:
         fields["screening"] = [
-            "Issues that are out would count nowhere, because this study excludes what is screened out. Screen them in "
+            "Issues that are screened out would not count, because this study excludes them. Screen them in "
             "first, or change the setting “screened_out” to keep."
         ]
     return tuple(each for each in STANDINGS if each in given)
@@ -394,7 +398,7 @@ def _published_version(study: Study, number: int | None, fields: dict[str, list[
     version = versions.order_by("-number").first()
     if version is None:
         wanted = f"version {number}" if number is not None else "version"
-        fields["taxonomy_version"] = [f"“{study.taxonomy.slug}” has no published {wanted}; publish one first."]
+        fields["taxonomy_version"] = [f"“{study.taxonomy.slug}” has no published {wanted}. Publish one first."]
     return version
 
 
@@ -413,7 +417,7 @@ def raters_named(study: Study, raters: object, fields: dict[str, list[str]], fie
     for name in raters:
         member = by_name.get(str(name).lower())
         if member is None or not member.has_role(RATER) or not (member.user or member.is_invited):
-            fields.setdefault(field, []).append(f"“{name}” is no rater of this study; add them as a member first.")
+            fields.setdefault(field, []).append(f"“{name}” is not a rater of this study. Add them as a member first.")
         elif member not in found:
             found.append(member)
     return found
@@ -431,22 +435,22 @@ def _items(
 ) -> tuple[list[int], Sample | None]:
     """The named items (ids) that the round is to hold, or the sample to take them from; faults go into `fields`."""
     if (issues is None) == (sample is None):
-        fields["issues"] = ["Give either issues, or a sample with n_items or share."]
+        fields["issues"] = ["Send either issues, or a sample with n_items or share."]
         return [], None
     if issues is not None:
         return [each.pk for each in named_items(seat, study, issues, fields, standings)], None
     given = row_number(sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
-        fields["sample"] = ["The study has no such sample; draw one first."]
+        fields["sample"] = ["Sample not found in this study. Draw one first."]
         return [], None
     require_whole(found)
     if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1):
-        fields["share"] = ["Write a share above 0, up to 1."]
+        fields["share"] = ["Enter a share above 0, up to 1."]
     elif n_items is not None and not is_whole(n_items, 1, 2**31 - 1):
-        fields["n_items"] = ["Write a whole number from 1."]
+        fields["n_items"] = ["Enter a whole number from 1."]
     elif n_items is not None and share is not None:
-        fields["n_items"] = ["Give either n_items or share."]
+        fields["n_items"] = ["Send either n_items or share."]
     return [], found
 
 
@@ -466,13 +470,13 @@ def _n_wanted(
         field = "n_items" if n_unused else "sample"
         that = " or ".join(STANDINGS[each] for each in standings)
         fields[field] = [
-            f"Only {n_unused:,} unused issues of this sample are {that}; the others are {others}. Screen them first, "
-            "or choose under “screening” what else to take."
+            f"Only {n_unused:,} unused issues of this sample are {that}. The others are {others}. Screen them "
+            "first, or choose what else to include under “screening”."
         ]
     elif not n_unused or not wanted:
         fields["sample"] = [NOTHING_LEFT]
     elif n_items is not None and n_unused < n_items:
-        fields["n_items"] = [f"Only {n_unused} issues of this sample are left unused."]
+        fields["n_items"] = [f"Only {n_unused} issues of this sample are unused."]
     return min(wanted, n_unused)
 
 
@@ -493,7 +497,7 @@ def _n_beside(
     unused = unused_of(sample.pk, standings)
     n_left = unused.count() - unused.filter(issue__in=[item.issue_id for item, _ in training]).count()
     if n_asked is not None and n_left < n_asked:
-        fields["n_items"] = [f"Only {n_left} issues of this sample are left unused beside the training items."]
+        fields["n_items"] = [f"Only {n_left} issues of this sample are unused in addition to the calibration items."]
     return min(n, n_left)
 
 
@@ -504,14 +508,12 @@ def _minimum(
     if given is None:
         return None
     if version is None:
-        fields.setdefault("gold_minimum", ["A screening round has no training items; leave this out."])
+        fields.setdefault("gold_minimum", ["A screening round has no calibration items. Omit this field."])
         return None
     return read_minimum(published_version(version.pk), study.primary, given, fields)
 
 
-NOTHING_LEFT = (
-    "Every issue of this sample is in a round already, is being screened, or is screened out; draw another sample."
-)
+NOTHING_LEFT = "Every issue of this sample is already in a round, being screened, or screened out. Draw another sample."
 
 
 def named_items(
@@ -532,7 +534,7 @@ def named_items(
         if name in known:
             if known[name].screening == Item.Screening.OUT and not to_screen and OUT not in standings:
                 reason = known[name].screening_reason
-                fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}); screen it in first.")
+                fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}). Screen it in first.")
             continue
         try:
             identified[name] = parse_identifier(name)
@@ -549,7 +551,7 @@ def named_items(
     stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
     for name, each in identified.items():
         if each not in stored:
-            fields.setdefault("issues", []).append(f"“{name}” is not stored; fetch it first (owner/name#number).")
+            fields.setdefault("issues", []).append(f"“{name}” is not stored. Fetch it first (owner/name#number).")
     if not to_screen and (other := _not_taken(known, n_new=len(stored), standings=standings)):
         fields["screening"] = [other]
     if fields:
@@ -572,8 +574,8 @@ def _not_taken(known: Mapping[str, Item], *, n_new: int, standings: Sequence[str
     if not others:
         return ""
     return (
-        f"Of these issues, {in_words(others)}. Screen them first, or choose under “screening” what to take: a list of "
-        f"{', '.join(STANDINGS)}."
+        f"Of these issues, {in_words(others)}. Screen them first, or choose what to include under "
+        f"“screening”: a list of {', '.join(STANDINGS)}."
     )
 
 
@@ -597,11 +599,12 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     require_prepared(study)
     round_ = _locked(seat, number, Round.State.DRAFT, "opened")
     if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():
-        raise Conflict("A plan is moving the study to another version; wait until it is done.", code="plan_at_work")
+        raise Conflict("A migration of this study is running. Wait until it is done.", code="plan_at_work")
     version = round_.taxonomy_version
     if version.state == TaxonomyVersion.State.RETIRED:
         raise WrongState(
-            f"Version {version.number} of {version.taxonomy.slug} was retired; make a round under a published version.",
+            f"Version {version.number} of {version.taxonomy.slug} was retired. Create a round under a "
+            "published version.",
             code="version_retired",
         )
     require_whole(round_)
@@ -609,8 +612,8 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     n_people = sum(not each.rater.is_machine for each in everybody)
     if round_.raters_per_item > n_people:
         raise Conflict(
-            f"{round_.raters_per_item} raters per item need as many people; round {number} has {n_people}. "
-            "Make a new round.",
+            f"{round_.raters_per_item} raters per item need as many people. Round {number} has {n_people}. "
+            "Create a new round.",
             code="raters_short",
         )
     if short := quotas_short(round_):
@@ -638,12 +641,13 @@ def _require_items(round_: Round, raters: Sequence[RoundRater]) -> None:
         return
     items = list(places.values_list("item", flat=True))
     if not items:
-        raise Conflict(f"Round {round_.number} has no items. Give it training items first.", code="no_items")
+        raise Conflict(f"Round {round_.number} has no items. Add calibration items first.", code="no_items")
     people = {each.rater_id: each.rater for each in raters if not each.rater.is_machine}
     seen = Counter(rater for _, rater in seen_answers(round_, list(people), items))
     if nothing := [str(people[pk]) for pk, n in seen.items() if n == len(items)]:
         raise Conflict(
-            f"{listed(nothing)} may know what is right of all training items of round {round_.number}. Give it others.",
+            f"{listed(nothing)} may know the gold answers of all calibration items of round {round_.number}. "
+            "Assign them others.",
             code="gold_seen",
         )
 
@@ -673,9 +677,9 @@ def _require_screened(round_: Round) -> None:
     made = AuditEvent.objects.filter(study=round_.study, verb="round made", detail__round=round_.number)
     if others and not made.filter(detail__has_key="screening").exists():
         raise Conflict(
-            f"Round {round_.number} contains issues that are not screened in: {in_words(others)}. It was created "
-            "before they were screened. Remove the draft and create the round again. It then takes what is screened "
-            "in, or what you choose under “screening”."
+            f"Round {round_.number} contains issues that are not screened in: {in_words(others)}. It was "
+            "created before they were screened. Delete the draft and create the round again. It then "
+            "includes what is screened in, or what you choose under “screening”."
         )
 
 
@@ -763,8 +767,8 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:
         raise WrongState(
-            f"{n_out} assignments of round {number} are not done yet. Wait for them, or withdraw them.",
-            fields={"withdraw": ["True withdraws what is not done."]},
+            f"{n_out} assignments of round {number} are unfinished. Wait for them, or withdraw them.",
+            fields={"withdraw": ["True withdraws unfinished assignments."]},
         )
     n_withdrawn = assignments.withdraw(unfinished)
     start_resolving(round_)
@@ -787,23 +791,23 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     if not leave_open:
         if seat.withheld_in(round_):  # What else is open there would tell this person what others answered.
             raise Conflict(
-                f"You still have to rate items of round {number}, as a third rater or in another round. Rate them "
-                "first, or close the round with them left open.",
+                f"You still have items to label in round {number}, as a third rater or in another round. "
+                "Label them first, or close the round with them left open.",
                 code="open_disagreements",
-                fields={"leave_open": ["True closes the round all the same."]},
+                fields={"leave_open": ["True closes the round anyway."]},
             )
         n_proposals = n_open_proposals(round_)
         if has_open or has_open_disagreements(round_, items=changed_since(round_, looked_at)):
             raise Conflict(
                 f"Round {number} has open disagreements. Resolve them, or close it with them left open.",
                 code="open_disagreements",
-                fields={"leave_open": ["True closes the round all the same."]},
+                fields={"leave_open": ["True closes the round anyway."]},
             )
         if n_proposals:
             raise Conflict(
-                f"Round {number} has open proposals ({n_proposals}). Settle them, or close it with them left open.",
+                f"Round {number} has open proposals ({n_proposals}). Answer them, or close it with them left open.",
                 code="open_proposals",
-                fields={"leave_open": ["True closes the round all the same."]},
+                fields={"leave_open": ["True closes the round anyway."]},
             )
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])
@@ -827,5 +831,5 @@ def hold_round(seat: Seat, number: int) -> Round:
 def _locked(seat: Seat, number: int, state: str, verb: str) -> Round:
     round_ = hold_round(seat, number)
     if round_.state != state:
-        raise WrongState(f"Round {number} is {round_.state}; only a round that is {state} can be {verb}.")
+        raise WrongState(f"Round {number} is {round_.state}. Only a round that is {state} can be {verb}.")
     return round_

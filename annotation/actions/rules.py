@@ -15,7 +15,7 @@ from annotation.queries.giving import unblinded_among
 from annotation.queries.verdicts import ARBITERS
 from annotation.ruling import ask_third_raters, candidates, withdraw_third_raters
 
-NOT_ASKED = "Nobody was asked."
+NOT_ASKED = "Third rater not assigned."
 
 
 @transaction.atomic
@@ -29,18 +29,18 @@ def ask_third_rater(
     Conflict, WrongState, Forbidden, Blind.
     """
     if not isinstance(unblinded, bool | None):
-        raise Invalid(NOT_ASKED, fields={"unblinded": ["Write true or false."]})
+        raise Invalid(NOT_ASKED, fields={"unblinded": ["Use true or false."]})
     standing = held(seat, round_, item)
     if round_.state == Round.State.CLOSED or round_.kind == Round.Kind.RELABEL:
-        why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see what was agreed before"
-        raise WrongState(f"In round {round_.number} nobody can be asked: {why}.")
+        why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see earlier agreed labels"
+        raise WrongState(f"No third rater can be assigned in round {round_.number}: {why}.")
     if not any(verdict.state == "open" for verdict in standing.verdicts):
-        raise WrongState(f"Nothing is open on {item.identifier}, so nobody has to be asked.")
+        raise WrongState(f"{item.identifier} has no open disagreement, so no third rater is needed.")
     asked = Assignment.objects.filter(
         ARBITERS, round=round_, item=item, state__in=Assignment.UNFINISHED
     ).select_related("rater")
     if (waiting := asked.first()) is not None:
-        raise WrongState(f"{waiting.rater} was asked already and has not answered yet.")
+        raise WrongState(f"{waiting.rater} was already assigned and has not submitted labels yet.")
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
     could_read = unblinded_among(round_, free)
@@ -51,19 +51,19 @@ def ask_third_rater(
         names = {each: {(each.code or "").lower(), each.user.username.lower() if each.user else ""} for each in free}
         chosen = next((each for each in free if named in names[each]), None)
         if chosen is None:
-            sentence = f"“{str(rater)[:40]}” can’t be asked: choose a rater of the study who never had this item."
+            sentence = f"“{str(rater)[:40]}” can’t be assigned. Choose a rater of the study who has not had this item."
             raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
         if chosen.pk in could_read and not unblinded:
             raise Conflict(
-                f"{chosen} was not asked: they could read the answers. Choose someone else, or "
-                "ask them as an unblinded rater, whose answer never counts as before discussion.",
+                f"{chosen} was not assigned: they could read the labels. Choose someone else, or assign them "
+                "as an unblinded rater, whose labels never count as before discussion.",
                 code="not_blind_any_more",
             )
     elif free and not blind:
-        sentence = "Everyone who is left could read the answers. Name one of them to ask them as an unblinded rater."
+        sentence = "All remaining raters could read the labels. Name one of them to assign as an unblinded rater."
         raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
     elif not free:
-        sentence = "Every rater of the study has had this item or left the round; add another one as a member."
+        sentence = "Every rater of the study has had this item or left the round. Add another member as a rater."
         raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
     given = ask_third_raters(round_, [item.pk], by_hand=blind if chosen is None else [chosen])
     marked = {"unblinded": True} if chosen is not None and chosen.pk in could_read else {}
@@ -133,9 +133,9 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
     round_ = get_round(seat, number)
     failed_open = round_.state == Round.State.OPEN and bool(round_.rules_error)
     if round_.state != Round.State.RESOLVING and not failed_open:
-        raise WrongState(f"Round {number} is {round_.state}; rules are applied while a round is being resolved.")
+        raise WrongState(f"Round {number} is {round_.state}. Rules are applied while a round is being resolved.")
     if not seat.study.has_rules:
-        raise WrongState("The study has no rule to apply; turn one on in its settings.")
+        raise WrongState("The study has no rule to apply. Turn one on in its settings.")
     Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="")
     round_.ruled_at, round_.rules_error = None, ""
     record(study=seat.study, user=seat.user, verb="rules applied", round=number)

@@ -48,7 +48,7 @@ def set_maybe(*, seat: Seat, assignment: object, maybe: object, round_number: in
     Nobody else learns of it, and it is no answer.
     """
     if not isinstance(maybe, bool):
-        raise Invalid("Nothing was changed.", fields={"maybe": ["Write true or false."]})
+        raise Invalid("Nothing was changed.", fields={"maybe": ["Use true or false."]})
     found = get_own_assignment(seat, assignment, lock=True, round_number=round_number)
     _require_screening(found.round)
     require_admission(found.round, found.rater, found)

@@ -59,9 +59,9 @@ def create_study(
     fields |= wrong_words({"title": title, "guidelines": guidelines, "resolve_when": resolve_when})
     found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
     if found is None:
-        fields["taxonomy"] = [f"There is no taxonomy “{taxonomy}” that you may use; load one first."]
+        fields["taxonomy"] = [f"Taxonomy “{taxonomy}” not found, or you may not use it. Load one first."]
     if fields:
-        raise Invalid("The study could not be made.", fields=fields)
+        raise Invalid("Study not created.", fields=fields)
     assert found is not None
     checked = check_primary({} if primary is None else primary, found, timezone.now() if registers else None)
     require_available(slug, user)
@@ -89,23 +89,23 @@ def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
     fields: dict[str, list[str]] = {}
     title, guidelines = words.get("title", "-"), words.get("guidelines", "")
     if not isinstance(title, str) or not title.strip():
-        fields["title"] = ["Give the study a title."]
+        fields["title"] = ["Enter a title."]
     elif len(title.strip()) > LONGEST_TITLE:
-        fields["title"] = [f"This has {len(title.strip())} characters; {LONGEST_TITLE} are the most."]
+        fields["title"] = [f"The title has {len(title.strip())} characters. At most {LONGEST_TITLE} are allowed."]
     elif wrong := wrong_in(title.strip()):
         fields["title"] = [wrong]
     if not isinstance(guidelines, str) or len(guidelines) > LONGEST_GUIDELINES:
-        fields["guidelines"] = [f"Write text of at most {LONGEST_GUIDELINES} characters."]
+        fields["guidelines"] = [f"Enter at most {LONGEST_GUIDELINES} characters."]
     if words.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
-        fields["resolve_when"] = ["Write round or item."]
+        fields["resolve_when"] = ["Use round or item."]
     if words.get("applies", Study.Applies.BOTH) not in Study.Applies.values:
-        fields["applies"] = ["Write both or either."]
+        fields["applies"] = ["Use both or either."]
     read_keywords(words.get("screening_keywords", []), fields, "screening_keywords")
     if words.get("screened_out", Study.ScreenedOut.EXCLUDE) not in Study.ScreenedOut.values:
-        fields["screened_out"] = ["Write exclude or keep."]
+        fields["screened_out"] = ["Use exclude or keep."]
     for name in SWITCHES:
         if not isinstance(words.get(name, True), bool):
-            fields[name] = ["Write true or false."]
+            fields[name] = ["Use true or false."]
     return fields
 
 
@@ -124,13 +124,13 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     unknown = set(changes) - {*settings, *SWITCHES}
     if unknown:
         raise Invalid(
-            "Some of this can't be changed.", fields={name: ["This can't be changed."] for name in sorted(unknown)}
+            "Some fields can't be changed.", fields={name: ["This field can't be changed."] for name in sorted(unknown)}
         )
     if fields := wrong_words(changes):
-        raise Invalid("The study could not be changed.", fields=fields)
+        raise Invalid("Study not changed.", fields=fields)
     if "primary" in changes:
         if labelling_has_begun(study):
-            raise Conflict("Labelling has begun, so the primary coefficients stay as they were fixed.")
+            raise Conflict("Labeling has begun, so the primary coefficients can't be changed.")
         changes["primary"] = check_primary(changes["primary"], study.taxonomy, timezone.now())
     if not study.has_rules and (changes.get("third_rater") or changes.get("majority")):
         resolving = study.rounds.filter(state=Round.State.RESOLVING)
@@ -159,7 +159,7 @@ def register_primary(*, seat: Seat) -> Study:
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     require_at_work(study)
     if labelling_has_begun(study):
-        raise Conflict("Labeling has begun, so no coefficient can be registered beforehand.")
+        raise Conflict("Labeling has begun, so no coefficient can be registered in advance.")
     dimensions = newest_dimensions(study.taxonomy)
     named = [each.key for each in not_registered(study.primary, dimensions)]
     if named:
@@ -188,8 +188,8 @@ def account_named(seat: Seat, username: object) -> User | None:
     counted = count((UNKNOWN_NAMES, str(seat.user.pk)))
     if counted.wait_seconds:
         raise TooMany(
-            f"Too many of the user names that you typed are unknown. Wait {in_minutes(counted.wait_seconds)}, then try "
-            "again, or send people an invitation link.",
+            f"Too many unknown user names. Wait {in_minutes(counted.wait_seconds)}, then try again, or send "
+            "people an invitation link.",
             wait_seconds=counted.wait_seconds,
         )
     if found := accounts.first():

@@ -10,7 +10,7 @@ from annotation.models import Study
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
 RESERVED = frozenset({"import", "new"})
-WRONG_FORM = "Use up to 80 small letters and digits, with single hyphens between words."
+WRONG_FORM = "Use up to 80 lowercase letters and digits, with single hyphens between words."
 NOT_AVAILABLE = "This ID is not available. Choose another."
 
 

@@ -56,9 +56,7 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
         if not has_part_in(round_, seat.membership):
             raise Forbidden(f"You are not a rater of round {round_.number}.")
         if has_left(round_, seat.membership):
-            raise Forbidden(
-                f"You left round {round_.number}, so it gives you no items. What you answered there stays and counts."
-            )
+            raise Forbidden(f"You left round {round_.number}, so you get no items in it. Your labels stay and count.")
         finish_if_done(round_.pk)
     return found
 
@@ -80,8 +78,8 @@ def require_here(seat: Seat) -> None:
     if member is not None and member.is_away:
         assert member.away_until is not None
         raise Conflict(
-            f"You are away until {member.away_until:%-d %B %Y}, so you get no items. What you were assigned is kept "
-            "for you. End your absence to go on now.",
+            f"You are away until {member.away_until:%-d %B %Y}, so you get no items. Your assignments are "
+            "kept for you. End your absence to continue now.",
             code="away",
         )
 

@@ -27,7 +27,7 @@ Known = dict[str, Any]
 MOST = 200
 """So many training items a round takes at most."""
 LONGEST_REASON = 2000
-NOT_KEPT = "The known answer could not be kept."
+NOT_KEPT = "Gold answer not saved."
 
 
 def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, list[str]]) -> Known | None:
@@ -37,21 +37,21 @@ def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, li
     out are not known, and raters are not judged by them; `[]` says that the set is known to be empty.
     """
     if not isinstance(given, Mapping):
-        fields[path] = ['Give {"labels": {…}, "why": ""} or {"parts": [{"labels": {…}}, …], "why": ""}.']
+        fields[path] = ['Send {"labels": {…}, "why": ""} or {"parts": [{"labels": {…}}, …], "why": ""}.']
         return None
     wrong: dict[str, list[str]] = {}
     why = given.get("why") or ""
     if not isinstance(why, str) or len(why) > LONGEST_TEXT:
-        wrong["why"] = [f"Say why in at most {LONGEST_TEXT} characters."]
+        wrong["why"] = [f"Give a reason of at most {LONGEST_TEXT} characters."]
     for name in sorted(set(map(str, given)) - {"labels", "parts", "why"}):
-        wrong[name] = ["A known answer has labels or parts, and why."]
+        wrong[name] = ["A gold answer has labels or parts, and why."]
     parts = read_parts(
         tree, {name: given[name] for name in ("labels", "parts") if name in given}, wrong, is_partial=True
     )
     if any(part.proposals for part in parts):
-        wrong["proposals"] = ["A known answer proposes no category."]
+        wrong["proposals"] = ["A gold answer can't propose a category."]
     elif not wrong and not any(part.values for part in parts):
-        wrong["labels"] = ["Give the known label of at least one dimension."]
+        wrong["labels"] = ["Give the gold label of at least one dimension."]
     fields |= {f"{path}.{name}": sentences for name, sentences in wrong.items()}
     if wrong:
         return None
@@ -69,10 +69,10 @@ def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, li
 def read_all_known(version: TaxonomyVersion, known: object, fields: dict[str, list[str]]) -> dict[str, Known]:
     """The known answers of a request by the items they are for; what is wrong goes into `fields`."""
     if not isinstance(known, Mapping):
-        fields["known"] = ['Give {"owner/name#1": {"labels": {…}, "why": ""}, …}.']
+        fields["known"] = ['Send {"owner/name#1": {"labels": {…}, "why": ""}, …}.']
         return {}
     if len(known) > MOST:
-        fields["known"] = [f"A round takes at most {MOST} training items."]
+        fields["known"] = [f"A round has at most {MOST} calibration items."]
         return {}
     check_storable(known)
     tree = published_version(version.pk)
@@ -88,7 +88,7 @@ def known_of_round(
     Items of which that is withheld from this person are passed over.
     """
     if isinstance(n_items, bool) or not isinstance(n_items, int) or not 1 <= n_items <= MOST:
-        fields["n_training"] = [f"Write a whole number from 1 to {MOST}."]
+        fields["n_training"] = [f"Enter a whole number from 1 to {MOST}."]
         return []
     given = row_number(number)
     closed = seat.study.rounds.filter(state=Round.State.CLOSED).exclude(kind=Round.Kind.SCREENING)
@@ -147,8 +147,9 @@ def seen_warnings(round_: Round) -> list[str]:
     by_rater = {each.rater_id: each.rater for each in raters}
     seen = Counter(rater for _, rater in seen_answers(round_, list(by_rater), items))
     return [
-        f"{by_rater[pk]} had {n} of the {len(items)} training items before, or rated, discussed or resolved them in a "
-        f"round that is over. Concord does not give {'it' if n == 1 else 'them'} to {by_rater[pk]} again."
+        f"{by_rater[pk]} had {n} of the {len(items)} calibration items before, or rated, discussed or "
+        f"resolved them in a closed round. Concord does not assign {'it' if n == 1 else 'them'} to "
+        f"{by_rater[pk]} again."
         for pk, n in sorted(seen.items(), key=lambda each: code_order(by_rater[each[0]].code))
     ]
 
@@ -220,14 +221,16 @@ def held_words(round_: Round, tried: Trained | None) -> str:
     """What a rater reads who gets no items yet."""
     least = minimum_words(round_)
     if tried is None:
-        had = "You have answered no training items yet."
+        had = "You have not labeled any calibration items yet."
     elif not tried.is_whole:
-        had = f"You have answered {tried.n_items} of {tried.n_asked} training items in round {tried.round.number}."
+        had = f"You have labeled {tried.n_items} of {tried.n_asked} calibration items in round {tried.round.number}."
     else:
-        had = f"You had {tried.n_right} of {tried.n_items} training items right in round {tried.round.number}."
+        had = (
+            f"You labeled {tried.n_right} of {tried.n_items} calibration items correctly in round {tried.round.number}."
+        )
     return (
-        f"Round {round_.number} gives other items to raters who reach its minimum on training items: {least}. {had} "
-        "The owner of the study can give you other training items, or let you in."
+        f"Round {round_.number} assigns other items to raters who reach its minimum on calibration items: "
+        f"{least}. {had} The owner of the study can assign you other calibration items, or let you in."
     )
 
 
@@ -239,14 +242,14 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
     if given is None or given == {}:
         return None
     if not isinstance(given, Mapping) or set(given) - {"share", "dimensions"}:
-        fields["gold_minimum"] = ['Give {"share": 0.8, "dimensions": {"key": 0.6}}, one of them or both, or null.']
+        fields["gold_minimum"] = ['Send {"share": 0.8, "dimensions": {"key": 0.6}}, one of them or both, or null.']
         return None
     read: Known = {}
     if (share := given.get("share")) is not None:
         if _is_number(share) and 0 < share <= 1:
             read["share"] = float(share)
         else:
-            fields["gold_minimum.share"] = ["Write a share above 0, up to 1."]
+            fields["gold_minimum.share"] = ["Enter a share above 0, up to 1."]
     dimensions = given.get("dimensions") or {}
     if not isinstance(dimensions, Mapping):
         fields["gold_minimum.dimensions"] = ['Give {"key": 0.6}.']
@@ -264,7 +267,7 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
         elif name not in COEFFICIENTS:
             fields[at] = [f"There is no coefficient “{name}”.{nearest(str(name), list(COEFFICIENTS))}"]
         elif not _is_number(least) or not 0 < least <= 1:
-            fields[at] = ["Write a minimum above 0, up to 1."]
+            fields[at] = ["Enter a minimum above 0, up to 1."]
         else:
             read.setdefault("dimensions", {})[key] = {"coefficient": name, "minimum": float(least)}
     return read or None
@@ -282,7 +285,7 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     """
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         raise Invalid(
-            "The round could not be opened.", fields={"reason": [f"Say why in at most {LONGEST_REASON} characters."]}
+            "Round not opened.", fields={"reason": [f"Give a reason of at most {LONGEST_REASON} characters."]}
         )
     found = gate(seat) if round_.kind == Round.Kind.MAIN else None
     if found is None:
@@ -291,9 +294,9 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
         seat.require_nothing_withheld("What the pilot says of the main round")
     if found.is_wait and not reason.strip():
         raise Conflict(
-            f"Round {round_.number} was not opened. {found.sentence} To open it all the same, say why (`reason`).",
+            f"Round {round_.number} was not opened. {found.sentence} To open it anyway, give a reason (`reason`).",
             code="against_gate",
-            fields={"reason": ["Say why the round is opened although the pilot speaks against it."]},
+            fields={"reason": ["Give the reason for opening the round although the pilot advises against it."]},
         )
     said = {
         "reason": reason.strip() if found.is_wait else "",

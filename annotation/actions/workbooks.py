@@ -58,7 +58,7 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
         raise Invalid("Choose a file.", fields={"file": ["Choose a file."]})
     size = sum(file.size for file in files)
     if size > settings.UPLOAD_BYTES_MAX:
-        sentence = f"The files have {size:,} bytes; at most {settings.UPLOAD_BYTES_MAX:,} are taken."
+        sentence = f"The files have {size:,} bytes. At most {settings.UPLOAD_BYTES_MAX:,} are allowed."
         raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
     names = [PurePath(file.name or "file").name.replace("\x00", "")[:150] for file in files]
     with tempfile.SpooledTemporaryFile(16 << 20) as copy:
@@ -135,7 +135,7 @@ def keep_choices(*, workbook: Workbook, choices: Choices) -> None:
     """Keeps what was chosen so far; raises WrongState for a workbook that is imported, or about to be."""
     changed = Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).update(mapping=choices.as_json())
     if not changed:
-        raise WrongState("This file is imported already, or just about to be; its columns stand fast.")
+        raise WrongState("This file is already imported or queued, so its columns can't be changed.")
     workbook.mapping = choices.as_json()
 
 
@@ -153,7 +153,7 @@ def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
             state=Workbook.State.QUEUED, worked_at=now, n_attempts=0, n_done=0, n_total=0, error="", done_at=None
         )
         if not changed:
-            raise WrongState("This file is imported already, or just about to be.")
+            raise WrongState("This file is already imported or queued.")
         if send:
             WORKBOOKS.send_later(workbook.pk)
 
@@ -162,11 +162,11 @@ def _check_study(asked: NewStudyAsked, user: User) -> None:
     require_study_creator(user)
     fields: dict[str, list[str]] = {}
     if not asked.title.strip():
-        fields["title"] = ["Give the study a title."]
+        fields["title"] = ["Enter a title."]
     if sentence := wrong_in_study_id(asked.slug):
         fields["slug"] = [sentence]
     if fields:
-        raise Invalid("The study can't be made yet.", fields=fields)
+        raise Invalid("Study not created yet.", fields=fields)
     require_available(asked.slug, user)
 
 
@@ -174,7 +174,7 @@ def throw_away(*, workbook: Workbook) -> None:
     """Removes a file that was not imported; raises WrongState for one that was, or is about to be."""
     with transaction.atomic():
         if not Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).delete()[0]:
-            raise WrongState("This file is imported already, or just about to be.")
+            raise WrongState("This file is already imported or queued.")
         transaction.on_commit(lambda: workbook.file.delete(save=False))
 
 
@@ -189,9 +189,9 @@ class Workbooks(JobKind[Workbook]):
 
     model, lock, task = Workbook, Kind.WORKBOOK, "annotation.jobs.import_workbook"
     related = ("study", "created_by")
-    advice = "Nothing was stored. Import the file in pieces, or run the import again."
+    advice = "Nothing was saved. Import the file in pieces, or run the import again."
     tries, tries_most = "n_attempts", 5
-    gave_up = "The worker stopped several times at this file; try it in pieces, or run it again."
+    gave_up = "The worker stopped several times at this file. Import it in pieces, or run it again."
 
     def begin(self, job: Workbook) -> None:
         job.n_attempts += 1

@@ -36,7 +36,7 @@ class Estimator(ABC):
         if np.isnan(self.point()):
             return (
                 self._one_category()
-                or "No disagreement is to be expected by chance, so nothing can be said about agreement beyond it."
+                or "No disagreement is expected by chance, so agreement beyond chance is undefined."
             )
         return None
 
@@ -45,9 +45,7 @@ class Estimator(ABC):
         if len(used) != 1:
             return None
         label = category_label(self.tallies.patterns.categories[used[0]])
-        return (
-            f"Every compared rating is “{label}”: with one category nothing can be said about agreement beyond chance."
-        )
+        return f"Every compared rating is “{label}”. With one category, agreement beyond chance is undefined."
 
     def point(self) -> float:
         """The value on the patterns as they are, NaN where undefined."""
@@ -115,8 +113,8 @@ def one_habit(patterns: Patterns, column: int, category: int) -> str:
     """The reason why there is no kappa of two raters of whom one used one category only."""
     label = category_label(patterns.categories[category])
     return (
-        f"{patterns.raters[column]} gave “{label}” only: kappa is then 0 whatever the other rater gives, so nothing "
-        "can be said about agreement beyond chance."
+        f"{patterns.raters[column]} used “{label}” only. Kappa is then 0 whatever the other rater chooses, so "
+        "agreement beyond chance is undefined."
     )
 
 
@@ -321,7 +319,9 @@ class TwoRaters(Estimator):
     def undefined(self) -> str | None:
         n_raters = len(self.tallies.patterns.active)
         if n_raters > 2:
-            return f"{self.called} is defined for exactly two raters, and here are {n_raters}: look at the pairs."
+            return (
+                f"{self.called} is defined for exactly two raters, and there are {n_raters}. See the pairs of raters."
+            )
         return super().undefined() or (None if self.pooled else self._one_habit())
 
     def _one_habit(self) -> str | None:

@@ -19,7 +19,7 @@ Build = Callable[[Patterns, Paths | None], Estimator | str]
 
 ORDERED = ("ordinal", "interval", "ratio")
 SETS = ("masi", "jaccard")
-ONE_LEFT = "Merged, they leave one category, and nothing to be told by chance."
+ONE_LEFT = "Merged, they leave one category, so agreement beyond chance is undefined."
 
 
 def merged(patterns: Patterns, a: int, b: int) -> Patterns:
@@ -57,15 +57,15 @@ def gains(
         if by_metric and not isinstance(metric, str):
             return "The distances of this dimension are its own and have none for a merged category."
         if by_metric and metric in SETS:
-            return "Two sets can't be one: what raters confuse are their members."
+            return "Two sets can't be merged. Raters confuse their members."
         if by_weights or (by_metric and metric in ORDERED):
             outside = next((each for each in (a, b) if each in apart), None)
             if outside is not None:
-                return f"“{category_label(outside)}” has no place on the scale."
+                return f"“{category_label(outside)}” is not on the scale."
             if scale.index(b) - scale.index(a) > 1:
-                return "There are levels between them: merged, they would have no place on the scale."
+                return "There are levels between them. Merged, they would not be on the scale."
         if by_metric and metric == "tree" and _merged_paths(paths or {}, a, b) is None:
-            return "They are neither side by side in the tree nor one above the other."
+            return "They are neither neighbors in the tree nor one above the other."
         return None
 
     def gain(first: int, second: int) -> Gain:

@@ -159,7 +159,7 @@ def _told(
     reason = None
     if by_chance == n * n:
         label = category_label(patterns.categories[int(a[0])])
-        reason = f"Both gave “{label}” only, so nothing can be said about agreement beyond chance."
+        reason = f"Both raters used “{label}” only, so agreement beyond chance is undefined."
     else:
         for column, side in zip(columns, (a, b), strict=True):
             if (side == side[0]).all():

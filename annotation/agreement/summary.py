@@ -280,19 +280,17 @@ def warnings(
     `categories` (of `by_category`) those never used alike.
     """
     if not patterns.n_units:
-        return ["No unit was rated by two raters, so nothing can be said about agreement yet."]
+        return ["No unit was rated by two raters yet."]
     found = []
     intervals = {coefficient.name: coefficient for coefficient in coefficients}
     values = {coefficient.name: coefficient.value for coefficient in coefficients if coefficient.value is not None}
     if patterns.n_units < FEW_UNITS:
-        counted = "1 unit carries" if patterns.n_units == 1 else f"{patterns.n_units} units carry"
+        counted = "1 unit has" if patterns.n_units == 1 else f"{patterns.n_units} units have"
         found.append(
             f"Only {counted} at least two ratings. Confidence intervals were tested from {FEW_UNITS} units on."
         )
     if len(patterns.used_categories) == 1:
-        found.append(
-            "All compared ratings fall into one category; agreement beyond chance cannot be told from such data."
-        )
+        found.append("All compared ratings are in one category. Such data cannot show agreement beyond chance.")
     kappa = "cohen_kappa" if "cohen_kappa" in values else "fleiss_kappa"
     if {kappa, "percent_agreement", "gwet_ac1"} <= values.keys():
         percent, value, ac1 = values["percent_agreement"], values[kappa], values["gwet_ac1"]
@@ -325,8 +323,8 @@ def _far_raters(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
         far, near = (sum(n * kappa for n, kappa in side) / sum(n for n, _ in side) for side in (own, others))
         if near - far >= FAR_GAP:
             found.append(
-                f"{rater} stands far from the others: Cohen's kappa is {far:z.2f} in the mean of the pairs with "
-                f"{rater} and {near:z.2f} without."
+                f"{rater} differs from the other raters: the mean Cohen's kappa of pairs with {rater} is "
+                f"{far:z.2f}, and {near:z.2f} without."
             )
     return found
 
@@ -338,4 +336,4 @@ def _never_alike(categories: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     named = ", ".join(f"“{each['category']}” ({each['n']} ratings)" for each in found[:MOST_NAMED])
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return [f"Never given to a unit by two raters: {named}{more}. Look at how each of them understands the definition."]
+    return [f"Never assigned to a unit by two raters: {named}{more}. Check how each rater understands the definition."]

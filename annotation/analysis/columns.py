@@ -23,10 +23,10 @@ The last one is for categories that a question leaves out; the others come with 
 """
 
 WHY_NONE = {
-    NONE: "It was not asked, or left unanswered.",
-    NOT_AGREED: "Nothing is agreed.",
-    UNMAPPED: "The value can't be told in terms of this version.",
-    LEFT_OUT: "The category was left out on request.",
+    NONE: "Not applicable, or not labeled.",
+    NOT_AGREED: "No agreed label.",
+    UNMAPPED: "The value has no equivalent in this version.",
+    LEFT_OUT: "The category was excluded on request.",
 }
 LEVELS = ("leaf", "parent", "root")
 

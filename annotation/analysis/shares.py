@@ -47,7 +47,7 @@ def share(n: int, of: int) -> Share:
     Undefined where there is nothing to be a share of. Raises ValueError unless 0 ≤ n ≤ of.
     """
     if not 0 <= n <= of:
-        raise ValueError(f"{n} of {of} is no share.")
+        raise ValueError(f"{n} of {of} is not a share.")
     if of == 0:
         return Share(n, of, None, None, None, "There is nothing that it could be a share of.")
     found = n / of

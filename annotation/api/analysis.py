@@ -28,7 +28,7 @@ from annotation.reporting.analysis.questions import PARTS
 
 COMMON = [
     OpenApiParameter("round", int, description="Only labels of this round; else the newest closed one of each item."),
-    OpenApiParameter("version", int, description="In terms of this version of the taxonomy."),
+    OpenApiParameter("version", int, description="Mapped to this version of the taxonomy."),
     OpenApiParameter(
         "level",
         str,

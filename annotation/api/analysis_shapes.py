@@ -48,7 +48,7 @@ class LabelsShape(serializers.Serializer[Any]):
     """Which labels an answer rests on, and what of them was looked at."""
 
     rounds = serializers.ListField(child=Whole())
-    versions = serializers.DictField(child=Whole(), help_text="By round, in terms of which version its labels stand.")
+    versions = serializers.DictField(child=Whole(), help_text="By round, the version to which its labels are mapped.")
     version = Whole(allow_null=True, help_text="The version that was asked for.")
     hidden_rounds = serializers.ListField(child=Whole(), help_text="Rounds in which you are blind.")
     items_waiting = Whole(help_text="Items whose raters are not done.")

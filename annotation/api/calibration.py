@@ -226,7 +226,7 @@ class TrainingOfRound(APIView):
         seat, body = seat_of(request, slug), body_of(request)
         seat.require(OWNER)
         if not {"known", "gold_minimum"} & set(body):
-            raise Invalid("Nothing to change.", fields={"known": ["Give known, gold_minimum, or both."]})
+            raise Invalid("No changes sent.", fields={"known": ["Send known, gold_minimum, or both."]})
         with transaction.atomic():
             if "known" in body:
                 actions.set_known(seat=seat, number=number, known=body["known"])

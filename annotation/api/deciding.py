@@ -65,7 +65,7 @@ class AskBody(serializers.Serializer[Any]):
     round = serializers.IntegerField(required=False)
     rater = serializers.CharField(required=False)
     unblinded = serializers.BooleanField(
-        required=False, help_text="True asks somebody who could read the answers (else 409 `not_blind_any_more`)."
+        required=False, help_text="True assigns a rater who could read the answers (else 409 `not_blind_any_more`)."
     )
 
 

@@ -109,7 +109,7 @@ class Remarks(APIView):
         seat, body = seat_of(request, slug), body_of(request)
         number = body.get("round")
         if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**31:
-            raise Invalid("The remark could not be taken.", fields={"round": ["Write the number of a round."]})
+            raise Invalid("Comment not posted.", fields={"round": ["Enter the number of a round."]})
         made = write_remark(
             seat=seat,
             round_=get_round(seat, number),
@@ -145,11 +145,11 @@ class InboxRead(APIView):
 
     permission_classes = [scope("rate")]
 
-    @extend_schema(request=ReadBody, responses={200: ReadShape, 422: OpenApiResponse(description="No list of ids.")})
+    @extend_schema(request=ReadBody, responses={200: ReadShape, 422: OpenApiResponse(description="Not a list of IDs.")})
     def post(self, request: Request) -> Response:
         ids = body_of(request).get("ids")
         if ids is not None and not (isinstance(ids, list) and all(map(_is_id, ids))):
-            raise Invalid("The lines could not be read.", fields={"ids": ["Give a list of IDs."]})
+            raise Invalid("Inbox lines not valid.", fields={"ids": ["Send a list of IDs."]})
         n_read = read_lines(user=caller(request), lines=ids)
         return Response({"n_read": n_read, "n_unread": n_unread(caller(request))})
 

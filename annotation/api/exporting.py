@@ -177,7 +177,7 @@ class DownloadExport(APIView):
         responses={
             **{(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in FILE_TYPES},
             302: OpenApiResponse(description="To the file, where the storage signs its addresses."),
-            409: OpenApiResponse(description="There is no file yet, or none any more."),
+            409: OpenApiResponse(description="The file does not exist yet, or was deleted."),
         }
     )
     def get(self, request: Request, pk: UUID) -> HttpResponseBase:

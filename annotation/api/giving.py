@@ -80,7 +80,7 @@ class RoundRaterBody(serializers.Serializer[Any]):
     quota = serializers.IntegerField(required=False, allow_null=True)
     unblinded = serializers.BooleanField(
         required=False,
-        help_text="True adds and marks somebody who could read answers of the round (else 409 `not_blind_any_more`).",
+        help_text="True adds and marks a rater who could read answers of the round (else 409 `not_blind_any_more`).",
     )
 
 
@@ -96,7 +96,7 @@ class LeavingShape(serializers.Serializer[Any]):
     rater = serializers.CharField()
     withdrawn = serializers.IntegerField(help_text="Unfinished items taken away from the rater.")
     given = serializers.DictField(child=serializers.IntegerField(), help_text="How many of them went to whom, by code.")
-    waiting = serializers.IntegerField(help_text="How many wait for somebody; in a pool, how many went back to it.")
+    waiting = serializers.IntegerField(help_text="How many wait for a rater; in a pool, how many went back to it.")
 
 
 def rater_answer(
@@ -226,9 +226,7 @@ class OneRoundRater(APIView):
         """Changes the quota, before the round opens and while it is open; never below what was taken."""
         seat, body = seat_of(request, slug), body_of(request)
         if "quota" not in body:
-            raise Invalid(
-                "Nothing to change.", fields={"quota": ["Write a whole number from 0, or null for no limit."]}
-            )
+            raise Invalid("No changes sent.", fields={"quota": ["Enter a whole number from 0, or null for no limit."]})
         row = actions.change_quota(seat=seat, number=number, rater=code, quota=body["quota"])
         return Response(rater_answer(seat, row))
 

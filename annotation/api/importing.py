@@ -166,14 +166,14 @@ def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int
     sent: Any = request.data
     given = sent.get("sheet") or sent.get("file")
     if not given:
-        raise Unreadable("There is no sheet: send it as the body (text/csv), or as the file “file” of a form.")
+        raise Unreadable("No sheet found. Send it as the body (text/csv), or as the file “file” of a form.")
     size = len(given) if isinstance(given, bytes) else given.size
     if size > settings.UPLOAD_BYTES_MAX:
         raise Invalid(f"The sheet is larger than {settings.UPLOAD_BYTES_MAX // 2**20} MB.", code="too_large")
     options = request.query_params if isinstance(given, bytes) else sent
     if options is sent and request.query_params:
-        sentence = "Beside a file, send it as a field of the form."
-        raise Invalid("The sheet was not read.", fields={name: [sentence] for name in request.query_params})
+        sentence = "With a file, send it as a form field."
+        raise Invalid("Sheet not imported.", fields={name: [sentence] for name in request.query_params})
     asked: dict[str, Any] = {
         "mapping": _mapping(options.getlist("map")),
         "dimensions": [name for name in options.get("dimensions", "").split(",") if name.strip()],
@@ -193,5 +193,5 @@ def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int
 def _mapping(pairs: list[str]) -> Mapping[str, str]:
     wrong = [pair for pair in pairs if "=" not in pair]
     if wrong:
-        raise Invalid("The sheet was not read.", fields={"map": [f"“{wrong[0]}” is no FIELD=COLUMN."]})
+        raise Invalid("Sheet not imported.", fields={"map": [f"“{wrong[0]}” is not FIELD=COLUMN."]})
     return dict(pair.split("=", 1) for pair in pairs)

@@ -38,12 +38,12 @@ class NextShape(serializers.Serializer[Any]):
     issue = serializers.DictField(allow_null=True)
     draft = serializers.DictField(
         allow_null=True,
-        help_text="What was typed so far; in a worklist, where nothing was, the earlier answer as far as it follows.",
+        help_text="The draft. In a relabeling queue without one, the earlier labels as far as they can be mapped.",
     )
     before = serializers.ListField(
         child=serializers.DictField(),
-        help_text="In a worklist, of each place that is asked anew or reads differently now: part, dimension, "
-        "is_asked, the earlier values with version and round, and the reason in words.",
+        help_text="In a relabeling queue, each place to relabel or whose meaning changed: part, dimension, is_asked, "
+        "the earlier values with version and round, and the reason in words.",
     )
 
 
@@ -173,7 +173,7 @@ class Annotations(APIView):
         seat, body = seat_of(request, slug), body_of(request)
         identifier = body.get("assignment")
         if identifier is None:
-            raise Invalid("The answer could not be taken.", fields={"assignment": ["Name the assignment."]})
+            raise Invalid("Labels not saved.", fields={"assignment": ["Name the assignment."]})
         submitted = submit_annotation(
             seat=seat,
             assignment=identifier,

@@ -33,7 +33,7 @@ class PlanShape(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     state = serializers.ChoiceField(Plan.State.choices)
     rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose labels it takes along.")
-    labels = serializers.DictField(help_text="Labels by what becomes of them; total and following, too.")
+    labels = serializers.DictField(help_text="Number of labels by effect, with total and following.")
     changes = serializers.ListField(child=serializers.DictField())
     dimensions = serializers.ListField(child=serializers.DictField(), help_text="Newly required ones.")
     pending = serializers.DictField(help_text="Labels PENDING by what was answered to the proposal.")

@@ -54,7 +54,7 @@ class ProposalShape(serializers.Serializer[Any]):
     dimension = serializers.CharField()
     rater = serializers.CharField()
     assignment = serializers.UUIDField(
-        allow_null=True, help_text="One's own, to answer the item anew; null: another's."
+        allow_null=True, help_text="The caller's own assignment, to relabel the item; null for another rater's."
     )
     name = serializers.CharField()
     memo = serializers.CharField()
@@ -241,5 +241,5 @@ def _ids(body: dict[str, Any], name: str) -> list[str]:
     given = body.get(name)
     listed = given if isinstance(given, list) else [] if given is None else [given]
     if not all(isinstance(each, str) or (isinstance(each, int) and not isinstance(each, bool)) for each in listed):
-        raise Invalid("The proposal could not be answered.", fields={name: ["Give a list of ids."]})
+        raise Invalid("Proposal not answered.", fields={name: ["Send a list of IDs."]})
     return [str(each) for each in listed]

@@ -47,7 +47,7 @@ def text(body: Mapping[str, Any], name: str, default: str = "") -> str:
     if value is None:
         return default
     if not isinstance(value, str):
-        raise Invalid("Some fields are not valid.", fields={name: ["Write text."]})
+        raise Invalid("Some fields are not valid.", fields={name: ["Enter text."]})
     return value
 
 
@@ -55,7 +55,7 @@ def switch(body: Mapping[str, Any], name: str) -> bool:
     """True or false from the body, false where it is not there. Raises Invalid where it is something else."""
     value = body.get(name)
     if value is not None and not isinstance(value, bool):
-        raise Invalid("Some fields are not valid.", fields={name: ["Write true or false."]})
+        raise Invalid("Some fields are not valid.", fields={name: ["Use true or false."]})
     return value is True
 
 
@@ -65,7 +65,7 @@ def number_in_address(request: Request, name: str) -> int | None:
     if given is None or given == "":
         return None
     if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > MOST:
-        raise Invalid("The address can't be read.", fields={name: ["Write a whole number."]})
+        raise Invalid("Some query parameters are not valid.", fields={name: ["Enter a whole number."]})
     return int(given)
 
 
@@ -80,7 +80,7 @@ def choice_in_address(request: Request, name: str, choices: tuple[str, ...], def
     """One of the words allowed, from the query of the address. Raises Invalid."""
     given = request.query_params.get(name) or default
     if given is not None and given not in choices:
-        raise Invalid("The address can't be read.", fields={name: [f"Write one of {', '.join(choices)}."]})
+        raise Invalid("Some query parameters are not valid.", fields={name: [f"Use one of {', '.join(choices)}."]})
     return given
 
 
@@ -92,7 +92,9 @@ def round_named(request: Request, seat: Seat) -> Round | None:
     try:
         return None if number is None else get_round(seat, number)
     except NotFound as error:
-        raise Invalid("The address can't be read.", fields={"round": [f"This study has no round {number}."]}) from error
+        raise Invalid(
+            "Some query parameters are not valid.", fields={"round": [f"This study has no round {number}."]}
+        ) from error
 
 
 def round_number_in_address(request: Request, seat: Seat) -> int | None:
@@ -111,7 +113,7 @@ def dimension_in_address(request: Request, seat: Seat) -> str | None:
     keys = set(Dimension.objects.filter(published | of_rounds).values_list("key", flat=True))
     if key not in keys:
         sentence = f"This study has no dimension “{key[:60]}”.{meant(key, sorted(keys))}"
-        raise Invalid("The address can't be read.", fields={"dimension": [sentence]})
+        raise Invalid("Some query parameters are not valid.", fields={"dimension": [sentence]})
     return key
 
 
@@ -119,7 +121,9 @@ def rater_in_address(request: Request, seat: Seat) -> str | None:
     """The code of a rater of the study, from the query of the address. Raises Invalid."""
     code = word_in_address(request, "rater")
     if code and not Membership.objects.filter(study=seat.study, code=code).exists():
-        raise Invalid("The address can't be read.", fields={"rater": [f"This study has no rater “{code[:60]}”."]})
+        raise Invalid(
+            "Some query parameters are not valid.", fields={"rater": [f"This study has no rater “{code[:60]}”."]}
+        )
     return code or None
 
 

@@ -75,8 +75,8 @@ DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.
 VERSION = OpenApiParameter(
     "version",
     int,
-    description="In terms of this version of the taxonomy; where no mapping leads there, values are null with the "
-    "reason in `unmapped`.",
+    description="Mapped to this version of the taxonomy. Where no mapping exists, values are null with the reason in "
+    "`unmapped`.",
 )
 
 
@@ -113,7 +113,7 @@ def cursor_of(request: Request) -> results.Place:
         return (0, 0)
     number = row_number_of(CURSOR_OF_ITEMS, given)
     if number is None:
-        raise Unreadable("The cursor can't be read.", code="bad_cursor")
+        raise Unreadable("The cursor is not valid.", code="bad_cursor")
     return number >> 32, number & 0xFFFFFFFF
 
 
@@ -327,11 +327,11 @@ class Resolutions(APIView):
         has_all = is_reopening or is_meeting or no_part is not None
         for name in ("item", "dimension") if has_all else ("item", "dimension", "values"):
             if body.get(name) is None:
-                raise Invalid("The decision could not be taken.", fields={name: ["This is needed."]})
+                raise Invalid("Disagreement not resolved.", fields={name: ["This field is required."]})
         if is_reopening and (body.get("values") or body.get("meeting")):
             name = "values" if body.get("values") else "meeting"
-            sentence = "Either decide or reopen; a reopened place has no values and no meeting."
-            raise Invalid("The decision could not be reopened.", fields={name: [sentence]})
+            sentence = "Either resolve or reopen. A reopened place has no values and no meeting."
+            raise Invalid("Resolution not reopened.", fields={name: [sentence]})
         item = get_item(seat, text(body, "item"))
         asked: dict[str, Any] = {
             "seat": seat,
@@ -359,10 +359,10 @@ def _state_for_queue(seat: Seat, body: dict[str, Any]) -> dict[str, Any]:
     """States a meeting for the whole queue of a round."""
     number = body.get("round")
     if isinstance(number, bool) or not isinstance(number, int):
-        raise Invalid(NOT_STATED, fields={"round": ["Write the number of the round, or name an item."]})
+        raise Invalid(NOT_STATED, fields={"round": ["Enter the number of the round, or name an item."]})
     for name in ("values", "no_part", "method", "dimension", "part", "reopen"):
         if body.get(name) is not None:
-            raise Invalid(NOT_STATED, fields={"item": [f"Name the item that `{name}` is for."]})
+            raise Invalid(NOT_STATED, fields={"item": [f"Name the item to which `{name}` belongs."]})
     meeting, n = state_meeting(seat=seat, round_=get_round(seat, number), meeting=body["meeting"])
     return {"round": number, "meeting": meeting_answer(meeting), "n_resolutions": n}
 
@@ -370,9 +370,9 @@ def _state_for_queue(seat: Seat, body: dict[str, Any]) -> dict[str, Any]:
 def _state_for_place(asked: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """States a meeting for the resolution of one place; the answer is that resolution."""
     if isinstance(asked["part"], bool) or not isinstance(asked["part"], int):
-        raise Invalid(NOT_STATED, fields={"part": ["Write a whole number."]})
+        raise Invalid(NOT_STATED, fields={"part": ["Enter a whole number."]})
     if body.get("method") is not None:
-        raise Invalid(NOT_STATED, fields={"method": ["A method is stated with `values`."]})
+        raise Invalid(NOT_STATED, fields={"method": ["A method is stated together with `values`."]})
     state_meeting(**asked, meeting=body["meeting"])
     place = {"item": asked["item"], "part": asked["part"], "dimension__key": asked["dimension"]}
     return resolution_answer(newest_by_hand(asked["seat"], asked["round_"]).get(**place))
@@ -385,7 +385,7 @@ def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Ro
     """
     if number is not None:
         if isinstance(number, bool) or not isinstance(number, int):
-            raise Invalid("The decision could not be taken.", fields={"round": ["Write a whole number."]})
+            raise Invalid("Disagreement not resolved.", fields={"round": ["Enter a whole number."]})
         return get_round(seat, number)
     states = [*Round.OVER]
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
@@ -538,7 +538,7 @@ class AgreementOfStudy(APIView):
             DIMENSION,
             OpenApiParameter("when", str, enum=["before", "after"]),
             OpenApiParameter(
-                "version", int, description="All rounds in terms of this version; else each round in its own."
+                "version", int, description="All rounds mapped to this version; otherwise each round in its own."
             ),
             OpenApiParameter("level", str, enum=["leaf", "parent", "root"]),
             OpenApiParameter("parts", str, enum=["aligned", "single"]),
@@ -556,8 +556,8 @@ class AgreementOfStudy(APIView):
             OpenApiParameter(
                 "width",
                 float,
-                description="A wanted width of the 95% intervals: each coefficient has `planned`, how many more units "
-                "with two ratings it needs.",
+                description="Target width of the 95% CI: each coefficient gets `planned`, how many more units with two "
+                "ratings it needs.",
             ),
         ],
         responses={200: AgreementShape(many=True)},

@@ -72,13 +72,13 @@ class StudyChanges(serializers.Serializer[Any]):
     screened_out = serializers.ChoiceField(
         Study.ScreenedOut.choices,
         required=False,
-        help_text="What becomes of labeled items that are screened out: exclude them from agreement, agreed labels, "
-        "counts and files, or keep them, marked `screened_out`.",
+        help_text="Labeled items that are screened out: exclude them from agreement, agreed labels, counts and files, "
+        "or keep them, marked `screened_out`.",
     )
     screening_keywords = serializers.ListField(
         child=serializers.CharField(),
         required=False,
-        help_text="Words that are highlighted for everybody who screens; `hang*` finds hangs, too.",
+        help_text="Words that are highlighted for everyone who screens; `hang*` finds hangs, too.",
     )
     pseudonymise = serializers.BooleanField(required=False)
     names_shown = serializers.BooleanField(required=False)
@@ -180,7 +180,7 @@ class RoundShape(serializers.Serializer[Any]):
     n_items = serializers.IntegerField()
     n_assignments = serializers.IntegerField()
     n_finished = serializers.IntegerField()
-    n_free = serializers.IntegerField(help_text="Slots that nobody holds and somebody is to take.")
+    n_free = serializers.IntegerField(help_text="Assignments without a rater that need one.")
     quotas = serializers.DictField(child=serializers.IntegerField(), help_text="By rater code, where there is one.")
     left = serializers.ListField(child=serializers.CharField(), help_text="Codes of raters who left the round.")
     due_on = serializers.DateField(allow_null=True, help_text="The day by which its raters are to be done, if any.")
@@ -404,10 +404,10 @@ def change(seat: Seat, changes: dict[str, Any]) -> Study:
     """Changes a study as the body of a request asks; `archived` first where it is false, last where it is true."""
     archived, rounds = changes.pop("archived", None), changes.pop("headline", None)
     if rounds is not None and not isinstance(rounds, list):
-        words = ["Write a list of numbers of rounds."]
-        raise Invalid("The study could not be changed.", fields={"headline": words})
+        words = ["Send a list of round numbers."]
+        raise Invalid("Study not changed.", fields={"headline": words})
     if archived is not None and not isinstance(archived, bool):
-        raise Invalid("The study could not be changed.", fields={"archived": ["Write true or false."]})
+        raise Invalid("Study not changed.", fields={"archived": ["Use true or false."]})
     with transaction.atomic():
         if archived is False:
             life.take_out_of_archive(seat=seat)

@@ -200,7 +200,7 @@ def _ticks(highest: float, letters: float) -> list[float]:
 
 def _bar(each: Bar, look: Look, rows: Rows, is_narrow: bool) -> dict[str, Any]:
     end = max(each.share or 0, each.high or 0)
-    share = "" if each.share is None else f"{each.share * 100:.1f} %"
+    share = "" if each.share is None else f"{each.share * 100:.1f}%"
     written = f"{each.n:,}" if not share else share if is_narrow else f"{each.n:,} ({share})"
     found: dict[str, Any] = {"share": each.share, "low": each.low, "high": each.high, "end": end, "text": written}
     found |= rows.place(each.row)

@@ -19,7 +19,7 @@ FLOW_FORMATS = ("csv", "md")
 def frame_file(seat: Seat, sample: Sample, format: str) -> StreamingHttpResponse:
     """The frame in the order drawn from, written while it is sent. Raises NotFound, Conflict, Forbidden."""
     if format not in FRAME_FORMATS:
-        raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(FRAME_FORMATS)}.")
+        raise NotFound(f"Unknown format “{format[:20]}”. Use one of {', '.join(FRAME_FORMATS)}.")
     rows = frame_rows(seat, sample)
     answer = StreamingHttpResponse(write("frame", format, rows), content_type=CONTENT_TYPES[format])
     answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-sample-{sample.number}-frame.{format}"'
@@ -29,7 +29,7 @@ def frame_file(seat: Seat, sample: Sample, format: str) -> StreamingHttpResponse
 def flow_file(seat: Seat, sample: Sample, format: str) -> HttpResponse:
     """The flow table as CSV or Markdown. Raises NotFound."""
     if format not in FLOW_FORMATS:
-        raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(FLOW_FORMATS)}.")
+        raise NotFound(f"Unknown format “{format[:20]}”. Use one of {', '.join(FLOW_FORMATS)}.")
     lines = flow(sample)
     if format == "md":
         answer = HttpResponse(flow_as_markdown(lines), content_type="text/markdown; charset=utf-8")

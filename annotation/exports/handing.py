@@ -17,7 +17,9 @@ def handed_out(export: Export) -> FileResponse:
     try:
         file = export.file.open("rb")
     except FileNotFoundError:
-        raise NotFound(f"The file of export {export.number} is gone from the storage; make it again.") from None
+        raise NotFound(
+            f"The file of export {export.number} is no longer in the storage. Create the export again."
+        ) from None
     kind = {**CONTENT_TYPES, **OTHER_TYPES}.get(export.format, "application/octet-stream")
     answer = FileResponse(file, as_attachment=True, filename=export.name, content_type=kind)
     answer["ETag"] = f'"{export.sha256}"'

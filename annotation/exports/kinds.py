@@ -125,11 +125,11 @@ def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, A
     """What a request asks for. Raises Invalid with the fields, NotFound for a round that is not there, and Blind."""
     kind = KINDS.get(what) if isinstance(what, str) else None
     if kind is None:
-        raise Invalid(REFUSED, fields={"what": [f"Write one of {', '.join(KINDS)}."]})
+        raise Invalid(REFUSED, fields={"what": [f"Use one of {', '.join(KINDS)}."]})
     if format is None or format == "":
         format = kind.formats[0]
     if format not in kind.formats:
-        raise Invalid(REFUSED, fields={"format": [f"Write one of {', '.join(kind.formats)}."]})
+        raise Invalid(REFUSED, fields={"format": [f"Use one of {', '.join(kind.formats)}."]})
     return Asked(str(what), str(format), kind.read(seat, options))
 
 

@@ -9,7 +9,7 @@ from annotation.queries.imports import number_of_label
 from annotation.queries.results import REVISIONS
 from annotation.queries.telling import told_version
 
-REFUSED = "The file could not be asked for."
+REFUSED = "Export not created."
 LONGEST = 200
 SHAPES = ("long", "wide")
 
@@ -29,7 +29,7 @@ def reader(*names: str) -> Callable[[Seat, Mapping[str, Any]], Options]:
             if value is None or value == "" or value == []:
                 continue
             if name not in names and not (name == "round_label" and "round" in names):
-                wrong[name] = ["This kind of file does not take it."]
+                wrong[name] = ["This export kind does not have this option."]
                 continue
             try:
                 found[name] = READERS[name](value)
@@ -53,13 +53,13 @@ def _number(value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 11:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise ValueError("Write a whole number.")
+        raise ValueError("Enter a whole number.")
     return value
 
 
 def _word(value: Any) -> str:
     if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
-        raise ValueError(f"Write text of at most {LONGEST} characters.")
+        raise ValueError(f"Enter at most {LONGEST} characters.")
     return value
 
 
@@ -67,14 +67,14 @@ def _codes(value: Any) -> list[str]:
     """Rater codes, as a list or as `R1,R2`."""
     codes = value.split(",") if isinstance(value, str) else value
     if not isinstance(codes, list | tuple) or not all(isinstance(code, str) and len(code) <= 20 for code in codes):
-        raise ValueError("Write codes of raters, as R1,R2.")
+        raise ValueError("Send codes of raters as R1,R2.")
     return sorted({code.strip().upper() for code in codes if code.strip()})
 
 
 def _one_of(*words: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in words:
-            raise ValueError(f"Write one of {', '.join(words)}.")
+            raise ValueError(f"Use one of {', '.join(words)}.")
         return str(value)
 
     return read

@@ -51,7 +51,7 @@ RECOMPUTE = Path(__file__).resolve().parent.parent / "package" / "recompute.py"
 FORMULAS = Path(agreement.__file__).parent
 """What the script computes coefficients with."""
 TELL_ROWS = 1000
-REFUSED = "The package could not be asked for."
+REFUSED = "Package not created."
 DEFAULTS: Mapping[str, Any] = {"texts": "referenced", "pseudonymise": True, "licence": "CC-BY-4.0", "authors": []}
 AUTHORS_MOST, LONGEST = 100, 200
 
@@ -82,7 +82,7 @@ def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
     found, fields = dict(DEFAULTS), {}
     for name, value in given.items():
         if name not in DEFAULTS:
-            fields[name] = ["A package does not take it."]
+            fields[name] = ["A package does not have this option."]
         elif value is None or value == "":
             continue
         elif name == "authors":
@@ -90,11 +90,11 @@ def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "pseudonymise":
             found[name] = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
             if not isinstance(found[name], bool):
-                fields[name] = ["Write true or false."]
+                fields[name] = ["Use true or false."]
         elif name == "texts" and value not in papers.TEXTS:
-            fields[name] = [f"Write one of {', '.join(papers.TEXTS)}."]
+            fields[name] = [f"Use one of {', '.join(papers.TEXTS)}."]
         elif name == "licence" and value not in papers.LICENCES:
-            fields[name] = [f"Write one of {', '.join(papers.LICENCES)}."]
+            fields[name] = [f"Use one of {', '.join(papers.LICENCES)}."]
         else:
             found[name] = value
     if fields:
@@ -106,10 +106,10 @@ def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
 def _authors(value: Any, fields: dict[str, list[str]]) -> tuple[list[str], dict[str, list[str]]]:
     lines = value.splitlines() if isinstance(value, str) else value
     if not isinstance(lines, list) or not all(isinstance(each, str) and len(each) <= LONGEST for each in lines):
-        return [], fields | {"authors": [f"Write a name in each line, at most {LONGEST} characters long."]}
+        return [], fields | {"authors": [f"Enter one name per line, at most {LONGEST} characters each."]}
     names = [name for each in lines if (name := " ".join(each.split()))]
     if len(names) > AUTHORS_MOST:
-        return [], fields | {"authors": [f"Write at most {AUTHORS_MOST} names."]}
+        return [], fields | {"authors": [f"Enter at most {AUTHORS_MOST} names."]}
     return names, fields
 
 
@@ -122,11 +122,13 @@ def _rounds_to_pack(seat: Seat) -> list[Round]:
     found = in_sight(seat)
     if not queries.n_answers(found):
         hidden = (
-            "" if not Sight(seat.user, seat.study, seat.membership).blind_round_ids else ", or you still rate in it"
+            ""
+            if not Sight(seat.user, seat.study, seat.membership).blind_round_ids
+            else ", or you are still a rater in it"
         )
         raise Conflict(
-            f"There is nothing to pack yet: no round of this study has an answer{hidden}. A package can be made as "
-            "soon as raters have answered."
+            f"Nothing to package yet: no round of this study has labels{hidden}. You can create a package as "
+            "soon as raters submit labels."
         )
     return found
 
@@ -356,7 +358,7 @@ class _Package:
                 self._add(f"{name}.md", appendix_of(found), "what changed between the two versions, in words")
         changes = queries.change_rows(self.versions)
         if changes:
-            words = "what became of each category from a version to the next"
+            words = "the change of each category from a version to the next"
             self._add("taxonomy/changes.json", descriptor.as_json(changes), words)
         slugs = {each.taxonomy.slug for each in self.versions}
         for preset in presets():
@@ -374,7 +376,7 @@ class _Package:
             self._add(
                 f"sample/sample-{number}.json",
                 descriptor.as_json(told),
-                f"sample {number}: query, counts at each step, seed, strata, what became of it",
+                f"sample {number}: query, counts at each step, seed, strata, screening",
             )
             for selection in selections():
                 if selection.filter and queries.is_filter(each, selection.filter):

@@ -35,10 +35,8 @@ NAMED = "leaving_people"
 
 def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
     """A whole study takes no options. Raises Invalid, Blind, Forbidden, Conflict."""
-    if fields := {
-        name: ["A whole study takes no options."] for name, value in given.items() if value not in (None, "")
-    }:
-        raise Invalid("The study could not be asked for.", fields=fields)
+    if fields := {name: ["A full export has no options."] for name, value in given.items() if value not in (None, "")}:
+        raise Invalid("Full export not created.", fields=fields)
     require_whole(seat)
     return {}
 
@@ -52,19 +50,19 @@ def require_whole(seat: Seat) -> None:
     """Raises Blind, Forbidden or Conflict where this person may not take the study away as a whole just now."""
     if seat.blind_round_ids or seat.withheld:
         raise Blind(
-            "A whole study holds what others said in a round in which you rate, so it stays closed to you until the "
-            "round is over; ask another owner."
+            "A full export contains labels of others from a round in which you are a rater. It is hidden "
+            "from you until the round closes. Ask another owner."
         )
     if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():
-        raise Conflict("A plan is being run; wait until it is done.")
+        raise Conflict("A migration is running. Wait until it is done.")
     if seat.membership is None:  # the operator's shell
         return
     readable = readable_states(seat).values("pk")
     for sample in Sample.objects.filter(study=seat.study).exclude(created_by=seat.user).order_by("pk"):
         if Snapshot.objects.filter(pk__in=sample.frame).exclude(pk__in=readable).exists():
             raise Forbidden(
-                f"The frame of sample {sample.number} holds issues of a private repository that you may not see; ask "
-                "who drew it to export the study."
+                f"The frame of sample {sample.number} contains issues of a private repository that you can't "
+                "see. Ask the person who drew it to export the study."
             )
 
 

@@ -52,7 +52,7 @@ def checklist_as_markdown(facts: Facts) -> str:
     lines = []
     for check in checklist(facts):
         box = "x" if check.answer in (YES, NOT_NEEDED) else " "
-        mend = f" **To mend it:** {for_markdown(check.mend)}" if check.mend else ""
+        mend = f" **How to fix:** {for_markdown(check.mend)}" if check.mend else ""
         answer = f"**{check.answer.capitalize()}.** {for_markdown(check.evidence)}{mend}"
         lines.append(f"- [{box}] *{check.level}*: {check.asks} {answer}")
     return "\n".join(lines) + "\n"
@@ -102,7 +102,7 @@ def _single(facts: Facts) -> Said:
     return (
         MISSING,
         f"{counted(n, 'item')} had a single rater in every round.",
-        "Say in the paper why that is enough: the judgement is not contested, or agreement on the others was high.",
+        "State in the paper why that is enough: the judgment is not contested, or agreement on the others was high.",
     )
 
 
@@ -120,14 +120,12 @@ def _independent(facts: Facts) -> Said:
     mend: list[str] = []
     if facts.unblinded:
         told.append(sentences.unblinded(facts.unblinded).text)
-        mend.append("Explain in the paper why they labeled all the same, and how their labels count.")
+        mend.append("Explain in the paper why they labeled anyway, and how their labels count.")
     if facts.kept_blind:
         told.append(sentences.blind(facts.kept_blind, every=False, others=bool(facts.unblinded)).text)
     if facts.n_rated_before:
         told.append(sentences.labeled_before(facts.n_rated_before).text)
-        mend.append(
-            "Explain in the paper why items were labeled again, and what raters had seen of the earlier labels."
-        )
+        mend.append("Explain in the paper why items were labeled again, and which earlier labels raters had seen.")
     if facts.stated_blind:
         told.append(sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded)).text)
         mend.append("Describe how raters worked independently on the other server.")
@@ -151,7 +149,7 @@ def _resolved(facts: Facts) -> Said:
         mend.append("Describe in the paper how the disagreements in the sheets were resolved.")
     if facts.n_unresolved:
         told.append(sentences.unresolved(facts.n_unresolved).text)
-        mend.append("Explain in the paper what became of the unresolved disagreements.")
+        mend.append("Explain in the paper what happened to the unresolved disagreements.")
     if waiting:
         told.append(f"Still being resolved: {numbered('round', waiting)}.")
         mend.append("Resolve the open disagreements and close the round.")
@@ -189,12 +187,12 @@ def _materials(facts: Facts) -> Said:
     if n == whole:
         defined = ", with its definitions" if n else ""
     told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”{defined}; "
-    told += "disagreements are listed with both answers; values stand by dimension and round in the table."
+    told += "disagreements are listed with both labels; the table shows values by dimension and round."
     mends = ["Write definitions of the categories into the taxonomy."] if whole and not n else []
     if facts.has_guidelines:
-        told += " The guidelines hold the decision rules."
+        told += " The guidelines contain the decision rules."
     else:
-        mends.append("Write down the decision rules as the study’s guidelines, under Settings.")
+        mends.append("Write the decision rules as the study’s guidelines, under Settings.")
     return (PARTLY if mends else YES), told, " ".join(mends)
 
 
@@ -202,7 +200,7 @@ def _justified(facts: Facts) -> Said:
     return _each_has(
         facts,
         lambda each: each.reason.strip().rstrip("."),
-        "Write why the coefficient suits, under Settings, beside the coefficient.",
+        "Give the reason for the coefficient, under Settings.",
     )
 
 
@@ -231,7 +229,7 @@ def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
     having = [f"{title}: {words}" for title, words in found if words]
     lacking = [title for title, words in found if not words]
     if not having:
-        return MISSING, "It is written down for no dimension.", mend
+        return MISSING, "No reason is recorded for any dimension.", mend
     if lacking:
         return PARTLY, f"{'; '.join(having)}.", f"{listed(lacking)}: {_lower(mend)}"
     return YES, f"{'; '.join(having)}.", ""
@@ -244,9 +242,9 @@ def _anomalies(facts: Facts) -> Said:
             return MISSING, f"{_first(facts.no_headline)}.", FINISH
         return MISSING, "There are no values yet.", OPEN_ROUND
     if not having:
-        return YES, "The values show none of the anomalies that are looked for.", ""
+        return YES, "The values show none of the known anomalies.", ""
     told = " ".join(f"{title}: {warning}" for title, warning in having)
-    return PARTLY, told, "Say in the paper what each of these means for the results."
+    return PARTLY, told, "Explain in the paper what each of these means for the results."
 
 
 def _training(facts: Facts) -> Said:
@@ -256,10 +254,10 @@ def _training(facts: Facts) -> Said:
     if facts.n_training:
         told.append(sentences.training(facts.n_training).text)
         told += [sentences.tries(facts.tries).text] if facts.tries else []
-    mend = "Say in the paper how much the raters know of the topic"
+    mend = "State in the paper how well the raters know the topic"
     if not told:
-        return MISSING, "No pilot round and no training item was labeled.", f"{mend} and how they practiced."
-    return PARTLY, " ".join(told), f"{mend}; Concord does not know."
+        return MISSING, "No pilot round and no calibration item was labeled.", f"{mend} and how they practiced."
+    return PARTLY, " ".join(told), f"{mend}. Concord does not know."
 
 
 def _discussed(facts: Facts) -> Said:
@@ -285,7 +283,7 @@ def _more_than_three(facts: Facts) -> Said:
     most = most if facts.headline else facts.raters_by_round
     told = f"Labels of at most {counted(most, 'rater')} were compared on a dimension."
     told = told if most else "No labels of different raters were compared."
-    return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard asks no study for more.", "")
+    return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard requires no study to have more.", "")
 
 
 def _cycles(facts: Facts) -> Said:
@@ -302,7 +300,7 @@ def _cycles(facts: Facts) -> Said:
     told = f"{counted(n, 'round')} under {numbered('version', facts.versions)}"
     told = " ".join([f"{told}; by round, {values}." if values else f"{told}.", *again])
     if len(facts.versions) < 2:
-        return PARTLY, told, "The taxonomy stayed as it was between rounds; say what was changed otherwise."
+        return PARTLY, told, "The taxonomy did not change between rounds. Describe other changes, if any."
     return YES, told, ""
 
 
@@ -324,9 +322,9 @@ def _fixed(facts: Facts) -> Said:
     if late:
         return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
     if facts.n_from_sheets:
-        return PARTLY, told, "Say in the paper whether labeling in the sheets had begun before that."
+        return PARTLY, told, "State in the paper whether labeling in the sheets had begun before that."
     if facts.is_start_stated:
-        return PARTLY, told, "Say in the paper that registration and labeling took place on another server."
+        return PARTLY, told, "State in the paper that registration and labeling took place on another server."
     return YES, told, ""
 
 
@@ -337,12 +335,12 @@ def _below(facts: Facts) -> Said:
         if each.threshold is not None and each.before.value is not None and each.before.value < each.threshold
     ]
     if below:
-        return PARTLY, f"{'; '.join(below)}.", "Do not call these reliable; say what follows for the results."
+        return PARTLY, f"{'; '.join(below)}.", "Do not call these reliable. Explain the consequence for the results."
     if not any(each.threshold is not None and each.before.value is not None for each in facts.measured):
         if facts.n_items and not facts.headline:
             return MISSING, f"{_first(facts.no_headline)}.", FINISH
         return MISSING, "There is no value with a threshold.", "Fix a threshold before labeling begins."
-    return YES, "No value lies below its threshold.", ""
+    return YES, "No value is below its threshold.", ""
 
 
 def _first(words: str) -> str:
@@ -361,23 +359,28 @@ QUESTIONS: Sequence[Question] = (
     ("single_rater", ESSENTIAL, "Where there was a single rater, why is that enough?", _single),
     ("independent", ESSENTIAL, "How did raters rate independently of each other?", _independent),
     ("resolved", ESSENTIAL, "How were disagreements resolved?", _resolved),
-    ("scale", ESSENTIAL, "Of which type is each variable?", _scale),
-    ("statistic", ESSENTIAL, "Which statistic of agreement is reported, and what is it?", _statistic),
-    ("materials", DESIRABLE, "Are scheme, rules, disagreements and values by property and wave there?", _materials),
-    ("justified", DESIRABLE, "Why does the statistic suit?", _justified),
-    ("thresholds", DESIRABLE, "Which threshold or interpretation is it held against?", _thresholds),
-    ("anomalies", DESIRABLE, "Are odd values explained by the properties of the statistic?", _anomalies),
-    ("training", DESIRABLE, "How were the raters trained, and what do they know of the topic?", _training),
-    ("discussed", DESIRABLE, "Were disagreements talked about rather than voted on?", _discussed),
+    ("scale", ESSENTIAL, "What is each variable’s scale of measurement?", _scale),
+    ("statistic", ESSENTIAL, "Which agreement statistic is reported, and what is its value?", _statistic),
+    (
+        "materials",
+        DESIRABLE,
+        "Are coding scheme, decision rules, disagreements and per-wave values reported?",
+        _materials,
+    ),
+    ("justified", DESIRABLE, "Why is the statistic appropriate?", _justified),
+    ("thresholds", DESIRABLE, "Which threshold or interpretation is used?", _thresholds),
+    ("anomalies", DESIRABLE, "Are anomalous values explained by the properties of the statistic?", _anomalies),
+    ("training", DESIRABLE, "How were the raters trained, and what do they know about the topic?", _training),
+    ("discussed", DESIRABLE, "Were disagreements discussed rather than voted on?", _discussed),
     ("more_raters", EXTRAORDINARY, "Were there more than three raters for a property?", _more_than_three),
     ("cycles", EXTRAORDINARY, "Was the scheme revised in cycles, with agreement reported for each?", _cycles),
     (
         "fixed",
         ANTIPATTERN,
-        "Was the statistic fixed beforehand, so that not the most favorable one was picked?",
+        "Was the statistic chosen in advance (no cherry-picking)?",
         _fixed,
     ),
-    ("below", ANTIPATTERN, "Does nothing below its threshold pass for reliable?", _below),
+    ("below", ANTIPATTERN, "Is no value below its threshold called reliable?", _below),
 )
 
 

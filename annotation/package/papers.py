@@ -16,13 +16,13 @@ LICENCES = {
     ),
     "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
     "ODbL-1.0": ("Open Data Commons Open Database License 1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
-    "none": ("No licence is given", ""),
+    "none": ("No license is given", ""),
 }
 """The licences that an owner can choose from, by SPDX identifier, with title and address."""
 TEXTS = {
-    "included": "the texts of the issues as raters read them are in data/issues",
-    "referenced": "of the issues the package has address and SHA-256 of the text that raters read, not the text",
-    "left_out": "the package holds nothing of the issues but their identifiers",
+    "included": "data/issues contains the texts of the issues as raters read them",
+    "referenced": "the package contains the URL of each issue and the SHA-256 of the text that raters read",
+    "left_out": "the package contains only the IDs of the issues",
 }
 DRAW = """
 It also draws each sample again. The rows of `sample/sample-N-frame.csv` are numbered from 0 in their order, and
@@ -120,14 +120,14 @@ def _read_me(cover: Cover) -> str:
         numbers = listed([str(number) for number in cover.hidden])
         one = len(cover.hidden) == 1
         hidden = (
-            f"\n**Left out.** {'Round' if one else 'Rounds'} {numbers} {'is' if one else 'are'} not over for whoever "
-            f"made this package, so nothing of {'it' if one else 'them'} is in here.\n"
+            f"\n**Excluded.** {'Round' if one else 'Rounds'} {numbers} {'is' if one else 'are'} not closed "
+            f"for the person who created this package, so {'it is' if one else 'they are'} not included.\n"
         )
     people = (
-        "People stand in it by pseudonyms: a keyed hash for each account, the same one everywhere in this package, and "
-        "no way back without the key, which is not in it. Raters stand in it by their codes."
+        "People appear by pseudonym: a keyed hash for each account, the same one everywhere in this package. "
+        "It can't be reversed without the key, which is not in the package. Raters appear by code."
         if cover.is_pseudonymised
-        else "Raters stand in it by their codes. The people of issues keep their names, as its owner decided."
+        else "Raters appear by code. The people of issues keep their names, as the owner decided."
     )
     draw = DRAW if any(path.endswith("-frame.csv") for path, _ in cover.files) else ""
     return f"""# {for_markdown(cover.full_title)}
@@ -232,28 +232,28 @@ def licence_note(cover: Cover) -> str:
     title, address = LICENCES[cover.licence]
     if cover.licence == "none":
         first = (
-            "No licence is given for these data. Ask their authors before you pass them on or build on them; the law "
-            "of your country says what is allowed without."
+            "No license is given for these data. Ask their authors before you share them or build on them. "
+            "The law of your country determines what is allowed without a license."
         )
     else:
         first = (
-            f"Labels, ratings, decisions, the taxonomy, statistics and figures in this package are licensed under "
-            f"{cover.licence} ([{title}]({address}))."
+            "Labels, ratings, resolutions, the taxonomy, statistics and figures in this package are licensed "
+            f"under {cover.licence} ([{title}]({address}))."
         )
     texts = {
         "included": (
-            "Titles, descriptions and comments of issues (data/issues) belong to the people who wrote them and stand "
-            "here for research, under the terms of the host that they were written on. The licence above does not "
-            "cover them: who passes them on has to look into these terms, and takes out what its author withdraws. "
-            "Quotations in memos and rationales are theirs as well."
+            "Titles, descriptions and comments of issues (data/issues) belong to the people who wrote them. "
+            "They are included for research, under the terms of their host. The license above does not cover "
+            "them. Anyone who shares them must check these terms and remove what an author withdraws. "
+            "Quotations in memos and rationales belong to their authors as well."
         ),
         "referenced": (
-            "The texts of the issues belong to the people who wrote them. They are not in this package: data/issues "
-            "has their addresses, and the SHA-256 of what raters read."
+            "The texts of the issues belong to the people who wrote them. They are not in this package. "
+            "data/issues has their URLs and the SHA-256 of what raters read."
         ),
         "left_out": "The texts of the issues belong to the people who wrote them. They are not in this package.",
     }[cover.texts]
-    return f"""# Licence
+    return f"""# License
 
 {first}
 

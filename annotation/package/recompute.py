@@ -503,9 +503,9 @@ class Way:
         for _, reached, _ in self.steps:
             after = self.kind(reached, key)
             if after is None:
-                return "dimension", f"its question is not in version {reached}"
+                return "dimension", f"its dimension is not in version {reached}"
             if kind not in (None, after) and not {kind, after} <= {"single", "ordinal", "multi"}:
-                return "kind", f"its question is of another kind in version {reached}"
+                return "kind", f"its dimension is of another kind in version {reached}"
             kind = after
         return None
 
@@ -546,7 +546,7 @@ class Way:
         if self.kind(self.new, key) == "multi":
             return frozenset(found), None
         if len(found) != 1:
-            return None, f"its question is of another kind in version {self.new}"
+            return None, f"its dimension is of another kind in version {self.new}"
         return found.pop(), None
 
 

@@ -36,7 +36,7 @@ def path_of(table: str) -> str:
 
 def refused(sentence: str) -> Invalid:
     """A file that is not taken, in words."""
-    return Invalid(f"{sentence} Nothing was stored.", code="study_file", fields={"file": [sentence]})
+    return Invalid(f"{sentence} Nothing was saved.", code="study_file", fields={"file": [sentence]})
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class StudyFile:
                 raise refused(f"The table {name} of the file can't be read.") from error
             if digest.hexdigest() != table.sha256 or n_rows != table.rows:
                 raise refused(
-                    f"The table {name} is not as it was when the file was made: its SHA-256 differs from that in the "
-                    "manifest. Copy the file again, or export the study again."
+                    f"The table {name} has changed since the file was created: its SHA-256 differs from that "
+                    "in the manifest. Copy the file again, or export the study again."
                 )
 
     def lines(self, name: str) -> Iterator[bytes]:
@@ -105,19 +105,19 @@ def open_study(file: IO[bytes], tables: Sequence[str]) -> StudyFile:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise refused("This is no study's file: it can't be opened as a zip.") from error
+        raise refused("This is not a full export: it can't be opened as a ZIP file.") from error
     entries = archive.infolist()
     names = [each.filename for each in entries]
     expected = {MANIFEST, CHECKSUMS, *map(path_of, tables)}
     if MANIFEST not in names:
-        raise refused("This is no study's file: it has no manifest. A replication package can't be imported.")
+        raise refused("This is not a full export: it has no manifest. A replication package can't be imported.")
     if strange := [name for name in names if name not in expected]:
-        raise refused(f"The file holds “{strange[0][:80]}”, which belongs to no study's file.")
+        raise refused(f"The file contains “{strange[0][:80]}”, which does not belong to a full export.")
     if len(set(names)) < len(names):
-        raise refused("The file holds two entries of one name.")
+        raise refused("The file contains two entries with the same name.")
     unpacked = sum(each.file_size for each in entries)
     if unpacked > max(UNPACKED_AT_LEAST, EXPANSION_MOST * size):
-        raise refused(f"The file would be {unpacked:,} bytes when it is unpacked, far too many for its {size:,}.")
+        raise refused(f"The file would be {unpacked:,} bytes when unpacked, far too many for its {size:,}.")
     manifest = _manifest(archive)
     return StudyFile(archive, manifest, _tables(manifest, set(tables), names))
 
@@ -130,10 +130,10 @@ def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
     except BROKEN as error:
         raise refused("The manifest of the file can't be read.") from error
     if not isinstance(found, dict) or found.get("kind") != KIND or type(found.get("format")) is not int:
-        raise refused("The manifest of the file is not that of a study.")
+        raise refused("The manifest of the file is not that of a full export.")
     if found["format"] > FORMAT:
         made_by = str(found.get("concord"))[:20]
-        raise refused(f"The file was made by a newer Concord ({made_by}); upgrade this server first.")
+        raise refused(f"The file was created by a newer Concord ({made_by}). Upgrade this server first.")
     return found
 
 
@@ -145,10 +145,10 @@ def _tables(manifest: Mapping[str, Any], known: set[str], names: Sequence[str]) 
     for each in told:
         name = each.get("name") if isinstance(each, dict) else None
         if not isinstance(name, str) or not _NAME.match(name) or name in found or path_of(name) not in names:
-            raise refused("The manifest of the file names a table that is not in it.")
+            raise refused("The manifest of the file names a table that is missing.")
         numbers = [each.get("rows"), each.get("bytes")]
         if not all(type(number) is int and 0 <= number < 1 << 50 for number in numbers):
-            raise refused(f"The manifest of the file does not say how large the table {name} is.")
+            raise refused(f"The manifest of the file lacks the size of the table {name}.")
         found[name] = TableFile(name, each["rows"], each["bytes"], str(each.get("sha256")))
     later = {name for name in known if TABLES_SINCE.get(name, 1) > manifest["format"]}
     if missing := sorted(known - later - set(found)):

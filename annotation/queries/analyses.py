@@ -28,8 +28,8 @@ def get_analysis(seat: Seat, number: int) -> Analysis:
         raise NotFound(f"The study “{seat.study.slug}” has no analysis {number}.")
     if _is_hidden_from(seat) and found.created_by_id != seat.user.pk:
         raise Blind(
-            "Some results are hidden from you: a round is open, or you still have to rate items that others rated. A "
-            "title could reveal results, so what others saved of the labels stays hidden until then."
+            "Some results are hidden from you: a round is open, or you still have to label items that others "
+            "labeled. A title could reveal results, so saved analyses of others stay hidden until then."
         )
     found.study = seat.study
     return found

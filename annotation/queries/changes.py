@@ -21,7 +21,7 @@ COUNTED_MOST = 1_000
 ASKED = "GitHub asked"
 RUNS_SHOWN = 10
 NEWEST_HIDDEN = (
-    "{} is an issue of a private repository that you can’t read, so only the state that the study pinned is shown. "
+    "{} is an issue of a private repository that you can’t read, so only the pinned snapshot is shown. "
     "Someone who may fetch the repository can pin the newest one."
 )
 
@@ -161,9 +161,9 @@ def _words(item: Item, body: bool, comments: Counter[str]) -> list[str]:
     if new is None or old == new:
         return []
     if old is None:
-        return ["its first state came in"]
+        return ["first stored snapshot"]
     found = words_between(old, new, body=body, comments=comments)
-    return found or ["something that pages do not show"]
+    return found or ["a change that pages do not show"]
 
 
 CHANGED_COMMENTS = """

@@ -53,21 +53,21 @@ class Wish:
         fields: dict[str, list[str]] = {}
         if self.confidence is not None or self.margin is not None:
             if self.size is not None:
-                fields["size"] = ["Give either a size, or confidence and margin."]
+                fields["size"] = ["Send either a size, or confidence and margin."]
             for name in ("confidence", "margin"):
                 value = getattr(self, name)
                 if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-                    fields[name] = [f"Write a share between 0 and 1, such as {'0.95' if name[0] == 'c' else '0.05'}."]
+                    fields[name] = [f"Enter a share between 0 and 1, such as {'0.95' if name[0] == 'c' else '0.05'}."]
         elif (is_draw or self.size is not None) and not _is_whole(self.size, 1):
-            fields["size"] = ["Write a whole number from 1."]
+            fields["size"] = ["Enter a whole number from 1."]
         if not _is_whole(self.seed, -LARGEST_SEED - 1):
-            fields["seed"] = ["Write a whole number."]
+            fields["seed"] = ["Enter a whole number."]
         if self.stratify_by and self.stratify_by not in filters.STRATA:
             fields["stratify_by"] = [f"Choose one of {', '.join(filters.STRATA)}."]
         if self.allocation not in Sample.Allocation.values:
-            fields["allocation"] = ["Write proportional or equal."]
+            fields["allocation"] = ["Use proportional or equal."]
         if not isinstance(self.at_least_one, bool):
-            fields["at_least_one"] = ["Write true or false."]
+            fields["at_least_one"] = ["Use true or false."]
         return fields
 
     def size_of(self, n_frame: int) -> int | None:
@@ -150,7 +150,7 @@ def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -
         which = f"This study uses {', '.join(used)}." if used else "This study uses none yet."
         fields["filter.repository"] = [f"Name at least one repository as owner/name. {which}"]
     if fields:
-        raise Invalid("The sample could not be drawn.", fields=fields)
+        raise Invalid("Sample not drawn.", fields=fields)
     frame = filters.frame(
         given,
         Issue.objects.takeable_by(seat.user),
@@ -161,11 +161,13 @@ def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -
     n_frame = frame.counts[-1].n
     size = wish.size_of(n_frame)
     if is_draw and not n_frame:
-        sentence = "No stored issue fits the filter. Is each repository fetched, and written as owner/name?"
-        raise Invalid("The sample could not be drawn.", fields={"size": [sentence]})
+        sentence = (
+            "No stored issue matches the filter. Check that each repository is fetched and entered as owner/name."
+        )
+        raise Invalid("Sample not drawn.", fields={"size": [sentence]})
     if size is not None and n_frame and size > n_frame:
-        sentence = f"The filter leaves {n_frame} issues, fewer than {size}."
-        raise Invalid("The sample could not be drawn.", fields={"size": [sentence]})
+        sentence = f"The filter matches {n_frame} issues, fewer than {size}."
+        raise Invalid("Sample not drawn.", fields={"size": [sentence]})
     return Draft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
 
 
@@ -174,8 +176,8 @@ def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
     try:
         quotas = allocate(sizes, size or 0, wish.allocation, at_least_one=wish.at_least_one and bool(size))
     except ValueError:
-        sentence = f"{size} issues can't give one to each of {len(sizes)} strata; draw {len(sizes)} at least."
-        raise Invalid("The sample could not be drawn.", fields={"size": [sentence]}) from None
+        sentence = f"{size} issues can't include one of each of {len(sizes)} strata. Draw at least {len(sizes)}."
+        raise Invalid("Sample not drawn.", fields={"size": [sentence]}) from None
     most = max(quotas.values(), default=0)
     is_equal = wish.allocation == Sample.Allocation.EQUAL
     return [
@@ -197,15 +199,15 @@ def _left_out(study: Study, conditions: object) -> list[filters.Step]:
     number = row_number(given)
     sample = Sample.objects.filter(study=study, pk=number).defer("frame").first() if number else None
     if sample is None:
-        sentence = f"The study has no sample {number}." if number else "Write a sample’s number."
-        raise Invalid("The filter could not be read.", fields={"filter.left_out_of": [sentence]})
+        sentence = f"The study has no sample {number}." if number else "Enter the number of a sample."
+        raise Invalid("The filter is not valid.", fields={"filter.left_out_of": [sentence]})
     if sample.n_frame is None:
-        sentence = f"Sample {sample.number} was drawn before frames were kept. Draw another one."
-        raise Invalid("The filter could not be read.", fields={"filter.left_out_of": [sentence]})
+        sentence = f"Sample {sample.number} was drawn before frames were stored. Draw another one."
+        raise Invalid("The filter is not valid.", fields={"filter.left_out_of": [sentence]})
     named = sample.filter.get("repository")
     here = filters.steps(filters.read({"repository": named}))[0].condition if named else Q()
     framed = Q(pk__in=RawSQL(_FRAMED, [sample.pk]))  # noqa: S611
-    return [filters.Step(f"left out by the filter of sample {sample.number}", here & ~framed)]
+    return [filters.Step(f"excluded by the filter of sample {sample.number}", here & ~framed)]
 
 
 def _screened_out(study: Study, conditions: object) -> list[filters.Step]:
@@ -216,8 +218,8 @@ def _screened_out(study: Study, conditions: object) -> list[filters.Step]:
     number = row_number(given)
     sample = Sample.objects.filter(study=study, pk=number).defer("frame").first() if number else None
     if sample is None:
-        sentence = f"The study has no sample {number}." if number else "Write a sample’s number."
-        raise Invalid("The filter could not be read.", fields={f"filter.{CONTROL}": [sentence]})
+        sentence = f"The study has no sample {number}." if number else "Enter the number of a sample."
+        raise Invalid("The filter is not valid.", fields={f"filter.{CONTROL}": [sentence]})
     drawn = SampleIssue.objects.filter(sample=sample, issue=OuterRef("pk"))
     out = Item.objects.filter(study=study, issue=OuterRef("pk"), screening=Item.Screening.OUT)
     step = f"screened out of sample {sample.number}"
@@ -241,8 +243,8 @@ def _not_drawn(study: Study, conditions: object) -> list[filters.Step]:
     rows = Sample.objects.filter(study=study, pk__in=[n for n in numbers if n]).order_by("number")
     known = dict(rows.values_list("pk", "number"))
     if missing := [n for n in numbers if n not in known]:
-        sentence = f"The study has no sample {missing[0]}." if missing[0] else "Write a sample’s number, or all."
-        raise Invalid("The filter could not be read.", fields={"filter.exclude_sample": [sentence]})
+        sentence = f"The study has no sample {missing[0]}." if missing[0] else "Enter the number of a sample, or all."
+        raise Invalid("The filter is not valid.", fields={"filter.exclude_sample": [sentence]})
     without = Q(Exists(drawn.filter(issue=OuterRef("pk"), sample__in=sorted(known))))
     return [filters.Step(f"not in sample {', '.join(map(str, known.values()))}", ~without)]
 
@@ -485,7 +487,11 @@ class FlowLine:
 
 
 SCREENED_OUT = "screened out: "
-CODED_THOUGH = {UNSCREENED: "coded, though not screened", OPEN: "coded, though open", OUT: "coded, though screened out"}
+CODED_THOUGH = {
+    UNSCREENED: "coded without screening",
+    OPEN: "coded with screening unresolved",
+    OUT: "coded, though screened out",
+}
 
 
 def flow(sample: Sample) -> list[FlowLine]:
@@ -511,7 +517,7 @@ def flow(sample: Sample) -> list[FlowLine]:
     for reason, n in sorted(reasons.items(), key=lambda each: (-each[1], each[0])):
         lines.append(FlowLine(f"{SCREENED_OUT}{reason}", n, "out"))
     if n_of[OPEN]:
-        lines.append(FlowLine("screening open", n_of[OPEN], "open"))
+        lines.append(FlowLine("screening unresolved", n_of[OPEN], "open"))
     if n_of[UNSCREENED]:
         lines.append(FlowLine("not screened yet", n_of[UNSCREENED], "unscreened"))
     lines.append(FlowLine("kept", n_of[IN], "kept"))
@@ -519,7 +525,7 @@ def flow(sample: Sample) -> list[FlowLine]:
     if n_coded := sum(coded.values()):
         lines += [FlowLine(words, coded[each], "added") for each, words in CODED_THOUGH.items() if coded[each]]
         if n := n_of[IN] - coded[IN]:
-            lines.append(FlowLine("kept, in no coding round yet", n, "uncoded"))
+            lines.append(FlowLine("included, in no coding round yet", n, "uncoded"))
         lines.append(FlowLine("in coding rounds", n_coded, "coded"))
     return lines
 
@@ -596,9 +602,11 @@ def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
     """
     ids: list[int] = Sample.objects.values_list("frame", flat=True).get(pk=sample.pk)
     if not ids:
-        raise Conflict(f"{sample} was drawn before frames were kept; draw another one.")
+        raise Conflict(f"{sample} was drawn before frames were stored. Draw another one.")
     if Snapshot.objects.filter(pk__in=ids).exclude(pk__in=readable_states(seat).values("pk")).exists():
-        raise Forbidden("This frame holds issues of a private repository that you may not see; ask who drew it.")
+        raise Forbidden(
+            "This frame contains issues of a private repository that you can't see. Ask the person who drew it."
+        )
     return _frame_rows(sample, ids)
 
 

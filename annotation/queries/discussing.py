@@ -131,7 +131,7 @@ def meanwhile(seat: Seat, round_: Round, item: Item, since: News) -> Meanwhile:
     changed = Assignment.objects.filter(round=round_, item=item, current__gt=since.annotation)
     return Meanwhile(
         [
-            (row.decided_by.display_name if row.decided_by else "The study’s rule", row.dimension.title)
+            (row.decided_by.display_name if row.decided_by else "Rule of the study", row.dimension.title)
             for row in decided
         ],
         list(changed.exclude(rater=seat.membership).order_by("pk").values_list("rater_id", flat=True)),

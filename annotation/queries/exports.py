@@ -32,11 +32,11 @@ def require_download(seat: Seat, export: Export) -> None:
     study that somebody else had made is Forbidden.
     """
     if export.state == Export.State.REMOVED:
-        raise NotFound(f"The file of export {export.number} was removed.")
+        raise NotFound(f"The file of export {export.number} was deleted.")
     if export.state != Export.State.DONE:
-        raise Conflict(f"Export {export.number} is {export.state}; there is no file to download.")
+        raise Conflict(f"Export {export.number} is {export.state}. It has no file to download.")
     if export.what == WHOLE and export.created_by_id != seat.user.pk:
-        raise Forbidden("A whole study is taken home by who had it made; make a whole export of your own.")
+        raise Forbidden("Only the person who created a full export can download it. Create your own.")
     if why := why_hidden(seat, export):
         raise Blind(why)
     for round_ in rounds_held(export):
@@ -52,7 +52,10 @@ def why_hidden(seat: Seat, export: Export) -> str:
         return ""
     rounds = Round.objects.filter(pk__in=seat.hidden_round_ids, number__in=export.rounds).order_by("number")
     if (number := rounds.values_list("number", flat=True).first()) is not None:
-        return f"This file holds what others said in round {number}; it stays closed to you until that round is over."
+        return f"This file contains labels of others in round {number}. It is hidden from you until that round closes."
     if any([*place] not in export.hidden for place in seat.withheld):
-        return "This file holds what others said of items that you still have to rate; it is closed to you until then."
+        return (
+            "This file contains labels of others for items that you still have to label. It is hidden from you "
+            "until then."
+        )
     return ""

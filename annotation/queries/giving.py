@@ -184,9 +184,9 @@ class Leaving:
     def sentence(self) -> str:
         """Where the items go, in one sentence: “12 items go to R2 (5) and R3 (4); 3 find nobody”."""
         if not self.n:
-            return f"{self.rater} holds no unfinished item"
+            return f"{self.rater} has no unfinished item"
         if not self.n_slots or self.is_given_up:
-            return f"{_items(self.n)} of {self.rater} {_are(self.n)} given up"
+            return f"{_items(self.n)} of {self.rater} {_are(self.n)} unassigned"
         if self.is_pool:
             return f"{_items(self.n_slots)} {'goes' if self.n_slots == 1 else 'go'} back to the pool"
         if not self.n_given:
@@ -194,7 +194,9 @@ class Leaving:
         who = [f"{to} ({n})" for to, n in self.given]
         named = who[0] if len(who) == 1 else f"{', '.join(who[:-1])} and {who[-1]}"
         words = f"{_items(self.n_given)} {'goes' if self.n_given == 1 else 'go'} to {named}"
-        return words + (f"; {self.n_waiting} find{'s' if self.n_waiting == 1 else ''} nobody" if self.n_waiting else "")
+        return words + (
+            f"; {self.n_waiting} {'has' if self.n_waiting == 1 else 'have'} no rater" if self.n_waiting else ""
+        )
 
 
 def _items(n: int) -> str:

@@ -44,10 +44,10 @@ def number_of_label(seat: Seat, label: str, number: int | None = None) -> int:
     if found is not None and number in (None, found):
         return found
     known = ", ".join(f"“{each}”" for each in labels) or "none"
-    sentence = f"No round has the label “{label[:100]}”. The labels are: {known}."
+    sentence = f"No round has the label “{label[:100]}”. Known labels: {known}."
     if found is not None:
         sentence = f"Round {number} does not have the label “{label[:100]}”; round {found} has."
-    raise Invalid("The address can't be read.", fields={"round_label": [sentence]})
+    raise Invalid("Some query parameters are not valid.", fields={"round_label": [sentence]})
 
 
 def decided_spellings(study: Study) -> dict[tuple[str, str], str]:

@@ -15,7 +15,7 @@ from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
 REASONS = {
-    "differ": "raters differ",
+    "differ": "raters disagree",
     "parts": "raters gave different numbers of parts",
     "one_sided": "only one rater answered",
     "skipped": "a rater skipped it",
@@ -24,15 +24,15 @@ REASONS = {
 METHODS = {
     "unanimous": "unanimous",
     "single": "one rater was planned",
-    "not_blind": "all alike, but not all blind",
-    "relabel": "raters relabeled it alike",
-    "relabel_single": "relabeled by one rater alone",
-    "discussion": "decided in discussion",
-    "third_rater": "rests on a third rater",
-    "majority": "decided by majority",
-    "owner": "decided by the owner",
+    "not_blind": "all raters agree, but not all were blind",
+    "relabel": "raters relabeled it the same way",
+    "relabel_single": "relabeled by one rater only",
+    "discussion": "resolved in discussion",
+    "third_rater": "based on a third rater",
+    "majority": "resolved by majority",
+    "owner": "resolved by the owner",
     "imported": "imported as final",
-    "adjudicator": "decided by the adjudicator",
+    "adjudicator": "resolved by the adjudicator",
 }
 
 
@@ -209,7 +209,7 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
     if verdict.state == "open":
         how = REASONS.get(verdict.reason or "", verdict.reason or "")
     elif decision is not None and decision.no_part:
-        how = f"there is no bug {verdict.part}; {how}"
+        how = f"there is no part {verdict.part}; {how}"
     elif verdict.origin is not None:
         how = f"{how}, in round {verdict.origin.round}"
     return DimensionLine(
@@ -287,9 +287,7 @@ def _moved_on(
     if followed is None:
         return []
     if isinstance(followed, Blocked):
-        again = (
-            "not answered anew" if answered_again is None else f"in round {answered_again} no answer to this question"
-        )
+        again = "not relabeled" if answered_again is None else f"no label of this dimension in round {answered_again}"
         return [f"{followed.words}; {again}"]
     tree, old = published_version(standing.pk), published_version(round_.taxonomy_version_id)
     words = value_words(tree.by_key[key], followed)

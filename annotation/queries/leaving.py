@@ -48,7 +48,7 @@ class Offers:
             (self.links, "invitation link"), (self.reader_links, "reader link"), (self.invited, "pending invitation"),
         )  # fmt: skip
         counts = [f"{len(rows)} {word}{'' if len(rows) == 1 else 's'}" for rows, word in words if rows]
-        return f" Ended because they created it: {', '.join(counts)}." if counts else ""
+        return f" Expired because they created it: {', '.join(counts)}." if counts else ""
 
 
 def offers_of(study: Study, user: User) -> Offers:

@@ -25,10 +25,10 @@ BECAUSE = {
     "planned_for_one": "planned for one rater",
     "skipped": "the other rater skipped it",
     "not_asked": "it did not apply for the other rater",
-    "other_raters": "rated by others than these two",
+    "other_raters": "labeled by raters other than these two",
     "parts": "an issue of several parts",
     "pending": "a category was proposed",
-    "unmapped": "it can’t be told in this version",
+    "unmapped": "it has no equivalent in this version",
 }
 """The reasons in words, in the order in which they are looked for: the first that leaves fewer than two ratings."""
 

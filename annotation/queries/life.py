@@ -24,9 +24,9 @@ WORDS = {
     "analysis": "saved analysis",
     "export": "file",
     "membership": "member",
-    "auditevent": "line of the audit",
+    "auditevent": "audit log entry",
 }
-PLURALS = {"saved analysis": "saved analyses", "line of the audit": "lines of the audit"}
+PLURALS = {"saved analysis": "saved analyses", "audit log entry": "audit log entries"}
 
 
 def held(study: Study) -> list[tuple[int, str]]:

@@ -176,8 +176,8 @@ class Told:
             return words_of(self.outcome, published_version(self.round.taxonomy_version_id), self.dimension)
         return {
             OPEN: "not answered yet",
-            RESOLVED: "decided while resolving",
-            WITHDRAWN: "taken back by the rater",
+            RESOLVED: "answered while resolving",
+            WITHDRAWN: "withdrawn by the rater",
         }[self.state]
 
 
@@ -241,7 +241,7 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
         return f"declined: {outcome.reason}"
     name, number = outcome.category_name, outcome.version_number
     can_be_chosen = choosable(tree, dimension, outcome.category_key, number)
-    when = "" if can_be_chosen else "; it can be chosen once the study is at that version"
+    when = "" if can_be_chosen else "; it can be selected once the study is migrated to that version"
     if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
         return f"mapped to {name}" + ("" if can_be_chosen else f" of version {number}{when}")
     return f"accepted into version {number} as {name}{when}"

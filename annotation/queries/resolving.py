@@ -291,11 +291,11 @@ def _rank(dimension: TreeDimension, each: tuple[str, Values]) -> tuple[list[int]
 
 
 REASONS = {
-    "differ": "The values differ",
-    "parts": "Not the same number of bugs",
-    "one_sided": "Only one answered",
-    "skipped": "Somebody skipped",
-    "pending": "A category is proposed",
+    "differ": "Values differ",
+    "parts": "Different numbers of parts",
+    "one_sided": "Only one rater labeled it",
+    "skipped": "A rater skipped it",
+    "pending": "A category was proposed",
 }
 
 

@@ -109,7 +109,7 @@ class RoundLine:
         """Where the round stands, in a few words."""
         number, state = self.round.number, self.round.state
         if state == Round.State.OPEN:
-            return f"Round {number} is open: {self.n_done} of {self.n_total} answers are in"
+            return f"Round {number} is open: {self.n_done} of {self.n_total} submitted"
         return {
             Round.State.DRAFT: f"Round {number} is a draft",
             Round.State.RESOLVING: f"Round {number} is being resolved",

@@ -27,7 +27,7 @@ def told_version(seat: Seat, number: int | None, round_: Round | None = None) ->
     if found is None:
         of = "The screening taxonomy" if round_ and round_.kind == Round.Kind.SCREENING else "The taxonomy"
         said = f"{of} of this study has no version {number}."
-        raise Invalid("This version can't be asked for.", fields={"version": [said]})
+        raise Invalid("Version not available.", fields={"version": [said]})
     return found
 
 

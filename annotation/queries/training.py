@@ -118,8 +118,8 @@ class Feedback:
         n_wrong = sum(not side.right and not side.compared.follows for side in self.sides)
         n = sum(not side.compared.follows for side in self.sides)
         if not n_wrong:
-            return "your answer is the known one"
-        return "your answer differs" if n == 1 else f"{n_wrong} of {n} answers differ{'s' if n_wrong == 1 else ''}"
+            return "your labels match the gold answers"
+        return "your label differs" if n == 1 else f"{n_wrong} of {n} labels differ{'s' if n_wrong == 1 else ''}"
 
     @property
     def at_stake(self) -> list[TreeCategory]:
@@ -413,7 +413,7 @@ def minimum_words(round_: Round) -> str:
     """The minimum of a round in words: `80% of the items right; Symptom: Cohen's kappa of at least 0.60`."""
     minimum = round_.gold_minimum or {}
     tree = published_version(round_.taxonomy_version_id)
-    told = [f"{minimum['share'] * 100:.10g}% of the items right"] if minimum.get("share") is not None else []
+    told = [f"{minimum['share'] * 100:.10g}% of the items correct"] if minimum.get("share") is not None else []
     for key, one in minimum.get("dimensions", {}).items():
         told.append(
             f"{tree.by_key[key].title}: {COEFFICIENTS[one['coefficient']].title} of at least {one['minimum']:g}"

@@ -76,12 +76,12 @@ def opened_book(workbook: Workbook) -> Book:
     if found is not None:
         return found
     if not workbook.file:
-        raise NotFound("The uploaded file is gone; upload it again.")
+        raise NotFound("The uploaded file was deleted. Upload it again.")
     try:
         with workbook.file.open("rb") as file:
             found = open_book(file, workbook.name)
     except FileNotFoundError:
-        raise NotFound("The uploaded file is gone; upload it again.") from None
+        raise NotFound("The uploaded file was deleted. Upload it again.") from None
     keep_book(workbook, found)
     return found
 

@@ -73,11 +73,11 @@ class Asked:
         }
         metrics = sorted({metric for each in VARIABLES.values() for metric in each.metrics})
         if given.get("metric") and given["metric"] not in metrics:
-            fields["metric"] = [f"Write one of {', '.join(metrics)}."]
+            fields["metric"] = [f"Use one of {', '.join(metrics)}."]
         if given.get("weights") and given["weights"] not in WEIGHTS:
             fields["weights"] = [f"Write {' or '.join(WEIGHTS)}."]
         if fields:
-            raise Invalid("This agreement can't be asked for.", fields=fields)
+            raise Invalid("Agreement request not valid.", fields=fields)
         words: dict[str, Any] = {
             name: given[name] for name in ("when", "parts", "pending", "applies") if given.get(name)
         }
@@ -262,8 +262,8 @@ def told_in(round_: Round, route: Route | None, dimension: TreeDimension, asked:
 
 
 def no_such_dimension(key: str) -> Invalid:
-    words = [f"There is no dimension “{key}” in these rounds."]
-    return Invalid("This agreement can't be asked for.", fields={"dimension": words})
+    words = [f"Dimension “{key}” is not in these rounds."]
+    return Invalid("Agreement request not valid.", fields={"dimension": words})
 
 
 def rater_codes(seat: Seat) -> dict[int, str]:
@@ -278,8 +278,8 @@ def metric_for(dimension: TreeDimension, asked: Asked) -> str | None:
     Raises Invalid for a metric, or weights, that don't suit the one dimension that was asked for.
     """
     if asked.weights is not None and asked.dimension is not None and not dimension.is_ordered:
-        words = [f"A {dimension.kind} dimension has no order; leave them out."]
-        raise Invalid("This agreement can't be asked for.", fields={"weights": words})
+        words = [f"A {dimension.kind} dimension has no order. Omit the weights."]
+        raise Invalid("Agreement request not valid.", fields={"weights": words})
     if asked.metric is None:
         fixed = asked.fixed.get(dimension.key, {}).get("metric")
         return fixed if fixed in VARIABLES[dimension.variable].metrics else None
@@ -287,8 +287,8 @@ def metric_for(dimension: TreeDimension, asked: Asked) -> str | None:
         return asked.metric
     if asked.dimension is not None:
         raise Invalid(
-            "This agreement can't be asked for.",
-            fields={"metric": [f"It does not suit a {dimension.kind} dimension; leave it out."]},
+            "Agreement request not valid.",
+            fields={"metric": [f"Not suitable for a {dimension.kind} dimension. Omit it."]},
         )
     return None
 
@@ -309,7 +309,7 @@ def weights_for(dimension: TreeDimension, asked: Asked, patterns: Patterns) -> t
     try:
         return weights_over(weights, fixed.get("scale", []), patterns.categories, apart=OFF_SCALE), ""
     except ValueError as error:
-        return None, f"The weights that were fixed can't be used here. {error}"
+        return None, f"The fixed weights can't be used here. {error}"
 
 
 def patterns_of(found: Across, codes: dict[int, str], asked: Asked) -> Patterns:

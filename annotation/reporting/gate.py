@@ -33,9 +33,9 @@ class Gate:
         said = f"In the pilot, round {self.pilot.number}, "
         if self.advice == OPEN:
             reached = "the threshold was reached" if n == 1 else f"all {n} thresholds were reached"
-            return f"{said}{reached}: nothing speaks against the main round."
+            return f"{said}{reached}. You can start the main round."
         reached = "the threshold was not reached" if n == 1 else f"{n_met} of {n} thresholds were reached"
-        return f"{said}{reached}: better sharpen the definitions and pilot again before the main round."
+        return f"{said}{reached}. Sharpen the definitions and pilot again before the main round."
 
     def as_document(self) -> dict[str, Any]:
         """The same as it is kept with the round and told over REST."""

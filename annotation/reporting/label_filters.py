@@ -43,7 +43,7 @@ def label_filters(words: Sequence[str]) -> list[LabelFilter]:
     try:
         return [LabelFilter.read(word) for word in words[:MOST_FILTERS]]
     except ValueError as error:
-        raise _cannot([f"Write a label as dimension:category, and not as “{str(error)[:60]}”."]) from error
+        raise _cannot([f"Enter a label as dimension:category, not as “{str(error)[:60]}”."]) from error
 
 
 def rows_with(columns: Columns, filters: Sequence[LabelFilter], levels: Mapping[str, str]) -> Ints:
@@ -55,7 +55,7 @@ def rows_with(columns: Columns, filters: Sequence[LabelFilter], levels: Mapping[
     for each in filters:
         column = columns.column(each.key)
         if column is None:
-            raise _cannot([f"There is no dimension “{each.key[:60]}” in these labels."])
+            raise _cannot([f"Dimension “{each.key[:60]}” is not in these labels."])
         told, _ = as_wanted(column, Wanted(level=levels.get(each.key, "leaf")))
         states = told.codes if isinstance(told, Single) else told.state
         here = np.zeros(columns.n_rows, dtype=bool)
@@ -98,7 +98,7 @@ def items_with(
     columns = labelled_for(seat, round_number=round_number, version=version).columns
     told = dict(word.rpartition(":")[::2] for word in levels)
     if set(told.values()) - set(LEVELS):
-        raise Invalid("These labels can't be asked for.", fields={"level": [f"Write one of {', '.join(LEVELS)}."]})
+        raise Invalid("Labels not valid.", fields={"level": [f"Use one of {', '.join(LEVELS)}."]})
     if parts == "single":
         columns = columns.taken(np.flatnonzero(~columns.in_several_parts))
     every = list(filters)
@@ -110,7 +110,7 @@ def items_with(
         column = columns.column(key)
         places = {code for value in values for code in column.categories.family(value)} if column else set()
         if column is None or not places:
-            raise _cannot([f"There is no label “{key[:60]}:{', '.join(values)[:60]}” here."])
+            raise _cannot([f"Label “{key[:60]}:{', '.join(values)[:60]}” not found."])
         chosen = LabelFilter(key, tuple(column.categories.keys[code] for code in sorted(places)))
         columns = columns.taken(rows_with(columns, [chosen], {}))
     for each in [one for one in every if is_measured(columns, one)]:
@@ -134,7 +134,7 @@ def _measured(seat: Seat, columns: Columns, each: LabelFilter) -> Flags:
     try:
         most = float(value.removeprefix(UP_TO))
     except ValueError:
-        raise _cannot([f"Write a number after {UP_TO}, and not “{value.removeprefix(UP_TO)[:60]}”."]) from None
+        raise _cannot([f"Enter a number after {UP_TO}, not “{value.removeprefix(UP_TO)[:60]}”."]) from None
     return np.asarray(number.values <= most)
 
 
@@ -157,4 +157,4 @@ STATES = {"~none": "none", "~open": "not agreed", "~unmapped": "not in this vers
 
 
 def _cannot(words: list[str]) -> Invalid:
-    return Invalid("These labels can't be asked for.", fields={"label": words})
+    return Invalid("Labels not valid.", fields={"label": words})

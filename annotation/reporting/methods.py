@@ -487,11 +487,11 @@ def _samples(rounds: Sequence[Round]) -> list[Sample]:
     return list(Sample.objects.filter(pk__in=wanted).defer("frame").order_by("pk"))
 
 
-KEPT_WORDS = {"kept": "kept", "unscreened": "not screened", "open": "left open"}
+KEPT_WORDS = {"kept": "kept", "unscreened": "not screened", "open": "unresolved"}
 CODED_WORDS = {
     IN: "kept",
     UNSCREENED: "not screened",
-    OPEN: "left open at screening",
+    OPEN: "unresolved at screening",
     OUT: "screened out",
 }
 

@@ -147,7 +147,7 @@ def left_astray(round_: Round, asked: Asked) -> str:
     """Says that no mapping leads from a round's version to the one asked for."""
     number = asked.version.number if asked.version else round_.taxonomy_version.number
     own = round_.taxonomy_version.number
-    return f"Round {round_.number} is left out: no mapping leads from version {own} to version {number}."
+    return f"Round {round_.number} is excluded: no mapping leads from version {own} to version {number}."
 
 
 def _unmapped(found: Across) -> list[dict[str, Any]]:

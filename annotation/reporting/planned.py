@@ -22,8 +22,8 @@ def width_of(given: str) -> float | None:
     except ValueError:
         width = 0.0
     if not NARROWEST <= width <= WIDEST:
-        words = f"Write the width of the whole interval, from {NARROWEST} to {WIDEST:g}, such as {WIDTH:.2f}."
-        raise Invalid("This agreement can't be asked for.", fields={"width": [words]})
+        words = f"Enter the width of the whole interval, from {NARROWEST} to {WIDEST:g}, such as {WIDTH:.2f}."
+        raise Invalid("Agreement request not valid.", fields={"width": [words]})
     return width
 
 

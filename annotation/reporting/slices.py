@@ -46,7 +46,7 @@ def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
             codes = tuple(code for code in people if code in wanted)
             part = replace(part, raters=tuple(people[code].pk for code in codes))
     if fields:
-        raise Invalid("This agreement can't be asked for.", fields=fields)
+        raise Invalid("Agreement request not valid.", fields=fields)
     keeps_out = study.screened_out == Study.ScreenedOut.KEEP
     return replace(
         asked, slice=part, raters=codes, fixed=study.primary, applies_there=study.applies, keeps_out=keeps_out

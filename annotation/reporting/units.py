@@ -57,9 +57,9 @@ class Behind:
         """From the words of an address. Raises Invalid."""
         fields = {}
         if given.get("show", SHOWS[0]) not in SHOWS:
-            fields["show"] = [f"Write one of {', '.join(SHOWS)}."]
+            fields["show"] = [f"Use one of {', '.join(SHOWS)}."]
         if given.get("because") and (given["because"] not in BECAUSE or given.get("show") != "left_out"):
-            fields["because"] = [f"With show=left_out, write one of {', '.join(BECAUSE)}."]
+            fields["because"] = [f"With show=left_out, use one of {', '.join(BECAUSE)}."]
         pair = given.get("pair") or given.get("raters", "")  # a slice of two raters is compared as their pair
         raters = tuple(code for code in pair.split(",") if code)
         if len(raters) not in (0, 2) or len(set(raters)) != len(raters):
@@ -67,11 +67,11 @@ class Behind:
         if given.get("show") in OF_ONE and not given.get("rater"):
             fields["rater"] = ["Name the rater, as R1."]
         if given.get("b") and not given.get("a"):
-            fields["a"] = ["Say a, too: the pair needs both."]
+            fields["a"] = ["Send a, too: the pair needs both."]
         if not given.get("dimension"):
             fields["dimension"] = ["Name a dimension."]
         if fields:
-            raise Invalid("These items can't be asked for.", fields=fields)
+            raise Invalid("Items not valid.", fields=fields)
         return cls(
             given.get("a", ""),
             given.get("b", ""),

@@ -20,4 +20,4 @@ def wrong_head(head: str) -> str:
     if attribute_name(head):
         return ""
     named = f"“{head[:NAME_MAX]}”" if head.strip() else "A column without a name"
-    return f"{named} can't be an attribute; give it a name of at most {NAME_MAX} characters."
+    return f"{named} can't be an attribute. Give it a name of at most {NAME_MAX} characters."

@@ -99,18 +99,18 @@ def open_book(file: IO[bytes], name: str) -> Book:
         n_rows += len(sheet.lines)
         n_cells += sum(len(line.cells) for line in sheet.lines)
         if len(sheets) > SHEETS_MAX:
-            raise Unreadable(f"There are more than {SHEETS_MAX} sheets; upload the files one after another.")
+            raise Unreadable(f"There are more than {SHEETS_MAX} sheets. Upload the files one after another.")
         if n_rows > ROWS_MAX or n_cells > CELLS_MAX:
             raise _too_many()
     if not any(sheet.lines for sheet in sheets):
-        raise Unreadable("The file is empty; it needs a head line with the names of the columns.")
+        raise Unreadable("The file is empty. It needs a header row with the names of the columns.")
     return Book(sheets)
 
 
 def _too_many() -> Unreadable:
     return Unreadable(
-        f"The file has more than {ROWS_MAX:,} rows or {CELLS_MAX:,} cells, which a page doesn't take; import it by "
-        "manage.py import_ratings, or in pieces."
+        f"The file has more than {ROWS_MAX:,} rows or {CELLS_MAX:,} cells, the limit of this page. Import it "
+        "with manage.py import_ratings, or in pieces."
     )
 
 
@@ -119,14 +119,14 @@ def _sheets(file: IO[bytes], name: str, *, inside: bool = False) -> Iterator[She
     start = file.read(64)
     file.seek(0)
     if start.startswith(b"\xd0\xcf\x11\xe0"):
-        raise Unreadable(f"{name} is a workbook of the old kind (.xls), or has a password; save it as XLSX or CSV.")
+        raise Unreadable(f"{name} is an old workbook (.xls) or has a password. Save it as XLSX or CSV.")
     if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd")):
-        raise Unreadable(f"{name} is compressed; unpack it first, or send a zip.")
+        raise Unreadable(f"{name} is compressed. Unpack it first, or send a ZIP file.")
     if start.startswith(b"PK\x03\x04"):
         if _is_workbook(file):
             yield from _of_workbook(file, name)
         elif inside:
-            raise Unreadable(f"{name} is a zip inside a zip; unpack it first.")
+            raise Unreadable(f"{name} is a ZIP file inside a ZIP file. Unpack it first.")
         else:
             yield from _of_zip(file)
     elif start.startswith(b"PAR1"):
@@ -152,7 +152,7 @@ def _is_workbook(file: IO[bytes]) -> bool:
         with zipfile.ZipFile(file) as archive:
             return "[Content_Types].xml" in archive.namelist()
     except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise Unreadable("The file can't be unpacked; it is cut off or broken.") from error
+        raise Unreadable("The file can't be unpacked. It is incomplete or damaged.") from error
     finally:
         file.seek(0)
 
@@ -178,9 +178,9 @@ def _of_zip(file: IO[bytes]) -> Iterator[Sheet]:
             and "__MACOSX" not in part.filename
         ]
         if len(parts) > FILES_MAX:
-            raise Unreadable(f"The zip holds {len(parts)} files; {FILES_MAX} are the most.")
+            raise Unreadable(f"The ZIP file contains {len(parts)} files. At most {FILES_MAX} are allowed.")
         if sum(part.file_size for part in parts) > EXPANDED_BYTES_MAX:
-            raise Unreadable("The zip is larger than a gigabyte when it is unpacked.")
+            raise Unreadable("The ZIP file is larger than a gigabyte when unpacked.")
         for part in sorted(parts, key=lambda each: each.filename):
             with tempfile.SpooledTemporaryFile(COPY_BYTES * 16) as copy:
                 _unpack(archive, part, copy)
@@ -194,7 +194,7 @@ def _unpack(archive: zipfile.ZipFile, part: zipfile.ZipInfo, copy: Any) -> None:
             while chunk := source.read(min(COPY_BYTES, left + 1)):
                 left -= len(chunk)
                 if left < 0:
-                    raise Unreadable(f"{part.filename} unpacks to more than the zip says.")
+                    raise Unreadable(f"{part.filename} is larger unpacked than the ZIP file states.")
                 copy.write(chunk)
     except (
         zipfile.BadZipFile,
@@ -205,7 +205,7 @@ def _unpack(archive: zipfile.ZipFile, part: zipfile.ZipInfo, copy: Any) -> None:
         EOFError,
         ValueError,
     ) as error:
-        raise Unreadable(f"{part.filename} can't be unpacked: it is broken or has a password.") from error
+        raise Unreadable(f"{part.filename} can't be unpacked: it is damaged or has a password.") from error
     copy.seek(0)
 
 
@@ -237,11 +237,11 @@ def _checked(line: TableRow) -> TableRow:
     text = "".join(cells)
     fault = ""
     if len(cells) > COLUMNS_MAX:
-        fault = f"The row has {len(cells)} cells; {COLUMNS_MAX} are the most."
+        fault = f"The row has {len(cells)} cells. At most {COLUMNS_MAX} are allowed."
     elif NOT_UTF8.search(text):
-        fault = "The row has bytes that are not UTF-8; save the file as UTF-8."
+        fault = "The row has bytes that are not UTF-8. Save the file as UTF-8."
     elif found := UNSTORABLE.search(text):
-        fault = f"The row holds the character U+{ord(found[0]):04X}, which can't be stored."
+        fault = f"The row contains the character U+{ord(found[0]):04X}, which can't be stored."
     elif max(map(len, cells), default=0) > CELL_CHARACTERS_MAX:
         fault = f"A cell is longer than {CELL_CHARACTERS_MAX:,} characters."
     return TableRow(line.line, [] if fault else cells, fault, text[:200] if fault else "")

@@ -176,7 +176,7 @@ def lay_out(
     for name in mapping:
         if name not in (*FIELDS, *dimensions, *attributes):
             known = ", ".join(dict.fromkeys((*FIELDS, *dimensions, *attributes)))
-            fields[f"map.{name}"] = [f"“{name}” can't be mapped; these can: {known}."]
+            fields[f"map.{name}"] = [f"“{name}” can't be mapped. These can: {known}."]
     places = {field: _place(columns, mapping, field, fields) for field in FIELDS}
     found, told = (
         [(name, _named(columns, mapping, name, fields)) for name in dict.fromkeys(names)]
@@ -186,15 +186,15 @@ def lay_out(
         if wrong := wrong_head(name):
             fields[name] = [wrong]
         elif name in dimensions:
-            fields[name] = [f"“{name}” is named as a dimension and as an attribute."]
+            fields[name] = [f"“{name}” is mapped as a dimension and as an attribute."]
     of_answers = ("rater", "dimension", "value")
     is_list = bool(attributes) and not dimensions and all(places[each] < 0 for each in of_answers)
     is_list = is_list and not mapping.keys() & {*of_answers}
     for field in ("item",) if is_list else ("item", "rater") if dimensions else ("item", "rater", "dimension", "value"):
         if places[field] < 0 and field not in mapping:
-            fields[field] = [f"There is no column “{field}”; say which one holds it with {field}=COLUMN."]
+            fields[field] = [f"Column “{field}” not found. Name the column with {field}=COLUMN."]
     if not dimensions and {"dimension", "value"} & fields.keys():
-        fields["dimensions"] = ["Or name the columns that hold one dimension each."]
+        fields["dimensions"] = ["Or name the columns that each contain one dimension."]
     if fields:
         sentences = " ".join(sentence for each in fields.values() for sentence in each)
         there = ", ".join(column for column in columns if column) or "none"
@@ -206,7 +206,7 @@ def _named(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields
     """Where the column of a dimension or an attribute stands; it must be there."""
     place = _place(columns, mapping, name, fields)
     if place < 0 and name not in mapping:
-        fields.setdefault(name, [f"There is no column “{name}”."])
+        fields.setdefault(name, [f"Column “{name}” not found."])
     return place
 
 
@@ -222,10 +222,10 @@ def _place(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields
         if len(found) == 1:
             return found[0]
         if found:
-            fields[name] = [f"The column “{columns[found[0]]}” is there {len(found)} times; rename all but one."]
+            fields[name] = [f"The column “{columns[found[0]]}” appears {len(found)} times. Rename all but one."]
             return -1
     if name in mapping:
-        fields[name] = [f"There is no column “{mapping[name]}”."]
+        fields[name] = [f"Column “{mapping[name]}” not found."]
     return -1
 
 

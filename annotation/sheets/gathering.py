@@ -20,8 +20,8 @@ BESIDE = THIRD, MODEL = ("third", "model")
 
 
 OF_TRAINING = (
-    "It is the answer to a training item, which counts in no result. What is known of the item is not in this file, so "
-    "it is not imported. The file of the whole study has both."
+    "This is a label of a calibration item, which counts in no result. The gold answer is not in this file, "
+    "so the label is not imported. The full export has both."
 )
 
 
@@ -92,7 +92,7 @@ class Gathered:
                 kept[attribute] = (text, row)
             elif (before := kept[attribute])[0] != text:
                 self.refuse_attribute(
-                    row, name.key, attribute, text, f"was not taken: {before[1].where} says “{before[0]}”"
+                    row, name.key, attribute, text, f"was not imported: {before[1].where} has “{before[0]}”"
                 )
 
     def refuse_attribute(self, row: SheetRow, item: str, attribute: str, text: str, why: str) -> None:
@@ -159,7 +159,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
         round_ = spelled.setdefault(round_.casefold(), round_)
         labels = sheet.part_labels.setdefault((round_, item), {})
         if part not in labels and len(labels) >= MOST_PARTS:
-            sheet.refuse(row, f"An issue holds at most {MOST_PARTS} parts.", _excerpt(row))
+            sheet.refuse(row, f"An issue has at most {MOST_PARTS} parts.", _excerpt(row))
             continue
         labels.setdefault(part)
         sheet.rounds.setdefault(round_)
@@ -204,7 +204,7 @@ def _refuse_without_round(sheet: Gathered) -> None:
     """Where some rows name a round, the others must, too."""
     lost = [row for key, rows in (*sheet.answers.items(), *sheet.finals.items()) if not key[0] for row in rows]
     for row in lost:
-        sheet.refuse(row, "The row names no round, though others do.", _excerpt(row))
+        sheet.refuse(row, "The row has no round, although others do.", _excerpt(row))
     sheet.answers = {key: rows for key, rows in sheet.answers.items() if key[0]}
     sheet.finals = {key: rows for key, rows in sheet.finals.items() if key[0]}
     sheet.part_labels = {key: labels for key, labels in sheet.part_labels.items() if key[0]}
@@ -231,7 +231,7 @@ def _seen(row: SheetRow) -> SheetRow:
 
 def _item_fault(row: SheetRow) -> str:
     if not row.item:
-        return "The row names no item."
+        return "The row has no item."
     if len(row.item) > IDENTIFIER_MAX:
         return f"The item's name is longer than {IDENTIFIER_MAX} characters."
     return ""
@@ -241,7 +241,7 @@ def _fault(row: SheetRow) -> str:
     if found := _item_fault(row):
         return found
     if not row.rater:
-        return "The row names no rater."
+        return "The row has no rater."
     if len(row.rater) > RATER_MAX:
         return f"The rater's name is longer than {RATER_MAX} characters."
     if len(row.round) > ROUND_LABEL_MAX:
@@ -249,9 +249,9 @@ def _fault(row: SheetRow) -> str:
     if len(row.part) > ROUND_LABEL_MAX:
         return f"The part's name is longer than {ROUND_LABEL_MAX} characters."
     if row.seconds and whole(row.seconds) is None and not _is_fraction(row.seconds):
-        return f"“{row.seconds[:50]}” is no number of seconds."
+        return f"“{row.seconds[:50]}” is not a number of seconds."
     if any(not dimension for dimension, _ in row.values):
-        return "The row names no dimension."
+        return "The row has no dimension."
     return ""
 
 

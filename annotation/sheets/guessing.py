@@ -38,8 +38,7 @@ ALIKE_LEAST = 0.5
 NAMES = {
     "item": "item|link|url|issue|issue url|issue link|issue id|issue number|issue no|html url|item url|permalink"
     "|address|question|question id|bug|bug id|bug report|id|number|no|#|key|name|title",
-    "rater": "rater|coder|annotator|labeler|labeller|reviewer|judge|rater name|annotated by|labeled by|labelled by"
-    "|user",
+    "rater": "rater|coder|annotator|labeler|labeller|reviewer|judge|rater name|annotated by|labeled by|labeled by|user",
     "round": "round|iteration|phase|batch|round number",
     "part": "part|unit|fault no|fault number|bug no|part number|sub id",
     "dimension": "dimension|variable|facet|attribute|question|criterion|aspect",
@@ -128,7 +127,7 @@ def _check_attributes(guessed: BookMapping, mapping: Mapping[str, str], attribut
             dict.fromkeys(column.name for sheet in guessed.sheets for column in sheet.columns if column.name)
         )
         wanted = mapping.get(missing[0], missing[0])
-        raise Invalid(f"There is no column “{wanted}”. The columns are: {there}.", code="columns")
+        raise Invalid(f"Column “{wanted}” not found. The columns are: {there}.", code="columns")
 
 
 def _correct(
@@ -188,7 +187,7 @@ def _map_answer(sheet: SheetMapping, column: Column | None, role: str, name: str
 
 def _no_column(sheet: SheetMapping, name: str) -> Invalid:
     there = ", ".join(each.name for each in sheet.columns if each.name)
-    return Invalid(f"There is no column “{name}”. The columns are: {there}.", code="columns")
+    return Invalid(f"Column “{name}” not found. The columns are: {there}.", code="columns")
 
 
 def guess_sheet(sheet: Sheet, form: str = "", head: int = 0) -> SheetMapping:

@@ -335,7 +335,7 @@ def check_mapping(mapping: BookMapping, book: Book) -> None:
     fields: dict[str, list[str]] = {}
     used = [number for number, each in enumerate(mapping.sheets) if each.is_used]
     if not used:
-        fields["sheets"] = ["No sheet counts; tick at least one."]
+        fields["sheets"] = ["No sheet is selected. Select at least one."]
     for number in used:
         if sentences := problems(mapping.sheets[number]):
             fields[f"sheets.{number}"] = sentences
@@ -348,31 +348,31 @@ def problems(mapping: SheetMapping) -> list[str]:
     """What keeps a sheet from being read, in sentences."""
     found = []
     if mapping.place("item") < 0:
-        found.append("No column holds the item; choose the one with the issue’s address, name or number.")
+        found.append("No column contains the item. Choose the one with the issue’s URL, name or number.")
     for role in SINGLE:
         if len(mapping.places(role)) > 1:
-            found.append(f"{len(mapping.places(role))} columns are the {role}; only one can be.")
+            found.append(f"{len(mapping.places(role))} columns are the {role}. Only one can be.")
     names = [column.dimension or column.name for column in mapping.columns if column.role == "attribute"]
     found += [wrong for name in names if (wrong := wrong_head(name))]
     for name, n in Counter(attribute_name(name).casefold() for name in names).items():
         if name and n > 1:
-            found.append(f"{n} columns are the attribute “{name}”; name them apart.")
+            found.append(f"{n} columns are the attribute “{name}”. Give them different names.")
     if is_list(mapping):
         return found
     if mapping.form == LONG:
         found += [
-            f"No column holds the {role}; the long form needs it."
+            f"No column contains the {role}, which the long form needs."
             for role in ("dimension", "value")
             if mapping.place(role) < 0
         ]
         if mapping.place("rater") < 0 and not mapping.rater:
-            found.append("Nothing says whose answers these are; choose the column of the rater, or write a name.")
+            found.append("The rater is missing. Choose the column of the rater, or enter a name.")
         return found
     answers = [mapping.columns[place] for place in mapping.places("answer")]
     if not answers:
-        found.append("No column holds answers.")
+        found.append("No column contains labels.")
     if any(not each.dimension for each in answers):
-        found.append("Some columns of answers name no dimension.")
+        found.append("Some columns of labels have no dimension.")
     if any(not each.rater for each in answers) and mapping.place("rater") < 0 and not mapping.rater:
-        found.append("Nothing says whose answers these are; choose the column of the rater, or write a name.")
+        found.append("The rater is missing. Choose the column of the rater, or enter a name.")
     return found

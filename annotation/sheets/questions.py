@@ -401,7 +401,7 @@ def _text(row: SheetRow, title: str) -> str:
 def _sentence(sheet: Gathered, rows: Sequence[SheetRow], places: Sequence[int], title: str, item: str) -> str:
     said = [f"“{_text(rows[place], title)[:60]}” ({rows[place].where})" for place in places[: SHOWN + 1]]
     name = sheet.items[item].identifier if item in sheet.items else item
-    return f"{rows[places[0]].rater} gave “{title}” of {name} twice: {' and '.join(said)}."
+    return f"{rows[places[0]].rater} labeled “{title}” of {name} twice: {' and '.join(said)}."
 
 
 def _settle(
@@ -418,7 +418,7 @@ def _settle(
         if place == taken:
             continue
         row = rows[place]
-        word = "Neither was taken." if taken < 0 else f"The one in {rows[taken].where} was taken."
+        word = "Neither was imported." if taken < 0 else f"The one in {rows[taken].where} was imported."
         sheet.refuse(row, f"{sentence} {word}")
         values = tuple((name, text) for name, text in row.values if _key(reader, name) != key[1])
         rows[place] = replace(row, values=values)

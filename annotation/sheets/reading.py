@@ -19,7 +19,7 @@ PATHS_SHOWN = 10
 SCALE_VALUE = re.compile(r"-?\d{1,6}")
 """A whole number of a scale."""
 ASKS = re.compile(r"pending(?:\s*:\s*(?P<name>.*))?", re.IGNORECASE | re.DOTALL)
-NOTHING_PENDING = "Nothing is pending while screening: write the nearest reason, and say more in the memo."
+NOTHING_PENDING = "Proposals can't be pending while screening. Use the closest reason, and explain it in the memo."
 EMPTY_SET = "[]"
 """The cell of an answer that chooses none of the categories; a blank one is no answer."""
 SEPARATORS = re.compile(r"[;|\n]")
@@ -110,7 +110,10 @@ def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, .
     if is_empty_set(text) and not dimension.is_free_text:
         if dimension.is_set:
             return ()
-        raise Refused(f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. A blank is no rating.")
+        raise Refused(
+            f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. Leave the cell empty for no "
+            "rating."
+        )
     if dimension.kind != "text" and (asked := ASKS.fullmatch(text)):
         return (_proposal(dimension, asked["name"] or ""),)
     if dimension.is_set:
@@ -152,13 +155,13 @@ def _category(dimension: TreeDimension, text: str) -> TreeCategory:
     found = dimension.find(text)
     if not found:
         raise Refused(
-            f"“{text[:NAME_MAX]}” is no category of “{dimension.title}”.{_nearest(text, _spellings(dimension))}"
+            f"“{text[:NAME_MAX]}” is not a category of “{dimension.title}”.{_nearest(text, _spellings(dimension))}"
         )
     if len(found) > 1:
         paths = ", ".join(f"“{category.path}”" for category in found[:PATHS_SHOWN])
-        raise Refused(f"“{text}” can mean {len(found)} categories of “{dimension.title}”: {paths}. Write the path.")
+        raise Refused(f"“{text}” can mean {len(found)} categories of “{dimension.title}”: {paths}. Use the path.")
     if not found[0].selectable:
-        raise Refused(f"“{found[0].name}” only groups others; write one below it.")
+        raise Refused(f"“{found[0].name}” only groups others. Use one of its subcategories.")
     return found[0]
 
 
@@ -251,7 +254,7 @@ class _Part:
     def _add_none(self, dimension: TreeDimension, row: SheetRow) -> None:
         if dimension.key in self.rows and dimension.key not in self.empty:
             raise Refused(
-                f"“{dimension.title}” is “{EMPTY_SET}” here; it has a value in {self.rows[dimension.key].where}."
+                f"“{dimension.title}” is “{EMPTY_SET}” here, but has a value in {self.rows[dimension.key].where}."
             )
         self.rows.setdefault(dimension.key, row)
         self.empty.add(dimension.key)
@@ -259,7 +262,7 @@ class _Part:
     def _add(self, dimension: TreeDimension, value: Value | ProposalAsked, row: SheetRow) -> None:
         key = dimension.key
         if key in self.empty:
-            raise Refused(f"“{dimension.title}” has a value here; it is “{EMPTY_SET}” in {self.rows[key].where}.")
+            raise Refused(f"“{dimension.title}” has a value here, but is “{EMPTY_SET}” in {self.rows[key].where}.")
         asked = self.proposals.get(key)
         if isinstance(value, ProposalAsked):
             if asked is not None and asked.name.casefold() == value.name.casefold():
@@ -269,7 +272,7 @@ class _Part:
         if not dimension.is_set and key in self.rows:
             if not isinstance(value, ProposalAsked) and self.values.get(key) == [value]:
                 return
-            raise Refused(f"“{dimension.title}” takes one value; it has one in {self.rows[key].where} already.")
+            raise Refused(f"“{dimension.title}” takes one value. It already has one in {self.rows[key].where}.")
         self.rows.setdefault(key, row)
         if isinstance(value, ProposalAsked):
             self.proposals[key] = ProposalAsked(value.name, row.memo)
@@ -348,7 +351,7 @@ def read_decisions(
                 refuse(row, reader.no_dimension(name))
                 continue
             if dimension.kind != "text" and _is_pending(text):
-                refuse(row, "A final value can't be pending; write the category that was decided on.")
+                refuse(row, "A final value can't be pending. Use the agreed category.")
                 blanks[number, dimension.key] = Blank(number, "", "", row)
                 continue
             if row.memo and row.memo not in memos.setdefault((number, dimension.key), []):

@@ -94,7 +94,7 @@ def _headed(mapping: SheetMapping, cells: Sequence[str], heads: Mapping[str, str
         text = folded(cells[place])
         if text and text in heads and (text != folded(mapping.columns[place].name) or _is_head(cells, heads)):
             column = mapping.columns[place].name
-            return f"“{cells[place].strip()}” is the name of a column; it stands under “{column}”.", "", LEAVE
+            return f"“{cells[place].strip()}” is the name of a column, but it is in “{column}”.", "", LEAVE
     return None
 
 
@@ -126,8 +126,8 @@ def _shifted(mapping: SheetMapping, cells: Sequence[str], words: Vocabulary) -> 
         first = min(run)
         home = mapping.columns[first + way].name
         sentence = (
-            f"This row looks shifted by one column to the {name}: “{cells[first].strip()}” stands under "
-            f"“{mapping.columns[first].name}”, and is a value of “{home}”."
+            f"This row looks shifted by one column to the {name}: “{cells[first].strip()}” is in "
+            f"“{mapping.columns[first].name}”, but it is a value of “{home}”."
         )
         return sentence, _move(mapping, cells, first, way), KEEP
     return None

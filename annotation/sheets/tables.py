@@ -50,9 +50,9 @@ def open_table(file: BinaryIO) -> Table:
 def _checked(lines: Iterator[Row]) -> Iterator[Row]:
     for n_rows, row in enumerate(lines, start=1):
         if n_rows > ROWS_MAX:
-            raise Unreadable(f"The sheet has more than {ROWS_MAX:,} rows; import it in pieces.")
+            raise Unreadable(f"The sheet has more than {ROWS_MAX:,} rows. Import it in pieces.")
         if not row.fault and (found := UNSTORABLE.search("".join(row.cells))):
-            fault = f"The row holds the character U+{ord(found[0]):04X}, which can't be stored."
+            fault = f"The row contains the character U+{ord(found[0]):04X}, which can't be stored."
             row = replace(row, fault=fault)
         yield row
 
@@ -88,19 +88,19 @@ def _text_columns(metadata: Any) -> list[str]:
     if metadata.num_columns > COLUMNS_MAX:
         raise Unreadable(f"The file has more than {COLUMNS_MAX} columns.")
     if metadata.num_rows > ROWS_MAX:
-        raise Unreadable(f"The sheet has more than {ROWS_MAX:,} rows; import it in pieces.")
+        raise Unreadable(f"The sheet has more than {ROWS_MAX:,} rows. Import it in pieces.")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > EXPANDED_BYTES_MAX:
-        raise Unreadable("The file is larger than a gigabyte when it is unpacked; import it in pieces.")
+        raise Unreadable("The file is larger than a gigabyte when unpacked. Import it in pieces.")
     fields = list(metadata.schema.to_arrow_schema())
     for field in fields:
         if types.is_nested(field.type) and not (
             types.is_list(field.type) and not types.is_nested(field.type.value_type)
         ):
-            raise Unreadable(f"The column “{field.name[:100]}” holds tables within cells; write one value or a list.")
+            raise Unreadable(f"The column “{field.name[:100]}” contains tables within cells. Use one value or a list.")
     n_listed = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
     if n_listed > CELLS_MAX:
-        raise Unreadable(f"The sheet has more than {CELLS_MAX:,} values; import it in pieces.")
+        raise Unreadable(f"The sheet has more than {CELLS_MAX:,} values. Import it in pieces.")
     return [field.name for field in fields if types.is_string(field.type) or types.is_large_string(field.type)]
 
 
@@ -113,7 +113,7 @@ def _values(column: Any) -> list[Any]:
         return found
     lengths = compute.binary_length(column.dictionary).take(column.indices)
     if (compute.sum(lengths).as_py() or 0) > BATCH_BYTES_MAX:
-        raise Unreadable(f"{BATCH:,} rows hold more than {BATCH_BYTES_MAX >> 20} MB of text; import it as CSV.")
+        raise Unreadable(f"{BATCH:,} rows contain more than {BATCH_BYTES_MAX >> 20} MB of text. Import it as CSV.")
     words = column.dictionary.to_pylist()
     return [None if at is None else words[at] for at in column.indices.to_pylist()]
 

@@ -17,7 +17,7 @@ LABELS = ("label", "labels", "categories", "Categories", "cats")
 USERS = ("user", "username", "annotator")
 REMARKS = ("Comments", "comments", "comment")
 UNKNOWN = (
-    "This JSON is none that is known here: tasks of Label Studio (JSON or JSON-MIN), or examples of doccano with their "
+    "Unknown JSON. Concord reads tasks of Label Studio (JSON or JSON-MIN) and doccano examples with their "
     "labels (JSON or JSONL)."
 )
 
@@ -93,7 +93,7 @@ def sheets_of_json(file: IO[bytes], stem: str) -> list[ToolSheet]:
 def _records(file: IO[bytes]) -> list[dict[str, Any]]:
     content = file.read(BYTES_MAX + 1).removeprefix(b"\xef\xbb\xbf")
     if len(content) > BYTES_MAX:
-        raise Unreadable(f"The JSON is larger than {BYTES_MAX >> 20} MB; export it in pieces.")
+        raise Unreadable(f"The JSON is larger than {BYTES_MAX >> 20} MB. Export it in pieces.")
     try:
         try:
             found = orjson.loads(content)
@@ -129,7 +129,7 @@ def _of_tasks(tasks: Sequence[Mapping[str, Any]]) -> ToolSheet:
                     answers.add(line, fields, rater, str(result.get("from_name") or kind), values, seconds)
         if unread:
             named = ", ".join(sorted(unread))
-            fault = f"Task {task.get('id', line)} has marks that are no answers of the whole task ({named})."
+            fault = f"Task {task.get('id', line)} has annotations that do not label the whole task ({named})."
             answers.faults.append(TableRow(line, [], fault, " · ".join(fields.values())[:200]))
     return answers.sheet(LABEL_STUDIO, "task")
 
@@ -270,13 +270,13 @@ def _labels(example: Mapping[str, Any], stem: str) -> Iterator[tuple[str, str, l
         found = example.get(key)
         labels = [found] if isinstance(found, str) and found else _list(found)
         if any(isinstance(each, list | dict) for each in labels):
-            raise ValueError("These labels stand on words or regions, not on the whole text.")
+            raise ValueError("These labels are on words or regions, not on the whole text.")
         if labels:
             yield rater, "label", [_text(each) for each in labels]
     by_user: dict[str, list[str]] = {}
     for annotation in _list(example.get("annotations")):
         if not isinstance(annotation, dict) or "start_offset" in annotation or "label" not in annotation:
-            raise ValueError("These labels stand on words or regions, not on the whole text.")
+            raise ValueError("These labels are on words or regions, not on the whole text.")
         user = _text(annotation.get("user"))
         by_user.setdefault(f"user {user}" if user.isdigit() else user or rater, []).append(_text(annotation["label"]))
     for user, values in by_user.items():

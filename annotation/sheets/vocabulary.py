@@ -134,12 +134,15 @@ def _check_sizes(spellings: dict[str, dict[str, Counter[str]]]) -> None:
     if not spellings:
         raise Invalid("The sheet has no values, so no taxonomy can be made from it.", code="no_values")
     if len(spellings) > DIMENSIONS_MAX:
-        raise Invalid(f"The sheet has {len(spellings)} dimensions; {DIMENSIONS_MAX} are the most.", code="no_values")
+        raise Invalid(
+            f"The sheet has {len(spellings)} dimensions. At most {DIMENSIONS_MAX} are allowed.", code="no_values"
+        )
     for name, values in spellings.items():
         if len(values) > CATEGORIES_MAX:
             raise Invalid(
-                f"“{name}” has {len(values)} different values; more than {CATEGORIES_MAX} are free text rather than "
-                "categories. Leave it out, or load a taxonomy first and import into its study.",
+                f"“{name}” has {len(values)} different values. More than {CATEGORIES_MAX} are free text "
+                "rather than categories. Exclude the column, or load a taxonomy first and import into its "
+                "study.",
                 code="too_many_values",
                 fields={name: [f"{len(values)} different values."]},
             )

@@ -51,7 +51,7 @@ def round_state(state: str) -> str:
 @register.filter
 def percent(share: float | None) -> str:
     """`45.1 %` of 0.451; empty for none."""
-    return "" if share is None else f"{share * 100:.1f}".removesuffix(".0") + " %"
+    return "" if share is None else f"{share * 100:.1f}".removesuffix(".0") + "%"
 
 
 @register.filter

@@ -126,7 +126,7 @@ def pair_map(section: Section) -> HeatMap | None:
         cells.append(HeatCell(second - 1, first, f"{kappa:z.2f}", _heat_of(kappa), words, each["url"]))
     return HeatMap(
         title=f"{section.title}: Cohen's kappa of pairs of raters",
-        subtitle="The stronger the colour, the further apart (steps at 0.8, 0.6, 0.4, 0.2).",
+        subtitle="The stronger the color, the lower the agreement (steps at 0.8, 0.6, 0.4, 0.2).",
         position=section.position,
         rows=codes[1:],
         columns=codes[:-1],

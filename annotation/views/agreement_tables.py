@@ -273,7 +273,7 @@ def _rests_on(report: DimensionReport) -> str:
     where = which_rounds(having or rounds)
     raters = report.headline.raters
     who = listed(raters) if len(raters) <= MOST_NAMED else f"{len(raters)} raters, {raters[0]} to {raters[-1]},"
-    return f"rated by {who} in {where}" if having else f"in {where}"
+    return f"labeled by {who} in {where}" if having else f"in {where}"
 
 
 def _talk(entry: Mapping[str, Any], names: Names, links: Links) -> list[TalkAbout]:

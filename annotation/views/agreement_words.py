@@ -17,7 +17,7 @@ from taxonomy.tree import TreeCategory
 SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}
 METRICS = {
     "nominal": "equal or not",
-    "tree": "how far apart in the tree of categories",
+    "tree": "distance in the tree of categories",
     "ordinal": "ranks",
     "interval": "squared differences",
     "ratio": "squared differences in proportion",
@@ -65,8 +65,8 @@ class Names:
 FIXED = {PENDING: "none fits (proposal)", DOES_NOT_APPLY: "does not apply", "(none)": "none"}
 EXPLAINED = {
     PENDING: "The rater found no category that fits and proposed one.",
-    DOES_NOT_APPLY: "Under the rater’s own answers this was not to be asked.",
-    "(none)": "The rater chose nothing.",
+    DOES_NOT_APPLY: "The dimension did not apply under the rater’s own labels.",
+    "(none)": "The rater chose no category.",
 }
 BOOLEANS = {"true": "yes", "false": "no"}
 
@@ -86,7 +86,7 @@ def meaning(head: Headline) -> str:
     if head.value is None:
         return head.undefined or ""
     if head.threshold is None:
-        return "No threshold was fixed."
+        return "No threshold is set."
     low = head.value if head.ci_low is None else head.ci_low
     high = head.value if head.ci_high is None else head.ci_high
     at = f"the threshold of {head.threshold:.2f}"

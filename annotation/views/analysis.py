@@ -34,7 +34,7 @@ from taxonomy.models import TaxonomyVersion
 
 WIDTHS = {"column": COLUMN, "page": PAGE}
 MOST_TO_LEAVE_OUT = 300
-LEVEL_WORDS = {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}
+LEVEL_WORDS = {"leaf": "as labeled", "parent": "one level up", "root": "top level"}
 
 
 @open_to_reader_links
@@ -102,7 +102,7 @@ def save(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
 def remove(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     seat = get_seat(me(request), slug)
     remove_analysis(seat=seat, analysis=get_analysis(seat, number))
-    messages.success(request, f"Analysis {number} is removed.")
+    messages.success(request, f"Analysis {number} is deleted.")
     return redirect("analyses", slug)
 
 
@@ -122,7 +122,7 @@ def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) ->
     figures = found.answer(Asked(seat, question)).figures
     _record(request, seat, f"figure: {kind}", format, question)
     if key not in figures:
-        raise NotFound(f"There is no figure “{key[:40]}” here{'; there are ' + ', '.join(figures) if figures else ''}.")
+        raise NotFound(f"Figure “{key[:40]}” not found{'. Figures: ' + ', '.join(figures) if figures else ''}.")
     drawn = draw(on_paper(figures[key].draw(PRINT, WIDTHS[width])), format)
     return _file(drawn, TYPES[format], f"{slug}-{key}-{width}.{format}")
 
@@ -141,7 +141,7 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     answer = found.answer(asked)
     _record(request, seat, f"table: {kind}", format, question)
     if key not in answer.tables:
-        raise NotFound(f"There is no table “{key[:40]}” here.")
+        raise NotFound(f"Table “{key[:40]}” not found.")
     shown = answer.tables[key]
     name = f"{slug}-{key}.{format}"
     if format == "csv":

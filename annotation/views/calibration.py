@@ -135,7 +135,9 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     round_ = get_round(seat, number)
     seat.require(OWNER)
     if round_.state != Round.State.DRAFT or round_.kind not in CALIBRATED:
-        raise WrongState(f"Training items are chosen while a pilot or main round is a draft; round {number} is not.")
+        raise WrongState(
+            f"Calibration items are chosen while a pilot or main round is a draft. Round {number} is not a draft."
+        )
     tree = published_version(round_.taxonomy_version_id)
     is_sheet, is_minimum = "sheet" in request.POST, "minimum" in request.POST
     is_known = request.method == "POST" and not is_sheet and not is_minimum
@@ -144,7 +146,7 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     minimum = MinimumForm(request.POST if is_minimum else None, tree=tree, primary=seat.study.primary, initial=kept)
     if is_minimum and minimum.is_valid():
         actions.set_minimum(seat=seat, number=number, minimum=minimum.minimum)
-        messages.success(request, "The minimum is kept." if minimum.minimum else "There is no minimum.")
+        messages.success(request, "The minimum is saved." if minimum.minimum else "The minimum is removed.")
         return redirect("training", slug, number)
     sheet = SheetForm(*((request.POST, request.FILES) if is_sheet else ()))
     if is_sheet and sheet.is_valid():
@@ -185,7 +187,7 @@ def _given(
             for path, sentences in list(error.fields.items())[:10]:
                 form.add_error("sheet", f"{path.removeprefix('known.')}: {' '.join(sentences)}")
         return None
-    messages.success(request, f"{n} training item{'' if n == 1 else 's'} kept.")
+    messages.success(request, f"{n} calibration item{'' if n == 1 else 's'} saved.")
     return redirect("training", seat.study.slug, number)
 
 
@@ -197,7 +199,7 @@ def remove_training(request: HttpRequest, slug: str, number: int, pk: int) -> Ht
     get_round(seat, number)
     item = get_item_at(seat, pk)
     actions.remove_known(seat=seat, number=number, item=item)
-    messages.success(request, f"{item.identifier} is an ordinary item again.")
+    messages.success(request, f"{item.identifier} is no longer a calibration item.")
     return redirect("training", slug, number)
 
 

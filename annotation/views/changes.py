@@ -58,12 +58,12 @@ def item_changes(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat = _seat(request, slug)
     item = get_item_at(seat, pk)
     if item.issue is None:
-        raise NotFound(f"{item.identifier} has no issue, so nothing of it changes.")
+        raise NotFound(f"{item.identifier} has no issue, so it has no changes.")
     status = 200
     if request.method == "POST":
         try:
             if actions.repin_item(seat=seat, item=item, seen=request.POST.get("seen", "")):
-                messages.success(request, f"Raters of {item.identifier} read its newest state from now on.")
+                messages.success(request, f"Raters of {item.identifier} read its newest snapshot from now on.")
             return redirect("item_changes", slug, pk)
         except Stale as error:
             messages.error(request, error.message)
@@ -88,8 +88,8 @@ def _one(request: HttpRequest, seat: Seat, item: Item, status: int) -> HttpRespo
 def repin_all(request: HttpRequest, slug: str) -> HttpResponse:
     """Pins the newest state of every item that has one."""
     n = actions.repin_items(seat=_seat(request, slug), everything=True)
-    words = f"{n:,} item{'' if n == 1 else 's'} moved on: raters read their newest states from now on."
-    messages.success(request, words if n else "Every item was at its newest state already.")
+    words = f"{n:,} item{'' if n == 1 else 's'} re-pinned. Raters read the newest snapshots from now on."
+    messages.success(request, words if n else "All items were already at their newest snapshot.")
     return redirect("changes", slug)
 
 
@@ -106,5 +106,5 @@ def ask_github(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, error.message)
         return _list(request, seat, status=error.status)
     n = len(runs)
-    messages.success(request, f"{n} fetch{'' if n == 1 else 'es'} started; how far each is stands below.")
+    messages.success(request, f"{n} fetch{'' if n == 1 else 'es'} started. Progress is shown below.")
     return redirect("changes", slug)

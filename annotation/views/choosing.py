@@ -148,7 +148,7 @@ def fetch_selection(request: HttpRequest, slug: str) -> HttpResponse:
     runs = actions.fetch_selection(user=seat.user, chosen=chosen)
     names = ", ".join(run.title for run in runs)
     messages.success(
-        request, f"Fetching {names}: see Repositories." if runs else "All it names is stored or being fetched."
+        request, f"Fetching {names}: see Repositories." if runs else "All its repositories are stored or being fetched."
     )
     return redirect(f"{reverse('samples', args=[slug])}?selection={chosen.slug}")
 
@@ -248,7 +248,7 @@ def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> 
     seat.require_reading()
     version = request.GET.get("version", "")
     if version and not (version.isascii() and version.isdigit() and len(version) < 10):
-        raise Invalid("These items can't be asked for.", fields={"version": ["Write a whole number."]})
+        raise Invalid("Items not valid.", fields={"version": ["Enter a whole number."]})
     return items_with(
         seat,
         label_filters(words),
@@ -270,16 +270,16 @@ def _near(request: HttpRequest, items: Ints) -> list[int]:
 
 
 def said_of_screening(done: actions.Screened, screening: str, study: Study) -> str:
-    words = {"in": "screened in", "out": "screened out"}.get(screening, "not screened any more")
+    words = {"in": "screened in", "out": "screened out"}.get(screening, "unscreened")
     said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
     if done.n_left_rounds:
-        said += f" {done.n_left_rounds} places in draft rounds were given up."
+        said += f" {done.n_left_rounds} places in draft rounds were removed."
     if done.n_withdrawn:
         was = "assignment was" if done.n_withdrawn == 1 else "assignments were"
         said += f" {done.n_withdrawn} unanswered {was} withdrawn from raters."
     if done.n_labeled and screening == Item.Screening.OUT:
         is_kept = study.screened_out == Study.ScreenedOut.KEEP
-        become = "stay in the results, marked as screened out" if is_kept else "count nowhere now"
+        become = "stay in the results, marked as screened out" if is_kept else "no longer count"
         said += f" {done.n_labeled} of them had labels, which {become} (see Settings)."
     return said
 

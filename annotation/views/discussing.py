@@ -33,7 +33,7 @@ def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[Here, It
     item = get_item_at(here.seat, pk)
     here.seat.require_sight_of(here.round, item)
     if not may_look(here):
-        raise WrongState(f"Round {number} is {here.round.state}; items are discussed when its raters are done.")
+        raise WrongState(f"Round {number} is {here.round.state}. Items can be discussed when its raters are done.")
     note_here(here)
     return here, item
 
@@ -124,7 +124,7 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         values = None
     try:
         if not isinstance(values, list):
-            raise Invalid("The answer could not be changed.", fields={"values": ["Choose one of the values."]})
+            raise Invalid("Label not changed.", fields={"values": ["Choose one of the values."]})
         taken = take_over(
             seat=here.seat,
             round_=here.round,
@@ -141,11 +141,11 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         title = here.tree.by_key[key].title
         if taken.annotation is None:
             messages.warning(
-                request, f"With “{title}” changed, other questions need an answer, too. Nothing is sent yet."
+                request, f"With “{title}” changed, other dimensions need a label, too. Nothing is sent yet."
             )
             address = reverse("label_one", args=[slug, number, taken.assignment.public_id])
         else:
-            messages.success(request, f"Your answer to “{title}” is changed; what you said blind is kept.")
+            messages.success(request, f"Your label of “{title}” is changed. Your blind label is kept.")
     return HttpResponseClientRedirect(address) if request.headers.get("HX-Request") else redirect(address)
 
 

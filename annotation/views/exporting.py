@@ -99,12 +99,12 @@ def _form(seat: Seat, rounds: list[Round], versions: list[Any], chosen: Mapping[
         "format": [(name, FORMAT_WORDS[name]) for name in FORMATS],
         "round": [("", "all of them"), *((str(each.number), f"round {each.number}") for each in seen)],
         "dimension": [("", "all of them"), *dimensions.items()],
-        "version": [("", "as the study stands"), *((str(each.number), f"version {each.number}") for each in versions)],
+        "version": [("", "as in the study"), *((str(each.number), f"version {each.number}") for each in versions)],
         "raters": [("", "all of them"), *((each.code or "", each.code or "") for each in raters)],
         "revision": [
             ("", "blind or first, and current where changed"),
             ("blind", "blind"),
-            ("first", "first (training items, relabeling rounds)"),
+            ("first", "first (calibration items, relabeling rounds)"),
             ("current", "current"),
         ],
         "shape": [("", "long: a row for each label"), ("wide", "wide: a row for each part, and rater")],
@@ -148,7 +148,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     """A file, written while it is sent; `?round=` and `?dimension=` narrow it down, `?version=` tells it otherwise."""
     seat = reading_seat(request, slug)
     if what not in COLUMNS or format not in FORMATS:
-        raise NotFound(f"There is no export {what}.{format}; there are {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
+        raise NotFound(f"Unknown export {what}.{format}. Use one of {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
     if what in WITH_TEXTS:
         seat.require_issues()
     asked: dict[str, Any] = {

@@ -24,7 +24,7 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     seat = reading_seat(request, slug)
     seat.require_reading()
     if name not in NAMES or format not in TYPES:
-        raise NotFound(f"There is no figure {name}.{format}; there are {', '.join(NAMES)} as {', '.join(TYPES)}.")
+        raise NotFound(f"Unknown figure {name}.{format}. Use one of {', '.join(NAMES)} as {', '.join(TYPES)}.")
     asked, found_rounds, links = asked_for(request, seat)
     round_ = found_rounds.round
     if name != "trend" and asked.dimension is None:
@@ -47,7 +47,7 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     sections = [] if name == "trend" else [section(each, links) for each in reports]
     spec = figure(name, reports, sections, compared, links, PRINT)
     if spec is None:
-        raise NotFound("There is nothing to draw here yet.")
+        raise NotFound("No data to draw yet.")
     answer = HttpResponse(draw(on_paper(spec), format), content_type=TYPES[format])
     of = f"-{asked.dimension}" if asked.dimension else ""
     at = f"-round-{number}" if number else ""

@@ -126,7 +126,7 @@ def change_quota(request: HttpRequest, slug: str, number: int, code: str) -> Htt
         messages.error(request, _said(error))
     else:
         most = "as many items as there are" if row.quota is None else f"at most {row.quota} items"
-        messages.success(request, f"{row.rater} takes {most} in round {number}.")
+        messages.success(request, f"The quota of {row.rater} in round {number} is {most}.")
     return redirect("round", slug, number)
 
 

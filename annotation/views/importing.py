@@ -184,7 +184,7 @@ def _found(request: HttpRequest, pk: int, slug: str) -> tuple[Seat | None, Workb
     if found.study is not None:
         get_seat(user, found.study.slug).require(OWNER)
         if not found.state == Workbook.State.DONE:
-            raise NotFound(f"You have no upload {pk}.")
+            raise NotFound(f"Upload {pk} not found.")
     return None, found
 
 

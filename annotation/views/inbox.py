@@ -36,7 +36,7 @@ def open_line(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Goes to what a line tells of; from then on it is read."""
     line = with_places(lines_of(me(request))).filter(pk=InboxLine.number_of(pk) or 0).first()
     if line is None:
-        raise NotFound("There is no such line in your inbox, or it is not shown while you rate in its round.")
+        raise NotFound("This inbox line was not found, or it is hidden while you are a rater in its round.")
     if request.method == "GET" and line.read_at is None:
         read_lines(user=me(request), lines=[line.public_id])
     return redirect(address_of(line))
@@ -46,7 +46,9 @@ def open_line(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def read_all(request: HttpRequest) -> HttpResponse:
     n = read_lines(user=me(request))
-    messages.success(request, f"{n} line{'' if n == 1 else 's'} marked as read." if n else "All was read already.")
+    messages.success(
+        request, f"{n} line{'' if n == 1 else 's'} marked as read." if n else "All lines are already read."
+    )
     return redirect("inbox")
 
 

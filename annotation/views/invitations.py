@@ -52,9 +52,9 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _sent(seat: Seat, made: Invitation, link: str) -> bool:
     text = (
-        f"{seat.user.display_name} invites you to the study “{seat.study.title}” on Concord, "
-        f"as {' and '.join(made.roles)}.\n\nAccept here, by {made.expires_at:%-d %B %Y}:\n{link}\n\n"
-        "If this says nothing to you, do nothing.\n"
+        f"{seat.user.display_name} invited you to the study “{seat.study.title}” on Concord as "
+        f"{' and '.join(made.roles)}.\n\nAccept here until {made.expires_at:%-d %B %Y}:\n{link}\n\nIf you did "
+        "not expect this, ignore this e-mail.\n"
     )
     try:
         jobs.send_message.delay(made.email, f"An invitation to “{seat.study.title}”", text)
@@ -69,7 +69,7 @@ def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
     actions.withdraw_invitation(seat=seat, invitation=get_invitation(seat, pk))
-    messages.success(request, "The invitation is withdrawn. Who used it stays a member.")
+    messages.success(request, "The invitation is withdrawn. People who used it stay members.")
     return redirect("members", slug)
 
 
@@ -110,7 +110,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
                 for kept in (AT_THE_DOOR, INVITATION):
                     request.session.pop(kept, None)
                 messages.success(
-                    request, f"Welcome. You are {' and '.join(member.roles)} of “{member.study.title}” now."
+                    request, f"Welcome. You are now {' and '.join(member.roles)} of “{member.study.title}”."
                 )
                 return redirect("study", member.study.slug)
     elif user is None and stranger is None and providers():
@@ -128,6 +128,6 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 def _accept(request: HttpRequest, user: User, token: str) -> HttpResponse:
     member = actions.accept_invitation(user=user, plaintext=token)
-    code = f" Your answers stand there under {member.code}." if member.code else ""
-    messages.success(request, f"You are {' and '.join(member.roles)} of “{member.study.title}” now.{code}")
+    code = f" Your labels appear there under {member.code}." if member.code else ""
+    messages.success(request, f"You are now {' and '.join(member.roles)} of “{member.study.title}”.{code}")
     return redirect("study", member.study.slug)

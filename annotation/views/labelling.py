@@ -40,8 +40,8 @@ from taxonomy.queries import published_version
 
 RENDERED_SECONDS = 3600  # The ages beside the dates are no older than this.
 SKIP_REASONS = (
-    "Not about what this study asks",
-    "Too little information to decide",
+    "Not a topic of this study",
+    "Too little information to label it",
     "Not in a language I read",
     "Duplicate of another issue",
     "Spam or a test",
@@ -138,7 +138,7 @@ def _of_another_person(request: HttpRequest) -> HttpResponse | None:
     named = request.headers.get("Concord-Person", "")
     if named in ("", str(request.user.pk)):
         return None
-    words = f"{request.user.get_username()} is signed in in this browser now, and this page belongs to somebody else."
+    words = f"{request.user.get_username()} is now signed in in this browser, and this page belongs to another user."
     return HttpResponse(words, status=409, headers={"Concord-Person": str(request.user.pk)})
 
 

@@ -29,10 +29,10 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         left = actions.leave_study(seat=seat)
         code = f" under {left.member.code}" if left.member.code else ""
-        messages.success(request, f"You left “{seat.study.title}”. What you answered stays there{code}.")
+        messages.success(request, f"You left “{seat.study.title}”. Your labels stay there{code}.")
         return redirect("studies")
     if seat.membership is None:
-        raise Forbidden("You are no member of this study; as staff you see every study.")
+        raise Forbidden("You are not a member of this study. As staff you see every study.")
     return _page(request, seat, seat.membership, is_own=True)
 
 
@@ -44,7 +44,7 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     member = get_member_at(seat, pk)
     if request.method == "POST":
         left = actions.remove_member(seat=seat, member=member)
-        done = "has no access any more" if member.user else "is not invited any more"
+        done = "no longer has access" if member.user else "is no longer invited"
         ended = left.offers.sentence if left.offers else ""
         messages.success(request, f"{left.name} {done}.{ended}")
         return redirect("studies") if left.member.former_user_id == seat.user.pk else redirect("members", slug)

@@ -48,7 +48,7 @@ def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
             explain(form, error)
             status = error.status
         else:
-            messages.success(request, f"“{made.title}” is made, with no answer in it.")
+            messages.success(request, f"“{made.title}” was created, without labels.")
             return redirect("study", made.slug)
     return study_page(
         request, seat, "duplicate", "overview", folder="life", status=status or status_of(form), form=form
@@ -60,7 +60,7 @@ def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def archive(request: HttpRequest, slug: str) -> HttpResponse:
     """From now on the study is only read."""
-    return _moved(request, slug, life.archive_study, "The study is archived: it is only read now.")
+    return _moved(request, slug, life.archive_study, "The study is archived and read-only.")
 
 
 @in_archive_too
@@ -68,7 +68,7 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def unarchive(request: HttpRequest, slug: str) -> HttpResponse:
     """The study is worked on again."""
-    return _moved(request, slug, life.take_out_of_archive, "The study is taken out of the archive.")
+    return _moved(request, slug, life.take_out_of_archive, "The study is unarchived.")
 
 
 def _moved(request: HttpRequest, slug: str, move: Callable[..., object], done: str) -> HttpResponse:
@@ -106,8 +106,8 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
     """What goes and what stays; deleted by typing the study's address, after a whole export of its present state."""
     seat = _owner(request, slug)
     if seat.blind_round_ids:
-        raise Blind("You rate in an open round of this study; it can be deleted when the round is over.")
-    seat.require_nothing_withheld("What the study holds")
+        raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
+    seat.require_nothing_withheld("The contents of the study")
     given = request.POST if request.method == "POST" else None
     form = DeleteForm(given, slug=slug)
     status = 0
@@ -216,5 +216,5 @@ def join(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except ConcordError as error:
         messages.error(request, " ".join(each for one in error.fields.values() for each in one) or error.message)
     else:
-        messages.success(request, f"{member.display_name} is {member.code or 'a member'} of this study now.")
+        messages.success(request, f"{member.display_name} is now {member.code or 'a member'} of this study.")
     return redirect("members", slug)

@@ -30,10 +30,10 @@ from annotation.views.study_page import study_page
 
 TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}
 LEVELS = {
-    "essential": "What every study must say",
-    "desirable": "What a good one says",
-    "extraordinary": "What few do",
-    "antipattern": "What to keep clear of",
+    "essential": "Essential attributes",
+    "desirable": "Desirable attributes",
+    "extraordinary": "Extraordinary attributes",
+    "antipattern": "Antipatterns",
 }
 
 
@@ -101,7 +101,7 @@ def download_methods(request: HttpRequest, slug: str, format: str) -> HttpRespon
     seat = reading_seat(request, slug)
     seat.require_reading()
     if format not in FILES:
-        raise NotFound(f"There is no methods.{format}; there are {', '.join(FILES)}.")
+        raise NotFound(f"Unknown file methods.{format}. Use one of {', '.join(FILES)}.")
     content_type, written = FILES[format]
     note_results(seat, "methods", FILE)
     record_download(seat=seat, what="methods", format=format, method=request.method)

@@ -68,7 +68,7 @@ def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
 
 def _away(own: RaterLine, slug: str) -> Step:
     words = f"You are away until {own.rater.away_until:%-d %B %Y}"
-    return Step(words, "End your absence", reverse("members", args=[slug]), "What you were assigned is kept for you.")
+    return Step(words, "End your absence", reverse("members", args=[slug]), "Your assignments are kept for you.")
 
 
 def _label(round_: Round, own: RaterLine, slug: str) -> Step:
@@ -79,17 +79,17 @@ def _label(round_: Round, own: RaterLine, slug: str) -> Step:
     hint = f"{own.n_finished} done so far.{due}"
     verb = "waits" if own.n_left == 1 else "wait"
     if round_.kind == Round.Kind.RELABEL:
-        return Step(f"Worklist: {_items(own.n_left)} {verb} for you", "Answer the worklist", address, hint)
+        return Step(f"Relabeling queue: {_items(own.n_left)} {verb} for you", "Start relabeling", address, hint)
     words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
     return Step(words, f"Screen round {number}" if is_screening else f"Label round {number}", address, hint)
 
 
 def _third(round_: Round, n: int, slug: str) -> Step:
     return Step(
-        f"{_items(n)} of round {round_.number} {'waits' if n == 1 else 'wait'} for your answer as a third rater",
+        f"{_items(n)} of round {round_.number} {'waits' if n == 1 else 'wait'} for your labels as a third rater",
         f"Answer {_items(n)}",
         reverse("screen" if round_.kind == Round.Kind.SCREENING else "label", args=[slug, round_.number]),
-        "Other raters differ there. What they answered stays hidden until your answers are in.",
+        "Other raters disagree on them. Their labels stay hidden until you submit yours.",
     )
 
 
@@ -103,23 +103,23 @@ def _resolve(round_: Round, waiting: Disagreements, slug: str) -> Step:
         f"{waiting} {verb} in round {round_.number}",
         "Resolve",
         reverse("resolve", args=[slug, round_.number]),
-        "What all raters said alike is agreed already.",
+        "Items on which all raters agree already have an agreed label.",
     )
 
 
 def _first_round(seat: Seat, n_raters: int, n_samples: int) -> Step:
     slug = seat.study.slug
     if not seat.has_role(OWNER):
-        return Step("There is no round yet", hint="The owner is preparing the first one.", is_work=False)
+        return Step("No rounds yet", hint="The owner is preparing the first one.", is_work=False)
     if not n_raters:
         return Step(
-            "Add the raters", "Add raters", reverse("start_people", args=[slug]), "Usually two; you can be one."
+            "Add raters", "Add raters", reverse("start_people", args=[slug]), "Usually two. You can be one of them."
         )
     if not n_samples:
         hint = "Concord draws 20 issues at random. To choose them otherwise, draw a sample of your own under Rounds."
         return Step("Open the first round", "Prepare a pilot", reverse("start_round", args=[slug]), hint)
-    hint = "A pilot of some twenty items shows where the taxonomy is unclear."
-    return Step("Make the first round", "Make a round", reverse("new_round", args=[slug]), hint)
+    hint = "A pilot of about 20 items shows where the taxonomy is unclear."
+    return Step("Create the first round", "Create a round", reverse("new_round", args=[slug]), hint)
 
 
 def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
@@ -131,26 +131,35 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
         address = reverse("round", args=[slug, number])
         if state == Round.State.RESOLVING:
             if is_owner:
-                return Step(f"Everything in round {number} is decided", "Close it", address, "Its labels then stand.")
+                return Step(
+                    f"All disagreements of round {number} are resolved",
+                    "Close round",
+                    address,
+                    "Closing makes its agreed labels final.",
+                )
             if seat.has_role(ADJUDICATOR):
-                return Step(f"Everything in round {number} is decided", hint="Its owner closes it.", is_work=False)
+                return Step(
+                    f"All disagreements of round {number} are resolved", hint="Its owner closes it.", is_work=False
+                )
             return Step(f"Round {number} is being resolved", is_work=False)
         if state == Round.State.DRAFT and is_owner:
             asks = "under version" if line.round.kind != Round.Kind.SCREENING else "to screen: in or out"
             version = f" {line.round.taxonomy_version.number}" if line.round.kind != Round.Kind.SCREENING else ""
             hint = f"{_items(line.n_items)} {asks}{version}."
-            return Step(f"Round {number} is a draft", "Look at it and open it", address, hint)
+            return Step(f"Round {number} is a draft", "Review and open the round", address, hint)
         sees_tries = is_owner and line.round.pk not in seat.sealed_round_ids
         if state == Round.State.OPEN and sees_tries and (held := held_raters(line.round)):
             who = f"{listed([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
-            words = f"{who} below the minimum on training items of round {number}"
-            return Step(words, "Give others, or let in", f"{address}#training", "Until then they get no other items.")
+            words = f"{who} below the minimum on calibration items of round {number}"
+            return Step(
+                words, "Assign others, or let raters in", f"{address}#training", "Until then they get no other items."
+            )
         if state == Round.State.OPEN:
             return Step(
                 _who_is_out(line),
-                "See who is how far" if is_owner else "",
+                "View progress by rater" if is_owner else "",
                 address if is_owner else "",
-                "When all is in, the round moves to resolving by itself.",
+                "When all labels are submitted, the round moves to resolving automatically.",
                 is_work=False,
             )
     newest = lines[0].round
@@ -159,13 +168,13 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
     if is_owner and (step := _next_version(seat)):
         return step
     if is_owner and newest.kind == Round.Kind.SCREENING:
-        hint = "Rounds made now take what was screened in, and pass over what is out."
+        hint = "New rounds include issues that were screened in and omit those that are out."
         return Step(
-            f"Round {newest.number} has screened its items", "Make a round", reverse("new_round", args=[slug]), hint
+            f"Round {newest.number} has screened its items", "Create a round", reverse("new_round", args=[slug]), hint
         )
     return Step(
         f"Round {newest.number} is closed",
-        "See the agreement",
+        "Show agreement",
         reverse("agreement", args=[slug]),
         f"{'Compare the rounds, and download' if len(lines) > 1 else 'Download'} the agreed labels under Exports.",
     )
@@ -178,17 +187,17 @@ def _next_version(seat: Seat) -> Step | None:
     if at is None or version is None or version.number <= at:
         return None
     return Step(
-        f"Version {version.number} is published; the labels stand at version {at}",
-        "Preview the move",
+        f"Version {version.number} is published. The labels are mapped to version {at}",
+        "Preview migration",
         f"{reverse('plans', args=[seat.study.slug])}?to={version.number}",
-        "A preview counts what becomes of each label, and changes nothing.",
+        "A preview counts the effect on each label and changes nothing.",
     )
 
 
 def _who_is_out(line: RoundLine) -> str:
     out = line.unfinished_raters
     if line.round.mode == Round.Mode.POOL or not out:
-        return f"Round {line.round.number} is open: {line.n_left} answers are out"
+        return f"Round {line.round.number} is open: {line.n_left} assignments are unfinished"
     names = [each.rater.display_name for each in out[:3]]
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     if len(out) > 3:

@@ -25,7 +25,7 @@ def invitation_instead(request: HttpRequest, slug: str) -> HttpResponse | None:
 def accept(request: HttpRequest, key: str) -> HttpResponse:
     member = actions.accept(user=me(request), key=key)
     code = f" Your answers are stored under {member.code}." if member.code else ""
-    messages.success(request, f"You are {' and '.join(member.roles)} of “{member.study.title}” now.{code}")
+    messages.success(request, f"You are now {' and '.join(member.roles)} of “{member.study.title}”.{code}")
     return redirect("study", member.study.slug)
 
 

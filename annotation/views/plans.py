@@ -39,26 +39,26 @@ LOST_SHOWN = 200
 HAPPENS = {
     "split": "split",
     "retired": "retired",
-    "kind": "its question is of another kind",
+    "kind": "its dimension is of another kind",
     "merged back": "merged from several",
-    "added": "not there yet",
-    "dimension": "its question is gone",
+    "added": "does not exist yet",
+    "dimension": "its dimension was removed",
     "merged": "merged",
     "moved": "moved",
     "renamed": "renamed",
-    "redefined": "defined anew",
+    "redefined": "redefined",
 }
 """What happens to a category, in the order in which it is shown."""
 WHY = {
     "split": "was split",
     "retired": "was retired",
-    "kind": "stands on a question of another kind",
+    "kind": "belongs to a dimension of another kind",
     "merged back": "was merged from several",
     "added": "is not there yet",
-    "redefined": "is defined anew",
+    "redefined": "is redefined",
     "pending": "a proposal was answered",
-    "required": "needs an answer now",
-    "resolved": "was decided",
+    "required": "now required",
+    "resolved": "was resolved",
 }
 
 
@@ -289,8 +289,8 @@ def _changes(
 
 def _follows(kind: str) -> str:
     if kind in ASKED:
-        return "asked again"
-    return "stays readable, counts no more" if kind == "dimension" else "follows"
+        return "to relabel"
+    return "readable, no longer counts" if kind == "dimension" else "follows"
 
 
 def _items_url(seat: Seat, found: Plan, **query: str | int) -> str:
@@ -313,8 +313,8 @@ def _rechecks(told: Mapping[str, Any], tree: VersionTree) -> list[Recheck]:
 def _pending(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     words = {
         "accepted": "accepted: its raters choose the new category",
-        "mapped": "mapped to a category that there is: its raters choose it",
-        "declined": "declined: its raters choose anew",
+        "mapped": "mapped to an existing category: its raters choose it",
+        "declined": "declined: its raters relabel the item",
         "open": "not answered yet: stays PENDING",
     }
     return [(words[key], counts[key]) for key in words if counts.get(key)]
@@ -398,7 +398,7 @@ def undo_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     except ConcordError as error:
         messages.error(request, error.message)
         return _plan_page(request, seat, get_plan_at(seat, number), status=error.status)
-    messages.success(request, f"Plan {number} is undone; the labels stand as before it.")
+    messages.success(request, f"Migration {number} is undone. The labels are as they were before.")
     return redirect("plan", slug, number)
 
 
@@ -414,12 +414,12 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     titles = {each.key: each.title for each in tree.dimensions}
     dimension, why = (query.get(name, "").replace("\x00", "") for name in ("dimension", "why"))
     is_over = found.state not in (*Plan.OPEN, *Plan.AT_WORK)
-    heading, lines, last, stale = "Items of the worklist", [], 0, ""
+    heading, lines, last, stale = "Items of the relabeling queue", [], 0, ""
     shows_values = not seat.sealed_round_ids
     if seat.blind_round_ids and query.get("category"):
-        raise Blind("You rate in an open round, so what was said of single items stays hidden until it is over.")
+        raise Blind("You are a rater in an open round, so labels of single items are hidden until it closes.")
     if not shows_values and query.get("category"):
-        raise Forbidden("Until every round is closed, only owners and adjudicators read what was said of single items.")
+        raise Forbidden("Until every round is closed, only owners and adjudicators see labels of single items.")
     try:
         if is_over:
             rows = listing.worklist_items(found, after=after) if found.worklist_id else []
@@ -434,12 +434,12 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             ]
             items = items_labelled(ground, [fate.category.id for fate in fates], after=after)
             lines = [AffectedLine(item) for item in items]
-            heading = f"Items labelled {fates[0].category.path}" if fates else "No such category"
+            heading = f"Items labeled {fates[0].category.path}" if fates else "Category not found"
             last = items[-1].pk if items else 0
         else:
             asked = affected(ground_of(found), found.recheck, why=why, dimension=dimension, after=after)
             lines = [AffectedLine(each.item, _reasons(each.reasons, titles, shows_values)) for each in asked]
-            heading = f"Items without an answer to “{titles.get(dimension, dimension)}”" if dimension else heading
+            heading = f"Items without a label of “{titles.get(dimension, dimension)}”" if dimension else heading
             last = asked[-1].item.pk if asked else 0
     except Conflict as error:
         stale = error.message
@@ -463,7 +463,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 def _places(asked: Sequence[Sequence[Any]] | None, titles: Mapping[str, str]) -> list[tuple[str, Sequence[str]]]:
     if not asked:
-        return [("raters look at their own answers again", ())]
+        return [("raters check their own labels again", ())]
     return [(titles.get(key, key) + (f" (part {part})" if part > 1 else ""), ()) for part, key in asked]
 
 

@@ -203,7 +203,7 @@ def _settle(request: HttpRequest, seat: Seat, pk: UUID) -> HttpResponse:
     settled: list[Any] = []
     try:
         if not chosen:
-            raise Invalid("The proposal could not be answered.", fields={"also": ["Choose at least one of them."]})
+            raise Invalid("Proposal not answered.", fields={"also": ["Choose at least one of them."]})
         settled = settle_proposals(
             seat=seat, proposals=chosen, expected=request.POST.getlist("expected"), **_answer(typed)
         )

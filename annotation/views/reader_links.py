@@ -68,7 +68,7 @@ def _page(
 @require_POST
 def withdraw_reader_link(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     link = actions.withdraw_reader_link(seat=get_seat(me(request), slug), number=number)
-    messages.success(request, f"The link for “{link.label}” is withdrawn; nobody reads by it any more.")
+    messages.success(request, f"The link for “{link.label}” is revoked. Its readers no longer have access.")
     return redirect("reader_links", slug)
 
 

@@ -44,9 +44,9 @@ SLICE = (
 WORDS = {
     "when": ("Discussion", {"before": "before", "after": "after"}),
     "parts": ("Parts", {"aligned": "aligned by number", "single": "items in one part"}),
-    "pending": ("Proposals", {"category": "as a category", "left_out": "left out"}),
-    "applies": ("Where asked", {"both": "asked of both", "either": "asked of either"}),
-    "level": ("Level", {"leaf": "as labelled", "parent": "one level up", "root": "the roots"}),
+    "pending": ("Proposals", {"category": "as a category", "left_out": "excluded"}),
+    "applies": ("Conditional dimensions", {"both": "applied for both", "either": "applied for either"}),
+    "level": ("Level", {"leaf": "as labeled", "parent": "one level up", "root": "top level"}),
 }
 SLICED = {
     "repository": ("Repository", "all of them"),
@@ -65,7 +65,7 @@ def number_of(request: HttpRequest, name: str) -> int | None:
     if not given:
         return None
     if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > MOST:
-        raise Invalid("The address can't be read.", fields={name: ["Write a whole number."]})
+        raise Invalid("Some query parameters are not valid.", fields={name: ["Enter a whole number."]})
     return int(given)
 
 
@@ -228,7 +228,7 @@ def _only(asked: Asked) -> str:
     part = asked.slice
     found = [f"items of {part.repository}"] if part.repository else []
     found += [f"items drawn from {part.stratum}"] if part.stratum else []
-    found += [f"what {' and '.join(asked.raters)} gave"] if asked.raters else []
+    found += [f"labels of {' and '.join(asked.raters)}"] if asked.raters else []
     return ", ".join(found)
 
 

@@ -130,7 +130,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
             explain(form, error)
             status = error.status
         else:
-            messages.success(request, f"“{study.title}” is made. Add its raters, then draw a sample.")
+            messages.success(request, f"“{study.title}” was created. Add its raters, then draw a sample.")
             return redirect("study", study.slug)
     context = {"form": form, "primary": primary, "has_taxonomy": first is not None}
     return render(request, "annotation/studies/new_study.html", context, status=status or status_of(form, primary))
@@ -238,7 +238,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
             explain(form, error)
             status = error.status
         else:
-            messages.success(request, "The study is changed." if changes or fixes else "Nothing was changed.")
+            messages.success(request, "Your changes are saved." if changes or fixes else "Nothing was changed.")
             return redirect("study", slug)
     return study_page(
         request,
@@ -277,7 +277,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
             else:
                 member, ended = placed.membership, placed.offers.sentence if placed.offers else ""
                 roles = " and ".join(member.roles)
-                done = f"is {roles} now" if member.user else f"is invited as {roles}, and can be named in rounds"
+                done = f"is now {roles}" if member.user else f"is invited as {roles} and can be named in rounds"
                 messages.success(request, f"{member.display_name} {done}.{ended}")
                 return redirect("members", slug)
     return members_page(request, seat, status=status or status_of(form), form=form)
@@ -383,7 +383,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
                 status = error.status
             else:
                 is_whole = job_of(made) is None
-                said = "is a draft. Look at it, then open it." if is_whole else "is being prepared."
+                said = "is a draft. Review it, then open it." if is_whole else "is being prepared."
                 messages.success(request, f"Round {made.number} {said}")
                 for warning in [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]:
                     messages.warning(request, warning)
@@ -527,7 +527,7 @@ def open_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         lambda seat: round_actions.open_round(
             seat=seat, number=number, reason=why, unregistered="unregistered" in request.POST
         ),
-        f"Round {number} is open; its raters find it under “My work”.",
+        f"Round {number} is open. Its raters find it under “My work”.",
     )
 
 
@@ -539,7 +539,7 @@ def remove_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("round", slug, get_round(seat, number).number)
     remove_draft(seat=seat, number=number)
-    messages.success(request, f"The draft of round {number} is removed.")
+    messages.success(request, f"The draft of round {number} is deleted.")
     return redirect("rounds", slug)
 
 
@@ -592,7 +592,7 @@ def close_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         slug,
         number,
         lambda seat: round_actions.close_round(seat=seat, number=number, leave_open=leave_open),
-        f"Round {number} is closed; its labels stand.",
+        f"Round {number} is closed. Its agreed labels are final.",
     )
 
 

@@ -27,10 +27,10 @@ def take_delivery(*, guid: str, event: str, signature: str, body: bytes) -> Fetc
     Unreadable, Invalid.
     """
     if not settings.GITHUB_WEBHOOK_SECRET:
-        raise NotFound("This server takes no messages from GitHub: GITHUB_WEBHOOK_SECRET is not set.")
+        raise NotFound("This server accepts no messages from GitHub: GITHUB_WEBHOOK_SECRET is not set.")
     wanted = "sha256=" + hmac.new(settings.GITHUB_WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(wanted.encode(), signature.encode()):
-        raise Unsigned("The signature does not fit; is the webhook's secret the same as GITHUB_WEBHOOK_SECRET?")
+        raise Unsigned("The signature is wrong. Check that the webhook's secret equals GITHUB_WEBHOOK_SECRET.")
     if not (0 < len(guid) <= 100 and guid.isprintable()):
         raise Invalid("The message has no id.", fields={"X-GitHub-Delivery": ["This header is missing."]})
     payload = _payload(body)

@@ -96,9 +96,9 @@ def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
         has_begun = run.state != FetchRun.State.QUEUED or run.n_claims
         if run.state == FetchRun.State.DONE or RUNS.has_worker(run) or not has_begun:
-            raise Conflict(f"This fetch is {run.state}; only one that failed, waits or was cancelled can be continued.")
+            raise Conflict(f"This fetch is {run.state}. Only one that failed, waits or was cancelled can be continued.")
         if run.kind == FetchRun.Kind.FILE and not run.upload:
-            raise Conflict("The file of this fetch was removed meanwhile; upload it again: nothing is stored twice.")
+            raise Conflict("The file of this fetch was removed. Upload it again. Nothing is stored twice.")
         run.n_failures = 0
         run.finished_at = None
         run.waiting_until = None
@@ -120,7 +120,7 @@ def cancel_run(*, run: FetchRun, user: "User | None" = None) -> FetchRun:
     with transaction.atomic():
         run = FetchRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
         if run.is_over:
-            raise Conflict(f"This fetch is over already: {run.state}.")
+            raise Conflict(f"This fetch has already ended: {run.state}.")
         RUNS.end(run, FetchRun.State.CANCELLED, waiting_until=None)
         record(verb="fetch cancelled", user=user, fetch=run.pk, target=run.target)
     return run
@@ -185,7 +185,7 @@ def _asked_run(
     if what in {PRESENCE, CLOSING_CHANGES}:
         return _run_of_numbers(user, repository, what, numbers)
     if numbers:
-        sentence = f"Say what to ask about these issues: {PRESENCE} or {CLOSING_CHANGES}."
+        sentence = f"Choose what to check for these issues: {PRESENCE} or {CLOSING_CHANGES}."
         raise Invalid("Issues can't be fetched by their numbers.", fields={"what": [sentence]})
     return _run_of_issues(user, repository, **asked)
 
@@ -199,7 +199,7 @@ def _run_of_issues(
 ) -> FetchRun:
     name = _name(repository)
     if state not in STATES:
-        raise Invalid("The state can't be used.", fields={"state": ["Choose open, closed or all."]})
+        raise Invalid("State not valid.", fields={"state": ["Choose open, closed or all."]})
     names = [label.strip() for label in labels if label.strip()]
     if faulty := [label for label in names if "\x00" in label or len(label) > LABEL_CHARACTERS_MAX]:
         sentence = f"“{faulty[0][:100]}” can't be the name of a label."
@@ -233,5 +233,5 @@ def _since(value: datetime | date | str | None) -> str | None:
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError):
-        sentence = "Write a date, or a date and time, as 2024-05-31 or 2024-05-31T12:00:00Z."
-        raise Invalid("The time can't be read.", fields={"since": [sentence]}) from None
+        sentence = "Enter a date, or a date and time, as 2024-05-31 or 2024-05-31T12:00:00Z."
+        raise Invalid("Time not valid.", fields={"since": [sentence]}) from None

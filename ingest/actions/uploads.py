@@ -44,10 +44,10 @@ def take_file(
     asked = {"user": user, "file": file, "repository": repository, "private": private, "bytes_max": bytes_max}
     if not _is_table(file):
         if columns or sheet:
-            sentence = "Columns and sheets are named for CSV and XLSX; this file is neither."
+            sentence = "Columns and sheets can be named for CSV and XLSX only. This file is neither."
             raise Invalid(sentence, fields={"columns": [sentence]})
         if number_rows:
-            sentence = "Only the rows of CSV and XLSX can be numbered; this file is neither."
+            sentence = "Only rows of CSV and XLSX can be numbered. This file is neither."
             raise Invalid(sentence, fields={"number_rows": [sentence]})
         return start_file_fetch(**asked, send=send)  # type: ignore[arg-type]
     asked_of_file(file, repository, private, bytes_max)
@@ -104,7 +104,7 @@ def asked_of_file(file: File, repository: str | None, private: bool, bytes_max: 
     name = list(parse_repository(repository)) if repository and repository.strip() else None
     most = settings.UPLOAD_BYTES_MAX if bytes_max is None else bytes_max
     if file.size > most:
-        sentence = f"The file has {file.size:,} bytes; at most {most:,} are taken."
+        sentence = f"The file has {file.size:,} bytes. At most {most:,} are allowed."
         raise TooLarge(sentence, fields={"file": [sentence]})
     if not file.size:
         raise Invalid("The file is empty.", fields={"file": ["The file is empty."]})
@@ -123,7 +123,7 @@ def choose_sheet(*, upload: Upload, sheet: str) -> Upload:
     try:
         file = upload.file.open("rb")
     except FileNotFoundError:
-        raise NotFound("The uploaded file is gone; upload it again.") from None
+        raise NotFound("The uploaded file was deleted. Upload it again.") from None
     with file:
         found = sample(file.file, sheet)
     upload.requested["sample"] = found.as_json()
@@ -173,7 +173,7 @@ def throw_away(*, upload: Upload) -> None:
 def _take(upload: Upload) -> None:
     """Deletes the row, of which only one caller can have the use."""
     if not Upload.objects.filter(pk=upload.pk).delete()[0]:
-        raise NotFound("This upload was imported or thrown away meanwhile.")
+        raise NotFound("This upload was already imported or discarded.")
 
 
 def _guessed(found: Sample, number_rows: bool) -> Mapping[str, str]:
@@ -189,6 +189,6 @@ def _is_table(file: File) -> bool:
     start = file.read(START_BYTES)
     file.seek(0)
     if start.startswith(COMPRESSED):
-        sentence = "The file is compressed; unpack it first."
+        sentence = "The file is compressed. Unpack it first."
         raise Unreadable(sentence, fields={"file": [sentence]})
     return is_table(file.name or "", start)

@@ -24,12 +24,12 @@ def change_visibility(*, repository: Repository, user: "User | None", private: b
         title = held.full_name
         is_operator = user is None or user.is_staff
         if not is_operator and (user is None or held.added_by_id != user.pk):
-            raise Forbidden(f"Only the person who uploaded {title}, or staff, can change who sees it.")
+            raise Forbidden(f"Only the person who uploaded {title}, or staff, can change its visibility.")
         if held.github_id is not None:
-            raise Conflict(f"{title} was fetched from GitHub and has the visibility that it has there.")
+            raise Conflict(f"{title} was fetched from GitHub and has its visibility from there.")
         if user is not None and not is_operator and not queries.is_upload_of(held, user):
             raise Conflict(
-                f"Other people also contributed issues to {title}, so only staff can change who sees it. "
+                f"Other people also contributed issues to {title}, so only staff can change its visibility. "
                 "Nothing was changed."
             )
         if held.private == private:

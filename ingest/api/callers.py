@@ -7,7 +7,7 @@ from accounts.api import scope
 from accounts.models import User
 
 MayFetch = scope(write="manage")
-MOVED = OpenApiResponse(description="The repository has another name now: `Location` is the present address.")
+MOVED = OpenApiResponse(description="The repository has a new name. `Location` is its URL.")
 
 
 def caller(request: Request) -> User:

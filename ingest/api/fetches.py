@@ -80,7 +80,7 @@ class FetchRequest(serializers.Serializer[Any]):
     what = serializers.ChoiceField(
         ["issues", "presence", "closing_changes"],
         default="issues",
-        help_text="Issues; or of stored issues (`numbers`) whether they are still there, or what closed them.",
+        help_text="Issues; or of stored issues (`numbers`) whether they still exist, or their closing changes.",
     )
     numbers = serializers.ListField(child=serializers.IntegerField(), default=list, max_length=NUMBERS_MAX)
 
@@ -168,7 +168,7 @@ class Fetches(ListAPIView[FetchRun]):
         given: Any = request.data
         file = request.FILES.get("file")
         if not isinstance(file, UploadedFile):
-            raise Invalid("There is no file.", fields={"file": ["Send the file as the field “file”."]})
+            raise Invalid("File missing.", fields={"file": ["Send the file as the field “file”."]})
         return take_file(
             user=caller(request),
             file=file,
@@ -197,7 +197,7 @@ def _yes_or_no(given: Any, name: str, *, default: bool) -> bool:
     try:
         return bool(serializers.BooleanField().run_validation(given.get(name)))
     except serializers.ValidationError:
-        sentence = "Write true or false."
+        sentence = "Use true or false."
         raise Invalid(f"The field {name} can't be read.", fields={name: [sentence]}) from None
 
 
@@ -210,8 +210,8 @@ def _columns(given: str | None) -> dict[str, str]:
     if isinstance(columns, dict) and all(isinstance(name, str) for name in columns.values()):
         check_storable(columns)
         return columns
-    sentence = 'Write a JSON object of fields and names of columns, as {"number": "Issue #", "title": "Summary"}.'
-    raise Invalid("The columns can't be read.", fields={"columns": [sentence]})
+    sentence = 'Send a JSON object of fields and names of columns, such as {"number": "Issue #", "title": "Summary"}.'
+    raise Invalid("Columns not valid.", fields={"columns": [sentence]})
 
 
 class Refusals(ListAPIView[Refusal]):
@@ -232,7 +232,7 @@ class Refusals(ListAPIView[Refusal]):
         if format == "json":
             return super().get(request, *args, **kwargs)
         if format not in CONTENT_TYPES:
-            raise NotFound(f"There is no format “{format[:20]}”; there are {', '.join(CONTENT_TYPES)}.")
+            raise NotFound(f"Unknown format “{format[:20]}”. Use one of {', '.join(CONTENT_TYPES)}.")
         run = get_run(caller(request), kwargs["run_id"])
         rows = write_refusals(format, queries.refused_rows(run))
         name = f'attachment; filename="refused-rows-{run.pk}.{format}"'

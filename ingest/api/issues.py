@@ -153,7 +153,7 @@ class SearchSuggestions(APIView):
 
     @extend_schema(
         operation_id="search_suggestions",
-        parameters=[OpenApiParameter("search", OpenApiTypes.STR, description="What is typed so far.")],
+        parameters=[OpenApiParameter("search", OpenApiTypes.STR, description="The text typed so far.")],
         responses=SuggestionLine(many=True),
     )
     def get(self, request: Request) -> Response:

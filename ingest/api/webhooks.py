@@ -36,7 +36,7 @@ class Messages(APIView):
             202: MessageAnswer,
             200: MessageAnswer,
             401: OpenApiResponse(description="The signature is wrong."),
-            404: OpenApiResponse(description="This server takes no messages."),
+            404: OpenApiResponse(description="This server accepts no messages."),
         },
         auth=[],
     )

@@ -29,24 +29,24 @@ class Word:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise ValueError("Write text." if not isinstance(value, str) else f"Write at most {LONGEST_TEXT} characters.")
+        raise ValueError("Enter text." if not isinstance(value, str) else f"Enter at most {LONGEST_TEXT} characters.")
     return value.replace("\x00", " ").strip()
 
 
 def _search(value: Any) -> str:
     """What was typed into a search; blanks count in quotes. The step reads it, so that stored ones are never lost."""
     if not isinstance(value, str) or len(value) > LONGEST_SEARCH:
-        limit = f"Write at most {LONGEST_SEARCH:,} characters."
-        raise ValueError(limit if isinstance(value, str) else "Write text.")
+        limit = f"Enter at most {LONGEST_SEARCH:,} characters."
+        raise ValueError(limit if isinstance(value, str) else "Enter text.")
     return value.replace("\x00", " ") if value.strip() else ""
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
-        raise ValueError("Write text, or a list of texts.")
+        raise ValueError("Send text, or a list of texts.")
     if len(listed) > LIST_MOST:
-        raise ValueError(f"Write at most {LIST_MOST} of them.")
+        raise ValueError(f"Send at most {LIST_MOST} of them.")
     return tuple(dict.fromkeys(each for each in map(_text, listed) if each))
 
 
@@ -57,7 +57,7 @@ def _repositories(value: Any) -> tuple[tuple[str, str, str], ...]:
         try:
             named = parse_repository(name)
         except Invalid as error:
-            raise ValueError(f"“{name[:100]}” is not a repository; write owner/name.") from error
+            raise ValueError(f"“{name[:100]}” is not a repository. Enter it as owner/name.") from error
         found.setdefault(full_name(*named).lower(), named)
     return tuple(found.values())
 
@@ -66,7 +66,7 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         word = value.strip().lower() if isinstance(value, str) else None
         if word not in choices:
-            raise ValueError(f"Write {', '.join(choices[:-1])} or {choices[-1]}.")
+            raise ValueError(f"Use {', '.join(choices[:-1])} or {choices[-1]}.")
         return word
 
     return read
@@ -76,7 +76,7 @@ def _some_of(*choices: str) -> Callable[[Any], tuple[str, ...]]:
     def read(value: Any) -> tuple[str, ...]:
         listed = tuple(each.lower() for each in _texts(value))
         if wrong := [each for each in listed if each not in choices]:
-            raise ValueError(f"“{wrong[0][:40]}” is none of {', '.join(choices)}.")
+            raise ValueError(f"“{wrong[0][:40]}” is not one of {', '.join(choices)}.")
         return listed
 
     return read
@@ -92,25 +92,25 @@ def _day(value: Any) -> datetime:
             raise TypeError
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     except (ValueError, TypeError, OverflowError):
-        raise ValueError("Write a date such as 2024-05-31.") from None
+        raise ValueError("Enter a date such as 2024-05-31.") from None
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= COUNT_MOST:
-        raise ValueError("Write a whole number from 0.")
+        raise ValueError("Enter a whole number from 0.")
     return value
 
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("Write true or false.")
+        raise ValueError("Use true or false.")
     return value
 
 
 def _closing(value: Any) -> bool | str:
     if isinstance(value, bool) or value in CLOSING:
         return value
-    raise ValueError(f"Write true, false or {' or '.join(CLOSING)}.")
+    raise ValueError(f"Use true, false or {' or '.join(CLOSING)}.")
 
 
 def _keywords(value: Any) -> Keywords | None:
@@ -175,7 +175,7 @@ def read(filter: object, *, others: Sequence[str] = ()) -> dict[str, Any]:
     `others` are words that the caller reads. Raises Invalid, with the nearest word for one that is unknown.
     """
     if not isinstance(filter, Mapping):
-        raise Invalid("The filter could not be read.", fields={"filter": ["Write a mapping of the filter's words."]})
+        raise Invalid("The filter is not valid.", fields={"filter": ["Send a mapping of filter words."]})
     fields: dict[str, list[str]] = {}
     found: dict[str, Any] = {}
     for name, value in filter.items():
@@ -183,8 +183,8 @@ def read(filter: object, *, others: Sequence[str] = ()) -> dict[str, Any]:
             continue
         if name not in WORDS:
             near = get_close_matches(str(name).lower(), [*WORDS, *others], n=1, cutoff=0.5)
-            hint = f" Do you mean {near[0]}?" if near else f" There are: {', '.join([*WORDS, *others])}."
-            fields[f"filter.{str(name)[:60]}"] = ["This is no word of a filter." + hint]
+            hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join([*WORDS, *others])}."
+            fields[f"filter.{str(name)[:60]}"] = ["Unknown filter word." + hint]
             continue
         if value is None or value in ("", [], {}):
             continue
@@ -196,7 +196,7 @@ def read(filter: object, *, others: Sequence[str] = ()) -> dict[str, Any]:
         if given not in (None, "", ()):
             found[name] = given
     if fields:
-        raise Invalid("The filter could not be read.", fields=fields)
+        raise Invalid("The filter is not valid.", fields=fields)
     return found
 
 

@@ -100,9 +100,9 @@ def _words(text: str) -> Step:
     try:
         search = read_search(text)
         if search.sort:
-            raise SearchError("A frame has an order of its own. Leave “sort:” out.")
+            raise SearchError("A frame has its own order. Omit “sort:”.")
     except SearchError as error:
-        raise Invalid("The filter could not be read.", fields={"filter.words": [str(error)]}) from error
+        raise Invalid("The filter is not valid.", fields={"filter.words": [str(error)]}) from error
     condition = conditions.qualified(search)
     if search.has_text:
         waiting = conditions.unindexed(at_most=WAITING_MOST + 1)

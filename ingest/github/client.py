@@ -112,7 +112,7 @@ class Client:
         """A page of a listing; `path` may be the `next` of an earlier answer. Raises FetchFailed or FetchMustWait."""
         answer = self.get(path, parameters, what=what, etag=etag)
         if not answer.unchanged and not isinstance(answer.value, list):
-            raise FetchMustWait("GitHub answered with something that is not a list.")
+            raise FetchMustWait("GitHub's answer is not a list.")
         return answer
 
     def get(
@@ -144,9 +144,9 @@ class Client:
             if raw.status not in _MOVED or not location:
                 raise self._refusal(raw, what)
             if not location.startswith((f"{self.base_url}/", "/")) or location.startswith("//"):
-                raise FetchFailed("GitHub sends to an address that can't be followed.")
+                raise FetchFailed("GitHub redirects to a URL that can't be followed.")
             path, given = self._here(location), {} if "?" in location else given
-        raise FetchFailed("GitHub sends to an address that can't be followed: it leads in a circle.")
+        raise FetchFailed("GitHub redirects in a circle.")
 
     def graphql(self, query: str, variables: Mapping[str, Any], *, what: str = "", may_be_empty: bool = False) -> Reply:
         """The answer to a query; what single parts could not be given stands in its problems.
@@ -177,7 +177,7 @@ class Client:
 
     def _reply(self, raw: _Raw, value: Any, problems: tuple[Problem, ...], what: str) -> Reply:
         if raw.status in {502, 503, 504}:
-            raise TooMuch(f"GitHub did not get its answer together (status {raw.status}).")
+            raise TooMuch(f"GitHub could not complete its answer (status {raw.status}).")
         if raw.status in _MOVED | {404, 405, 406, 410}:
             raise GraphqlMissing(f"GitHub's GraphQL interface is not reachable (status {raw.status}).")
         if raw.status != 200:
@@ -186,7 +186,7 @@ class Client:
                 raise GraphqlMissing(refusal.message)
             raise refusal
         if not isinstance(value, Mapping) or not (problems or isinstance(value.get("data"), Mapping)):
-            raise FetchMustWait("GitHub's answer is not valid JSON: it may have been cut off.")
+            raise FetchMustWait("GitHub's answer is not valid JSON. It may be incomplete.")
         if stopper := next(filter(None, (_stopper(problem) for problem in problems)), None):
             raise stopper
         data = value.get("data")
@@ -251,7 +251,7 @@ class Client:
             raw = _Raw(*key.requester.requestJson(verb, path, given, headers, content, key.connection))
         except requests.Timeout as error:
             late = TooMuch if content is not None else FetchMustWait
-            raise late(f"GitHub did not answer within {TIMEOUT_SECONDS} seconds.") from error
+            raise late(f"GitHub did not respond within {TIMEOUT_SECONDS} seconds.") from error
         except requests.RequestException as error:
             raise FetchMustWait("The connection to GitHub broke before the answer was complete.") from error
         key.note(budget, raw.headers)
@@ -261,17 +261,17 @@ class Client:
 
     def not_found(self, what: str) -> FetchFailed:
         """What is said of something that is not there; of something that may not be read, the same."""
-        return FetchFailed(f"{_not_there(what)}; check the name.{self._keys.refused_ones}")
+        return FetchFailed(f"{_not_there(what)}. Check the name.{self._keys.refused_ones}")
 
     def _refusal(self, raw: _Raw, what: str) -> FetchFailed | FetchMustWait:
         message = self._keys.hidden(_message(raw.text)) or "no reason given"
         subject = what or "This"
         if raw.status >= 500:
-            return FetchMustWait(f"GitHub has a fault of its own (status {raw.status}).{self._keys.refused_ones}")
+            return FetchMustWait(f"GitHub has an error of its own (status {raw.status}).{self._keys.refused_ones}")
         reasons = {
-            401: "GitHub asks for a token; set GITHUB_TOKENS.",
-            403: f"GitHub does not let us read {subject}: {message}.",
-            404: f"{_not_there(subject)}; check the name.",
+            401: "GitHub requires a token. Set GITHUB_TOKENS.",
+            403: f"GitHub denies access to {subject}: {message}.",
+            404: f"{_not_there(subject)}. Check the name.",
             410: f"{subject} has no issues at GitHub: they are switched off or gone.",
             451: f"{subject} is blocked at GitHub for legal reasons.",
         }
@@ -295,7 +295,7 @@ def _readable(raw: _Raw) -> Answer:
     try:
         value = json.loads(raw.text)
     except (ValueError, RecursionError) as error:
-        raise FetchMustWait("GitHub's answer is not valid JSON: it may have been cut off.") from error
+        raise FetchMustWait("GitHub's answer is not valid JSON. It may be incomplete.") from error
     links = {rel: address for address, rel in _LINK.findall(raw.headers.get("link", ""))}
     page = _PAGE.search(links.get("last", ""))
     return Answer(value, links.get("next"), int(page.group(1)) if page else None, etag=raw.headers.get("etag"))
@@ -340,7 +340,7 @@ def _graphql_refusal(problems: Sequence[Problem], what: str) -> FetchFailed | Fe
             return FetchFailed(f"{_not_there(subject)}.")
         if problem.kind in _NOT_ALLOWED or _is_about_the_token(problem.message):
             refusal = GraphqlMissing if _is_about_the_token(problem.message) else FetchFailed
-            return refusal(f"GitHub does not let us read {subject}: {problem.message}.")
+            return refusal(f"GitHub denies access to {subject}: {problem.message}.")
         if problem.kind in {"undefinedField", "argumentNotAccepted", "undefinedType"}:
             return GraphqlMissing(f"This GitHub's GraphQL interface is too old: {problem.message}.")
     reason = problems[0].message if problems else "it gave no reason"

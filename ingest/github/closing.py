@@ -24,7 +24,7 @@ from ingest.runs import refuse, store_records
 
 JUST_BEFORE = timedelta(seconds=30)
 _FULL_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-GONE = "GitHub has no such issue any more; check whether it was deleted or transferred."
+GONE = "GitHub no longer has this issue. Check whether it was deleted or transferred."
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ def rows_of_listing(job: Job, value: Any, link: str | None) -> Iterator[Any]:
     seen: set[str] = set()
     while True:
         if not isinstance(value, list):
-            raise FetchMustWait("GitHub answered with something that is not a list.")
+            raise FetchMustWait("GitHub's answer is not a list.")
         yield from value
         if link is None:
             return

@@ -45,7 +45,7 @@ def _fetch_issues(job: Job) -> None:
         try:
             _by_graphql(job)
         except GraphqlMissing as error:
-            _turn_to_listings(job, note=f"Read by REST, for GraphQL was not to be had: {error.message}")
+            _turn_to_listings(job, note=f"Read by REST, because GraphQL was not available: {error.message}")
             _by_listings(job)
     else:
         if job.run.cursor.get("way") != LISTINGS:

@@ -104,7 +104,7 @@ class Job:
                 self.run.requested = _since_known(self.run.requested, repository)
                 self.run.cursor = {"began": began.isoformat()} | self.run.cursor | {"found": True}
         except IntegrityError:
-            message = f"Another run of {full_name(*now)} is at work; this one goes on after it."
+            message = f"Another run of {full_name(*now)} is running. This one continues after it."
             raise FetchMustWait(message, wait_seconds=BUSY_SECONDS, counts=False) from None
 
     def look(self) -> Mapping[str, Any]:
@@ -139,7 +139,7 @@ class Job:
                 raise self._hidden(self.title)
             self.start_over_name()
         if answer.value.get("id") != (self.run.repository.github_id or answer.value.get("id")):
-            raise FetchFailed(f"{self.title} is another repository at GitHub now; start a new fetch of it.")
+            raise FetchFailed(f"{self.title} is now another repository at GitHub. Start a new fetch of it.")
 
     def require_as_stored(self, repository: Mapping[str, Any]) -> None:
         """Stops where GraphQL says that the repository is private and its issues are open to everybody here."""
@@ -176,7 +176,7 @@ class Job:
         before = FetchRun.objects.values_list("cursor", flat=True).get(pk=self.run.pk)
         with self.progress():
             self.run.cursor = before | {"found": False}
-        raise FetchMustWait("The repository was renamed while it was read.", wait_seconds=1)
+        raise FetchMustWait("The repository was renamed during the fetch.", wait_seconds=1)
 
     def known(self, numbers: Iterable[int]) -> dict[int, IssueRecord]:
         """Stored issues of the repository as they are now, by number."""
@@ -252,8 +252,8 @@ def _open_to(repository: Repository, user: User | None) -> None:
             if user.is_staff:
                 return
             raise FetchFailed(
-                f"{repository.full_name} is stored here with issues that another person uploaded privately. Ask them "
-                "or whoever runs this server. Nothing was fetched."
+                f"{repository.full_name} is stored here with issues that another person uploaded privately. "
+                "Ask them or the server's operator. Nothing was fetched."
             )
     repository.readers.add(user)
 
@@ -278,14 +278,14 @@ def _repository(
         repository = stored.named(*asked).filter(github_id=None).first() or repository_named(run, now, private=private)
     if repository.private and not private and repository.github_id not in {None, github_id}:
         raise FetchFailed(
-            f"{repository.full_name} is another repository at GitHub now than the private one stored here. Fetch that "
-            "one by its new name first, or ask whoever runs this server. Nothing was fetched."
+            f"{repository.full_name} is now another repository at GitHub than the private one stored here. "
+            "Fetch that one by its new name first, or ask the server's operator. Nothing was fetched."
         )
     if repository.private and not private and _uploads_in(repository).exists():
         raise FetchFailed(
-            f"{repository.full_name} is stored here with issues that somebody uploaded privately. It is public at "
-            "GitHub, so this fetch would show them to everyone. Their uploader can open them on the repository's page "
-            "first. Nothing was fetched."
+            f"{repository.full_name} is stored here with issues that someone uploaded privately. It is public "
+            "at GitHub, so this fetch would show them to everyone. Their uploader can open them on the "
+            "repository's page first. Nothing was fetched."
         )
     with transaction.atomic():
         rename(repository, now)

@@ -163,7 +163,7 @@ class Keys:
         usable = [key for key in self._keys if not key.refused]
         if not usable:
             tokens = "The token in GITHUB_TOKENS is" if len(self._keys) == 1 else "All tokens in GITHUB_TOKENS are"
-            raise FetchFailed(f"GitHub does not accept the token. {tokens} wrong or has expired; put in a new one.")
+            raise FetchFailed(f"GitHub does not accept the token. {tokens} wrong or has expired. Set a new one.")
         now = time.time()
         free = [key for key in usable if key.rests_until(budget) <= now]
         if free:

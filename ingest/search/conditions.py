@@ -28,8 +28,8 @@ COLUMNS = {
     "comments": "current_snapshot__n_comments",
 }
 INDEX_BUILDING = (
-    "The search index is being built, and too many issues are not in it yet for a complete answer. It is ready within "
-    "minutes: try again then, or leave out words and phrases."
+    "The search index is being built, and too many issues are not in it yet for a complete answer. It is "
+    "ready within minutes. Try again then, or search without words and phrases."
 )
 NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
 """How what is not known is ordered: before everything."""

@@ -108,7 +108,7 @@ class _Reading:
 def read_search(text: str) -> Search:
     """Reads what a person typed. Raises SearchError."""
     if len(text) > LONGEST_SEARCH:
-        raise SearchError(f"Write at most {LONGEST_SEARCH:,} characters.")
+        raise SearchError(f"Enter at most {LONGEST_SEARCH:,} characters.")
     if number := _NUMBER.fullmatch(text.strip()):
         return Search(number=min(int(number[1]), NUMBER_MOST))
     found = _Reading()
@@ -122,7 +122,7 @@ def read_search(text: str) -> Search:
             raise SearchError(f"Write at most {TERMS_MOST} words, phrases and qualifiers.")
         at = _read_term(text, at, found)
     if found.places and not (found.terms or found.without):
-        raise SearchError("“in:” limits where words are looked for. Add a word or a quoted phrase.")
+        raise SearchError("“in:” limits where words are searched. Add a word or a quoted phrase.")
     return Search(
         terms=tuple(found.terms),
         without=tuple(found.without),
@@ -152,7 +152,7 @@ def _read_term(text: str, at: int, found: _Reading) -> int:
     if text[at] == '"':
         phrase, at = _quoted(text, at)
         if not phrase:
-            raise SearchError(f"The quotation marks before character {at + 1} hold nothing. Write text between them.")
+            raise SearchError(f"The quotation marks before character {at + 1} are empty. Enter text between them.")
         (found.without if is_negated else found.terms).append(Term(fold(phrase), is_phrase=True))
         return at
     end = at
@@ -179,9 +179,9 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
 def _unknown(name: str, term: str) -> str:
     names = [*QUALIFIERS, *NOT_STORED]
     near = nearest(name.lower(), names)
-    hint = f"Did you mean “{near}:”?" if near else f"There are {', '.join(f'{each}:' for each in QUALIFIERS)}."
+    hint = f"Did you mean “{near}:”?" if near else f"Use one of {', '.join(f'{each}:' for each in QUALIFIERS)}."
     quoted = term.replace('"', '\\"')
-    return f'There is no qualifier “{name[:40]}:”. {hint} To search for this text, quote it: "{quoted[:80]}".'
+    return f'Unknown qualifier “{name[:40]}:”. {hint} To search for this text, quote it: "{quoted[:80]}".'
 
 
 def _read_qualifier(text: str, at: int, name: str, is_negated: bool, found: _Reading) -> int:
@@ -204,7 +204,7 @@ def _read_qualifier(text: str, at: int, name: str, is_negated: bool, found: _Rea
     try:
         QUALIFIERS[name].take(found, name, values, is_negated)
     except ValueError as error:
-        raise SearchError(f"“{name}:{','.join(values)[:60]}” can't be read. {error}") from None
+        raise SearchError(f"“{name}:{','.join(values)[:60]}” is not valid. {error}") from None
     return at
 
 
@@ -251,7 +251,7 @@ def _listed(choices: tuple[str, ...]) -> str:
 
 def _author(value: str) -> str:
     if value.lower() == "@me":
-        raise ValueError("Concord does not store who you are at GitHub. Write a login.")
+        raise ValueError("Concord does not store your GitHub login. Enter a login.")
     return f"{value[4:]}[bot]" if value.lower().startswith("app/") else value
 
 
@@ -275,7 +275,7 @@ def _day(value: str) -> tuple[datetime, datetime]:
             else:
                 after = date(first.year + 1, 1, 1)
         except (ValueError, OverflowError):
-            raise ValueError("There is no such day.") from None
+            raise ValueError("This day does not exist.") from None
         return _midnight(first), _midnight(after)
     try:
         if "T" not in value:
@@ -285,7 +285,7 @@ def _day(value: str) -> tuple[datetime, datetime]:
         return moment, moment + timedelta(seconds=1)
     except (ValueError, OverflowError):
         raise ValueError(
-            "Write a day such as 2024-05-31, or >2024-05-31, <=2024-05-31, 2024-01-01..2024-05-31."
+            "Enter a day such as 2024-05-31, or >2024-05-31, <=2024-05-31, 2024-01-01..2024-05-31."
         ) from None
 
 
@@ -295,7 +295,7 @@ def _midnight(day: date) -> datetime:
 
 def _count(value: str) -> tuple[int, int]:
     if not _COUNT.fullmatch(value):
-        raise ValueError("Write a whole number such as 5, or >5, <=5, 2..5.")
+        raise ValueError("Enter a whole number such as 5, or >5, <=5, 2..5.")
     return int(value), int(value) + 1
 
 
@@ -331,7 +331,7 @@ def _take_places(found: _Reading, name: str, values: list[str], is_negated: bool
 def _take_sort(found: _Reading, name: str, values: list[str], is_negated: bool) -> None:
     by, _, direction = values[0].lower().partition("-")
     if is_negated or len(values) > 1 or found.sort or by not in ORDERS or direction not in ("", "asc", "desc"):
-        raise ValueError(f"Write one of {', '.join(SORTS)}, once.")
+        raise ValueError(f"Use one of {', '.join(SORTS)}, once.")
     found.sort = by if direction == "asc" else f"-{by}"
 
 

@@ -26,8 +26,8 @@ class Field:
 
 FIELDS = (
     Field(
-        "identifier", "Identifier or address", ("identifier", "item", "issue", "issuekey", "key", "url", "link", "ref"),
-        values.read_identifier, "owner/name#1, or the address of the issue",
+        "identifier", "Identifier or URL", ("identifier", "item", "issue", "issuekey", "key", "url", "link", "ref"),
+        values.read_identifier, "owner/name#1, or the URL of the issue",
     ),
     Field(
         "repository", "Repository", ("repository", "repo", "repositoryname", "reponame", "repositoryfullname",
@@ -46,7 +46,7 @@ FIELDS = (
     ),
     Field(
         "labels", "GitHub labels", ("labels", "label", "labelnames", "labelsname", "labelname", "githublabels", "tags"),
-        values.read_labels, "apart by semicolons, bars or commas, or a JSON list",
+        values.read_labels, "separated by semicolons, bars or commas, or a JSON list",
     ),
     Field(
         "author", "Author", ("author", "authorlogin", "user", "userlogin", "login", "username", "creator", "createdby",
@@ -64,7 +64,7 @@ FIELDS = (
         "closed_at", "Closed", ("closedat", "closed", "closeddate", "dateclosed", "closedon", "resolvedat"),
         values.read_time,
     ),
-    Field("html_url", "Address of its page", ("htmlurl", "issueurl", "url", "link", "address"), values.read_address),
+    Field("html_url", "URL of its page", ("htmlurl", "issueurl", "url", "link", "address"), values.read_address),
     Field(
         "n_comments", "Number of comments", ("ncomments", "comments", "commentcount", "commentscount", "numcomments",
         "numberofcomments", "totalcomments", "commentstotalcount"), values.read_count,
@@ -118,11 +118,11 @@ def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: 
     places: dict[str, int] = {}
     for key, name in mapping.items():
         if key not in BY_KEY:
-            faults.append(f"“{key}” can't be mapped; these can: {', '.join(BY_KEY)}.")
+            faults.append(f"“{key}” can't be mapped. These can: {', '.join(BY_KEY)}.")
             continue
         place = _place(columns, str(name).strip())
         if place is None:
-            faults.append(f"There is no column “{values.shown(str(name))}”.")
+            faults.append(f"Column “{values.shown(str(name))}” not found.")
         else:
             places[key] = place
     faults += missing(mapping, number_rows=number_rows)
@@ -138,11 +138,11 @@ def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: 
 def missing(mapping: Iterable[str], *, number_rows: bool = False) -> list[str]:
     """What a mapping has to say still, in sentences."""
     mapping = set(mapping)
-    found = [] if "title" in mapping else ["Say which column holds the title."]
+    found = [] if "title" in mapping else ["Choose the column of the title."]
     if not number_rows and not mapping & set(IDENTIFYING):
         found.append(
-            "Say which column holds the number, or the identifier or address of the issue. "
-            "If there is none, number the rows."
+            "Choose the column of the number, or of the identifier or URL of the issue. If there is none, "
+            "number the rows."
         )
     return found
 
@@ -197,7 +197,7 @@ def checked_guess(
     told = ", ".join(f"{key}={name}" for key, name in guessed.mapping.items()) or "nothing"
     sentences = [*faults, f"The columns are: {', '.join(columns)}.", f"Guessed: {told}."]
     raise Invalid(
-        "Which column holds what can't be told for certain; name the columns.",
+        "The columns can't be identified for certain. Name them.",
         code="columns",
         fields={"columns": sentences},
     )

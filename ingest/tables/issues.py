@@ -123,9 +123,9 @@ def _identify(document: dict[str, Any], told: Mapping[str, str], given: Mapping[
     numbers = [name[3] for name in names] + ([given["number"]] if "number" in given else [])
     repositories = [name[:3] for name in names] + ([given["repository"]] if "repository" in given else [])
     if len(set(numbers)) > 1:
-        raise RowError(f"The row says number {numbers[0]} and number {numbers[1]}.")
+        raise RowError(f"The row has number {numbers[0]} and number {numbers[1]}.")
     if len({tuple(part.lower() for part in name) for name in repositories}) > 1:
-        raise RowError(f"The row says {full_name(*repositories[0])} and {full_name(*repositories[1])}.")
+        raise RowError(f"The row has {full_name(*repositories[0])} and {full_name(*repositories[1])}.")
     if not numbers:
         raise RowError("The number is missing.")
     document["number"] = numbers[0]
@@ -150,7 +150,7 @@ def row_of(row: TableRow, layout: Layout, repository: Repository | None, seen: S
     """An issue, or why the row is none; `position` counts the rows of the table from 1."""
     fault = row.fault
     if not fault and row.is_short:
-        fault = "The row has fewer cells than the table has columns; its values may have shifted."
+        fault = "The row has fewer cells than the table has columns. Its values may have shifted."
     if not fault:
         try:
             record = issue_of(row.cells, layout, repository, position=position)
@@ -161,5 +161,5 @@ def row_of(row: TableRow, layout: Layout, repository: Repository | None, seen: S
         else:
             if seen.add(record.repository, record.number):
                 return Row(row.line, record=record)
-            fault = f"{record.identifier} is in this file already."
+            fault = f"{record.identifier} is already in this file."
     return Row(row.line, refusal=fault, text=shown_text(row.text or as_line(row.cells)))

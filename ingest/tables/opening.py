@@ -22,7 +22,7 @@ DELIMITERS = ",;\t|"
 
 _START_BYTES, _FIRST_LINES = 1 << 16, 20
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
-SAYS_UTF8 = "save it as “CSV UTF-8”, or as XLSX"
+SAYS_UTF8 = "Save it as “CSV UTF-8”, or as XLSX"
 _NAMED_DELIMITER = re.compile(r'"?sep=([,;\t|])"?\r?\n?', re.IGNORECASE)
 
 
@@ -73,24 +73,24 @@ def open_table(file: BinaryIO, sheet: str = "") -> Table:
         book = Workbook(file)
         sheets, lines = book.sheets, (TableRow(line, cells) for line, cells in book.rows(sheet))
     elif start == b"\xd0\xcf\x11\xe0":
-        raise Unreadable("This is a workbook of the old kind (.xls); save it as XLSX or CSV.")
+        raise Unreadable("This is an old workbook (.xls). Save it as XLSX or CSV.")
     else:
         lines = _csv(file)
     head = next((line for line in lines if line.fault or not _is_blank(line)), None)
     if head is None:
-        sentence = "The file is empty; it needs a head line with the names of the columns."
+        sentence = "The file is empty. It needs a header row with the names of the columns."
         raise Unreadable(sentence, fields={"sheets": sheets} if sheets else None)
     if head.fault:
-        raise Unreadable(f"The head line could not be read: {head.fault}")
+        raise Unreadable(f"The header could not be read: {head.fault}")
     if "\x00" in "".join(head.cells):
-        raise Unreadable(f"The file is no text of a known kind (UTF-16 without a mark?); {SAYS_UTF8}.")
+        raise Unreadable(f"The file is not text in a known encoding (UTF-16 without a mark?). {SAYS_UTF8}.")
     if NOT_UTF8.search("".join(head.cells)):
-        raise Unreadable(f"The head line has bytes that are not UTF-8 (Windows-1252?); {SAYS_UTF8}.")
+        raise Unreadable(f"The header has bytes that are not UTF-8 (Windows-1252?). {SAYS_UTF8}.")
     columns = [cell.strip() for cell in head.cells]
     while columns and not columns[-1]:
         columns.pop()
     if len(columns) > COLUMNS_MAX:
-        raise Unreadable(f"The sheet has {len(columns)} columns; {COLUMNS_MAX} are the most.")
+        raise Unreadable(f"The sheet has {len(columns)} columns. At most {COLUMNS_MAX} are allowed.")
     if is_of_concord(columns):
         lines = map(as_written, lines)
     return Table(columns, _fitted(lines, len(columns), is_csv=not sheets), sheets)
@@ -135,12 +135,12 @@ def _fit(row: TableRow, n_columns: int, is_csv: bool) -> TableRow:
     fault = ""
     is_short = is_csv and len(cells) < n_columns
     if len(cells) > n_columns and any(cell.strip() for cell in cells[n_columns:]):
-        fault = f"The row has {len(cells)} cells under {n_columns} columns; its values may have shifted."
+        fault = f"The row has {len(cells)} cells under {n_columns} columns. Its values may have shifted."
         return TableRow(row.line, cells, fault, row.text)
     del cells[n_columns:]
     cells.extend([""] * (n_columns - len(cells)))
     if is_csv and NOT_UTF8.search("".join(cells)):
-        fault = "The row has bytes that are not UTF-8; save the file as UTF-8."
+        fault = "The row has bytes that are not UTF-8. Save the file as UTF-8."
     elif max(map(len, cells)) > CELL_CHARACTERS_MAX:
         fault = f"A cell is longer than {CELL_CHARACTERS_MAX:,} characters."
     return TableRow(row.line, cells, fault, row.text, is_short)
@@ -198,7 +198,7 @@ def _csv(file: IO[bytes], delimiter: str = "") -> Iterator[TableRow]:
             lines.skip()
         yield from _csv_rows(lines, named[1] if named else delimiter or _delimiter(head))
     except UnicodeError as error:
-        raise Unreadable("The file can't be read as text; save it as CSV in UTF-8, or as XLSX.") from error
+        raise Unreadable("The file can't be read as text. Save it as CSV in UTF-8, or as XLSX.") from error
     finally:
         if not file.closed:
             text.detach()

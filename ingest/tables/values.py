@@ -59,21 +59,21 @@ def read_identifier(text: str) -> tuple[str, str, str, int]:
     try:
         return parse_identifier(page_address(text))
     except Invalid:
-        raise RowError(f"“{shown(text)}” is not an issue; write owner/name#number or its address.") from None
+        raise RowError(f"“{shown(text)}” is not an issue. Enter owner/name#number or its URL.") from None
 
 
 def read_repository(text: str) -> Repository:
     try:
         return parse_repository(page_address(text))
     except Invalid:
-        raise RowError(f"“{shown(text)}” is not a repository; write owner/name.") from None
+        raise RowError(f"“{shown(text)}” is not a repository. Enter owner/name.") from None
 
 
 def read_address(text: str) -> str:
     """The address of an issue's page (or of a pull request's)."""
     address = page_address(text)
     if not address.startswith(("https://", "http://")):
-        raise RowError(f"“{shown(text)}” is not an address.")
+        raise RowError(f"“{shown(text)}” is not a URL.")
     read_identifier(address)
     return address
 
@@ -93,7 +93,7 @@ def read_state_reason(text: str) -> str:
     word = re.sub(r"[\s-]+", "_", text.lower())
     if word in STATE_REASONS:
         return word
-    raise RowError(f"“{shown(text)}” is none of completed, not planned, duplicate and reopened.")
+    raise RowError(f"“{shown(text)}” is not one of completed, not planned, duplicate and reopened.")
 
 
 def read_author(text: str) -> str:
@@ -156,8 +156,8 @@ def read_time(text: str) -> datetime:
     except (ValueError, OverflowError):
         pass
     if _SERIAL.fullmatch(text):
-        raise RowError(f"“{text}” is a bare number, not a date; give the column the format of a date, as 2024-05-31.")
-    raise RowError(f"“{shown(text)}” is not a date that can be read; write it as 2024-05-31 or 2024-05-31T12:00:00Z.")
+        raise RowError(f"“{text}” is a bare number, not a date. Format the column as a date, such as 2024-05-31.")
+    raise RowError(f"“{shown(text)}” is not a date in a known format. Use 2024-05-31 or 2024-05-31T12:00:00Z.")
 
 
 def _moment(when: datetime) -> datetime:
@@ -192,7 +192,7 @@ def _day(text: str, whole: str) -> tuple[int, int, int]:
         first, second, year = int(found[1]), int(found[3]), int(found[4])
         if first != second and first <= 12 and second <= 12:
             one, other = f"{year}-{second:02}-{first:02}", f"{year}-{first:02}-{second:02}"
-            raise RowError(f"“{shown(whole)}” can be {one} or {other}; write the column's dates as one of these.")
+            raise RowError(f"“{shown(whole)}” can be {one} or {other}. Use one of these formats in the column.")
         return (year, second, first) if first > 12 else (year, first, second)
     if found := _DAY_MONTH.fullmatch(text):
         return int(found[3]), _month(found[2]), int(found[1])

@@ -23,7 +23,7 @@ MARKS_MAX = 200_000
 
 _STREAMED = re.compile(r"xl/(?:worksheets/[^/]+|sharedStrings)\.xml", re.IGNORECASE)
 _ESCAPED = re.compile(r"_x(00[01][0-9A-Fa-f]|005F)_")
-_BROKEN = "The workbook can't be read; open it in a spreadsheet and save it anew, or as CSV."
+_BROKEN = "The workbook can't be read. Open it in a spreadsheet program and save it again, or as CSV."
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Workbook:
         """The rows of the first sheet, or the one named, with their lines."""
         if sheet and sheet not in self._book.paths:
             there = ", ".join(f"“{name}”" for name in self.sheets)
-            raise Unreadable(f"The workbook has no sheet “{sheet}”; it has {there}.", fields={"sheet": [there]})
+            raise Unreadable(f"The workbook has no sheet “{sheet}”. It has {there}.", fields={"sheet": [there]})
         return self._rows(sheet or self.sheets[0])
 
     def marks(self, sheet: str) -> Marks:
@@ -67,7 +67,7 @@ class Workbook:
         except Unreadable:
             raise
         except Exception as error:
-            raise Unreadable(f"The sheet “{sheet}” of the workbook can't be read; save it as CSV.") from error
+            raise Unreadable(f"The sheet “{sheet}” of the workbook can't be read. Save it as CSV.") from error
 
     def _rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
         try:
@@ -78,7 +78,7 @@ class Workbook:
         except Unreadable:
             raise
         except Exception as error:
-            raise Unreadable(f"The sheet “{sheet}” of the workbook can't be read; save it as CSV.") from error
+            raise Unreadable(f"The sheet “{sheet}” of the workbook can't be read. Save it as CSV.") from error
 
 
 def _check_expansion(file: BinaryIO) -> None:
@@ -91,12 +91,12 @@ def _check_expansion(file: BinaryIO) -> None:
     finally:
         file.seek(0)
     if sum(part.file_size for part in parts) > EXPANDED_BYTES_MAX:
-        raise Unreadable("The workbook is larger than a gigabyte when it is unpacked; save it as CSV.")
+        raise Unreadable("The workbook is larger than a gigabyte when unpacked. Save it as CSV.")
     needed = [part for part in parts if part.filename.endswith((".xml", ".rels"))]
     if len(parts) > PARTS_MAX or any(
         part.file_size > PART_BYTES_MAX and not _STREAMED.fullmatch(part.filename) for part in needed
     ):
-        raise Unreadable("The workbook has parts that are larger than any spreadsheet makes them; save it as CSV.")
+        raise Unreadable("The workbook has parts that are larger than any spreadsheet program creates. Save it as CSV.")
 
 
 def _open(file: BinaryIO) -> Any:
@@ -162,7 +162,7 @@ def _open(file: BinaryIO) -> Any:
                     elif element.tag == f"{{{SHEET_MAIN_NS}}}hyperlink":
                         links.append((element.get("ref", ""), element.get(f"{{{REL_NS}}}id", "")))
                     if max(len(found.merged), len(links), len(found.empty_formulas)) > MARKS_MAX:
-                        raise Unreadable(f"The sheet “{sheet}” has too many merged cells or links; save it as CSV.")
+                        raise Unreadable(f"The sheet “{sheet}” has too many merged cells or links. Save it as CSV.")
             targets = self._targets(self.paths[sheet]) if links else {}
             for ref, rel in links:
                 if (bounds := _bounds(ref)) and rel in targets:
@@ -244,7 +244,7 @@ class _Texts:
         if text is None:
             raise Unreadable(_BROKEN)
         if len(self._ends) > TEXTS_MAX:
-            raise Unreadable(f"The workbook has more than {TEXTS_MAX:,} texts; save it as CSV.")
+            raise Unreadable(f"The workbook has more than {TEXTS_MAX:,} texts. Save it as CSV.")
         written = _unescaped(text).encode(errors="surrogatepass")
         self._file.seek(self._ends[-1])
         self._file.write(written)

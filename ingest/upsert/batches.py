@@ -46,9 +46,9 @@ BACK_AFTER = {
 }
 
 KEPT_AS_FETCHED = (
-    "{} is stored from a repository that was fetched from GitHub, and files of those who may not fetch with this "
-    "server's tokens change no issue of it. Ask someone named in FETCHERS, or upload the file under another repository "
-    "name."
+    "{} is stored from a repository that was fetched from GitHub, and files of people who may not fetch with "
+    "this server's tokens change no issue of it. Ask someone named in FETCHERS, or upload the file under "
+    "another repository name."
 )
 
 

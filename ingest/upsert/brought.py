@@ -89,9 +89,9 @@ def store_repositories(user: User, lines: Iterable[bytes]) -> int:
                 found.readers.add(user)
                 n_new += 1
             elif not Repository.objects.visible_to(user).filter(pk=found.pk).exists():
-                raise Invalid(f"You may not add to {title} here; ask whoever runs this server.")
+                raise Invalid(f"You may not add to {title} here. Ask the server's operator.")
             elif row["private"] and not found.private:
-                raise Invalid(f"{title} is private in the file and public here, so its issues would be seen by all.")
+                raise Invalid(f"{title} is private in the file and public here, so everyone would see its issues.")
             with connection.cursor() as cursor:
                 cursor.execute("INSERT INTO map_repositories VALUES (%s, %s)", [row["id"], found.pk])
     return n_new
@@ -351,7 +351,7 @@ def _snapshot(row: Row, hashes: Mapping[int, str]) -> str:
             comments=[hashes[pk] for pk in row["thread"]] if row["comments_known"] else None,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise Invalid("A state of an issue in the file can't be read.") from error
+        raise Invalid("An issue snapshot in the file can't be read.") from error
 
 
 def _hashes(pks: set[int]) -> dict[int, str]:

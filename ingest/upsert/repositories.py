@@ -10,17 +10,17 @@ from ingest.records import IssueRecord
 
 Key = tuple[str, str, str]
 OPEN = (
-    "{} is open to everyone who signs in here, and so would these issues be. Upload them as not private, or "
-    "under another repository name."
+    "{} is open to everyone who signs in here, and these issues would be, too. Upload them as not private, "
+    "or under another repository name."
 )
 SHARED = (
-    "Other people read {} here, and so would they read these issues. Upload them as not private (they are seen "
-    "by its readers then), or under another repository name."
+    "Other people read {} here, and they would read these issues, too. Upload them as not private, or under "
+    "another repository name."
 )
 
 UPLOADED = (
-    "Only the person who uploaded {0}, and staff, add to it or change it. Upload the file under another repository "
-    "name, or ask whoever runs this server."
+    "Only the person who uploaded {0}, and staff, can add to it or change it. Upload the file under another "
+    "repository name, or ask the server's operator."
 )
 
 
@@ -112,7 +112,7 @@ def _faults_of_readers(run: FetchRun, repositories: Iterable[Repository]) -> dic
         return {}
     readable = Repository.objects.visible_to(run.created_by).filter(pk__in=private)
     hidden = private - set(readable.values_list("pk", flat=True))
-    return dict.fromkeys(hidden, "You may not add to {} here; ask whoever runs this server.")
+    return dict.fromkeys(hidden, "You may not add to {} here. Ask the server's operator.")
 
 
 def _faults_of_uploaders(run: FetchRun, repositories: Iterable[Repository]) -> dict[int, str]:

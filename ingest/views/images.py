@@ -17,7 +17,7 @@ def image(request: HttpRequest) -> HttpResponse:
     """
     address = signed_address(request.GET.get("address", ""), request.GET.get("mark", ""))
     if not (sources := sources_of(address)):
-        raise NotFound("There is no image at this address.")
+        raise NotFound("No image at this URL.")
     answer = render(request, "ingest/image.html", {"address": address})
     policy = [
         "default-src 'none'", f"img-src {' '.join(sources)}", "style-src 'self'", "base-uri 'none'",

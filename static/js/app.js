@@ -117,9 +117,9 @@ document.addEventListener("htmx:afterRequest", (event) => {
 document.addEventListener("htmx:responseError", (event) => {
   const { status } = event.detail.xhr;
   say(status >= 500
-    ? "The server could not do this. What you saved before is safe; try again in a moment."
-    : `The server refused this (${status}). Reload the page and try again.`);
+    ? "The server could not do this. Your saved work is safe. Try again in a moment."
+    : `The server rejected this (${status}). Reload the page and try again.`);
 });
 document.addEventListener("htmx:sendError", () => {
-  say("The server can't be reached. Check the network; what you type stays on this page.");
+  say("The server can't be reached. Check your network. What you type stays on this page.");
 });

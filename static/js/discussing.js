@@ -69,7 +69,7 @@ function offer(field) {
   const isWhole = found.length === 1 && found[0].dataset.name.toLocaleLowerCase() === letters;
   if (!found.length || isWhole) return close();
   if (list().hidden && byId("announcer")) {
-    byId("announcer").textContent = `${found.length} members: arrows choose, Enter takes`;
+    byId("announcer").textContent = `${found.length} members: use the arrow keys, then Enter`;
   }
   list().hidden = false;
   field.after(list());

@@ -103,7 +103,7 @@ function startPage() {
     tabs.start(turn.assignment);
     if (outbox.start(turn)) {
       busy(true);
-      banner("warn", "Your answer had not reached the server; it is sent again.", { name: "away" });
+      banner("warn", "Your labels had not reached the server. Sending them again.", { name: "away" });
     }
     if (isQuiet()) showTold();
     void outbox.send();
@@ -125,14 +125,14 @@ function startPage() {
 
   function showBar(draft, isRefused) {
     const isChange = turn.revision > 0;
-    byId("submit-words").textContent = isChange ? "Save the change" : "Submit, next";
+    byId("submit-words").textContent = isChange ? "Save change" : "Submit and next";
     byId("discard").hidden = !(isRefused || (isChange && draft));
-    if (isRefused) byId("saved-words").textContent = "Filled in from the answer that was not taken";
-    else byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} brought back` : quietWords();
+    if (isRefused) byId("saved-words").textContent = "Filled in from the labels that were not saved";
+    else byId("saved-words").textContent = draft ? `Draft from ${since(draft.at)} restored` : quietWords();
   }
 
   function quietWords() {
-    return turn.revision === 0 && turn.carried ? "Filled in from the earlier answer" : "Drafts are saved as you type";
+    return turn.revision === 0 && turn.carried ? "Filled in from the earlier labels" : "Drafts are saved as you type";
   }
 
   function changed() {
@@ -162,41 +162,41 @@ function startPage() {
     } else if (outcome === "away") {
       byId("saved-words").textContent = `Kept ${shelf.where}`;
       if (outbox.entries.length) showWaiting();
-      else banner("warn", `No connection to the server. Go on typing: everything is kept ${shelf.where}.`, { name: "away" });
+      else banner("warn", `No connection. Keep working: everything is kept ${shelf.where}.`, { name: "away" });
     } else if (outcome === "signed-out" || outcome === "another") signingIn.needed(detail, false);
     else if (outcome === "other") typedElsewhere(detail);
-    else if (outcome === "refused") byId("saved-words").textContent = `Kept ${shelf.where}, and not on the server`;
+    else if (outcome === "refused") byId("saved-words").textContent = `Kept ${shelf.where}, not on the server`;
   }
 
   /** Another tab or device typed here as well: one of the two drafts is chosen, and until then both are kept. */
   function typedElsewhere(draft) {
     byId("saved-words").textContent = `Kept ${shelf.where}`;
-    const words = `A draft of this issue was typed in another tab or on another device, too (${since(draft.at)}). What you see here is kept ${shelf.where}.`;
+    const words = `There is another draft of this issue from another tab or device (${since(draft.at)}). What you see here is kept ${shelf.where}.`;
     const choose = (state) => {
       if (state) answers.load(readState(state), true, turn.before, turn.outcomes);
       clearBanner("drafts");
       drafts.decided(draft);
       showCounts();
-      announce(state ? "The other draft is here now." : "Your draft stays.");
+      announce(state ? "The other draft is loaded." : "Your draft is kept.");
       answers.focusFirst();
     };
     banner("warn", words, {
       name: "drafts",
-      button: "Take the other one",
+      button: "Use the other draft",
       press: () => choose(draft),
-      second: ["Keep this one", () => choose(null)],
+      second: ["Keep this draft", () => choose(null)],
     });
   }
 
   function tabTold(kind) {
     if (kind === "closed") clearBanner("tabs");
     else if (kind === "answered" && !isThrough && !outbox.of(turn.assignment)) {
-      banner("warn", "This issue was answered in another tab just now. What you see here is not stored.", {
+      banner("warn", "This issue was just labeled in another tab. What you see here is not saved.", {
         name: "answered",
-        link: ["Go on to the next one", location.pathname.replace(/label\/.*/, "label/")],
+        link: ["Continue with the next item", location.pathname.replace(/label\/.*/, "label/")],
       });
     } else if (kind === "open" && isQuiet()) {
-      banner("warn", "This issue is open in another tab, too. Go on in one of them: the newer draft counts.", { name: "tabs" });
+      banner("warn", "This issue is open in another tab, too. Continue in one of them: the newer draft counts.", { name: "tabs" });
     }
   }
 
@@ -246,7 +246,7 @@ function startPage() {
     if (answer.outcome === "signed-out" || answer.outcome === "another") return signingIn.needed(answer, isHere);
     const page = new DOMParser().parseFromString(answer.html, "text/html");
     if (answer.outcome === "done") return stored(page, entry, answer.address);
-    const words = wordsOf(page) || `The server refused this (${answer.status}).`;
+    const words = wordsOf(page) || `The server rejected this (${answer.status}).`;
     if (!isHere || !turn.may_change) {
       outbox.refuse(entry, words);
       return showRefused();
@@ -291,7 +291,7 @@ function startPage() {
       else clearBanner("away");
     }
     if (!length && nSent) {
-      const words = nSent === 1 ? "The answer that waited is stored" : `The ${nSent} answers that waited are stored`;
+      const words = nSent === 1 ? "The waiting labels are saved" : `The labels of ${nSent} items that waited are saved`;
       if (turn) byId("saved-words").textContent = words;
       announce(`${words}.`);
       nSent = 0;
@@ -310,11 +310,11 @@ function startPage() {
     isChangedSince = false;
     turn.revision = entry.expected + 1;
     drafts.changed();
-    byId("submit-words").textContent = "Save the change";
-    banner("warn", "Your answer is stored as it was when you sent it. What you changed since is not stored yet.", {
-      link: ["Leave it and go on", location.pathname.replace(/label\/.*/, "label/")],
+    byId("submit-words").textContent = "Save change";
+    banner("warn", "Your labels are saved as you sent them. Your changes since then are not saved yet.", {
+      link: ["Leave and continue", location.pathname.replace(/label\/.*/, "label/")],
     });
-    announce("What you changed since you sent your answer is not stored yet.");
+    announce("Your changes since you sent your labels are not saved yet.");
     showFeedback(page);
   }
 
@@ -325,7 +325,7 @@ function startPage() {
     if (isWaiting && isChangedSince && outbox.hold(turn.assignment)) {
       isChangedSince = false;
       if (outbox.entries.length) showWaiting();
-      else banner("warn", `No connection. Submit again when you are done; what you changed is kept ${shelf.where}.`, { name: "away" });
+      else banner("warn", `No connection. Submit again when you are done. Your changes are kept ${shelf.where}.`, { name: "away" });
       return;
     }
     const next = ahead.turn?.assignment;
@@ -340,7 +340,7 @@ function startPage() {
     if (line) {
       line.removeAttribute("aria-current");
       line.querySelector(".label-mark").textContent = "…";
-      line.querySelector(".visually-hidden:last-child").textContent = ", waits to be sent";
+      line.querySelector(".visually-hidden:last-child").textContent = ", waiting to be sent";
       const place = (each) => Number(each.querySelector(".label-place")?.textContent);
       for (const each of [...ahead.part("own-lines").children]) {
         list.insertBefore(each, [...list.children].find((other) => place(other) > place(each)) ?? null);
@@ -418,10 +418,10 @@ function startPage() {
     };
     // An answer of this very page got through although its reply did not: what was changed since then replaces it.
     if (outbox.sentKeys.has(part.dataset.key)) return replace();
-    banner("warn", `${part.textContent.trim()} That answer is stored; what you see here is not.`, {
-      button: "Replace it by this one",
+    banner("warn", `${part.textContent.trim()} Those labels are saved. What you see here is not.`, {
+      button: "Use this answer",
       press: replace,
-      link: ["Keep it and go on", location.pathname.replace(/label\/.*/, "label/")],
+      link: ["Keep it and continue", location.pathname.replace(/label\/.*/, "label/")],
     });
   }
 
@@ -431,7 +431,7 @@ function startPage() {
     memo: () => turn?.may_change && byId("memo").focus(),
     evidence: () => turn?.may_change && answers.evidence.ask(),
     flag: () => turn?.may_change && byId("flag").click(),
-    previous: () => (byId("previous") ? byId("previous").click() : announce("There is nothing before this.")),
+    previous: () => (byId("previous") ? byId("previous").click() : announce("This is your first item.")),
     fold: foldList,
     larger: () => document.dispatchEvent(new CustomEvent("text-size", { detail: 1 })),
     smaller: () => document.dispatchEvent(new CustomEvent("text-size", { detail: -1 })),
@@ -454,7 +454,7 @@ function startPage() {
     const words = [reason.value, more.value.trim()].filter(Boolean).join(": ");
     if (!words) {
       event.preventDefault();
-      byId("skip-error").textContent = "Say why, in a few words.";
+      byId("skip-error").textContent = "Give a short reason.";
       byId("skip-error").hidden = false;
       more.focus();
       return;

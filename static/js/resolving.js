@@ -23,7 +23,7 @@ function fold(folded) {
   if (!button) return;
   button.setAttribute("aria-expanded", String(!folded));
   button.textContent = folded ? "»" : "fold";
-  button.title = folded ? "Unfold the queue" : "Fold the queue";
+  button.title = folded ? "Expand the queue" : "Collapse the queue";
 }
 
 function toggleFold() {

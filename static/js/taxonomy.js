@@ -27,7 +27,7 @@ function search(field) {
     for (const dimension of dimensions) {
       dimension.hidden = words.length > 0 && ![...shown].some((element) => dimension.contains(element));
     }
-    count.textContent = words.length === 0 ? "" : n === 0 ? "No category holds all of these words." : `${n} of ${categories.length}`;
+    count.textContent = words.length === 0 ? "" : n === 0 ? "No category contains all of these words." : `${n} of ${categories.length}`;
   };
   field.addEventListener("input", show);
   field.addEventListener("keydown", (event) => {

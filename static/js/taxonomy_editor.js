@@ -51,7 +51,7 @@ class Editor {
       cookieName,
       read: () => docs.toPlain(this.doc).plain,
       leave: () => (this.saving.isDirty = false),
-      takeUp: (plain) => this.change(docs.fromPlain(plain), { say: "The unsaved changes are taken up." }),
+      takeUp: (plain) => this.change(docs.fromPlain(plain), { say: "Unsaved changes restored." }),
     });
     this.saving = new Saving({
       urls: begin.urls,
@@ -65,7 +65,7 @@ class Editor {
         unfinished: (body, paths) => this.unfinished(body, paths),
         problems: (list, paths) => this.refused(list, paths),
         stale: (newer, message) => {
-          this.state("bad", "Not saved any more: see above.");
+          this.state("bad", "No longer saved: see above.");
           this.banners.stale(newer, message, this.saving.isDirty);
         },
       },
@@ -82,7 +82,7 @@ class Editor {
     if (!this.tree.chosen) this.choose("version");
     this.mark();
     if (begin.problems) this.refused(begin.problems, docs.toPlain(this.doc).paths, "Saved. Before you can publish");
-    else at("saved").textContent = "All is saved";
+    else at("saved").textContent = "All changes saved";
     this.banners.offer();
     this.count(cookieName);
   }
@@ -160,10 +160,10 @@ class Editor {
     if (what === "in" || what === "out") {
       const moved = what === "in" ? docs.indent(this.doc, id) : docs.outdent(this.doc, id);
       if (moved && what === "in") this.tree.folded.delete(docs.siblings(this.doc, id)[docs.siblings(this.doc, id).indexOf(id) - 1]);
-      const words = moved && `${name} is on level ${docs.level(moved, id)} now, ${what === "in" ? "below" : "beside"} ${this.name(what === "in" ? moved.nodes.get(id).parent : node.parent)}`;
-      return this.change(moved, { ...keep, say: words }) || this.say(`${name} can't go ${what === "in" ? "deeper: nothing stands above it to hold it" : "up a level: it stands at the top"}.`);
+      const words = moved && `${name} is now on level ${docs.level(moved, id)}, ${what === "in" ? "below" : "beside"} ${this.name(what === "in" ? moved.nodes.get(id).parent : node.parent)}`;
+      return this.change(moved, { ...keep, say: words }) || this.say(`${name} can't go ${what === "in" ? "deeper: there is no category above it" : "up a level: it is at the top"}.`);
     }
-    if (node.type === "dimension") return this.say("That is done to categories, not to dimensions.");
+    if (node.type === "dimension") return this.say("Only categories can do this, not dimensions.");
     if (what === "merge") return this.merge(node);
     if (what === "split") return this.split(node);
     return null;
@@ -176,7 +176,7 @@ class Editor {
 
   add(node, from) {
     const dimension = docs.dimensionOf(this.doc, node.id);
-    if (!docs.hasCategories(dimension)) return this.say(`${this.name(dimension.id)} is answered without categories.`);
+    if (!docs.hasCategories(dimension)) return this.say(`${this.name(dimension.id)} has no categories.`);
     const isInside = node.type === "dimension";
     const parent = isInside ? node.id : node.parent;
     const index = isInside ? 0 : docs.siblings(this.doc, node.id).indexOf(node.id) + 1;
@@ -282,7 +282,7 @@ class Editor {
     const dimension = docs.dimensionOf(this.doc, id);
     const keys = origins.sources(this.doc, dimension, this.past).get(id).filter((each) => each !== key);
     const name = this.past.specs(dimension.fields.key).get(key)?.spec.name ?? key;
-    this.change(origins.setSources(this.doc, id, keys, this.past), { say: `It does not come from ${name} any more` });
+    this.change(origins.setSources(this.doc, id, keys, this.past), { say: `It no longer comes from ${name}` });
   }
 
   // ── Dragging ──
@@ -352,7 +352,7 @@ class Editor {
     at("bar-plans").href = this.begin.urls.plans;
     const { length } = this.told.doubts;
     at("bar-doubts").hidden = !length;
-    at("bar-doubts").textContent = length ? `${length} ${length === 1 ? "thing" : "things"} to look at` : "";
+    at("bar-doubts").textContent = length ? `${length} ${length === 1 ? "problem" : "problems"}` : "";
     this.empty();
   }
 
@@ -414,13 +414,13 @@ class Editor {
       first ??= id;
     }
     const more = list.length > 1 ? ` (and ${list.length - 1} more)` : "";
-    const sentence = this.problems.get(first)?.[0].sentence ?? "something is not right";
+    const sentence = this.problems.get(first)?.[0].sentence ?? "the document is not valid";
     this.state(words === "Not saved" ? "bad" : "unfinished", `${words}: ${sentence}${more}`);
     if (first) {
       const button = document.createElement("button");
       button.type = "button";
       button.className = "plain";
-      button.textContent = "Go there";
+      button.textContent = "Go to the problem";
       button.addEventListener("click", () => (first === "version" ? this.choose("version") : this.tree.choose(first)));
       at("saved").append(" ", button);
     }
@@ -448,7 +448,7 @@ class Editor {
       mayLeave = what === "leave" || (mayLeave && event.key === "Shift");
       if (!what) return;
       if (what === "leave") {
-        this.say("Tab leaves the tree now.");
+        this.say("Tab now leaves the tree.");
         return;
       }
       event.preventDefault();

@@ -85,7 +85,7 @@ def take_taxonomy(
             write_changes(version, documents[parent], document)
         documents[each["id"]], found[each["id"]] = document, version.pk
         if each["state"] not in TaxonomyVersion.State.values:
-            raise Invalid(f"The file holds a version in the state “{str(each['state'])[:20]}”, which there is not.")
+            raise Invalid(f"The file contains a version with the unknown state “{str(each['state'])[:20]}”.")
         changes: dict[str, Any] = {
             f"{name}_at": _time(each[f"{name}_at"]) for name in ("created", "published", "edited", "retired")
         }
@@ -119,7 +119,7 @@ def _same(there: Taxonomy, versions: Sequence[Row], user: User) -> dict[int, int
 def _free(slug: str) -> str:
     """The slug, or with the next number behind it where it is taken."""
     if len(slug) > LONGEST_SLUG or not slug:
-        raise Invalid("The file holds a taxonomy whose slug can't be one.")
+        raise Invalid("The file contains a taxonomy whose ID is not valid.")
     number, free = 1, slug
     while Taxonomy.objects.filter(slug=free).exists():
         number += 1

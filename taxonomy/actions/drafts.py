@@ -55,7 +55,7 @@ def _first_draft(user: User | None, document: Document) -> TaxonomyVersion:
         if tried_by:
             require_tries(UNAVAILABLE_IDS, tried_by)
         raise TaxonomyConflict(
-            "The taxonomy was not created. This ID is not available. Choose another, or add a version to yours.",
+            "Taxonomy not created: this ID is not available. Choose another, or add a version to your taxonomy.",
             code="slug_taken",
             fields={"slug": ["This ID is not available. Choose another."]},
         ) from None
@@ -152,7 +152,7 @@ def start_draft(*, user: User | None, taxonomy: Taxonomy) -> TaxonomyVersion:
     parent = newest_published(taxonomy)
     if parent is None:
         raise TaxonomyConflict(
-            f"{taxonomy.slug} has no published version to start from; publish its draft, or load a document.",
+            f"{taxonomy.slug} has no published version to start from. Publish its draft, or load a document.",
             code="nothing_published",
         )
     before = document_of(parent)
@@ -255,5 +255,5 @@ def discard_draft(*, user: User | None, version: TaxonomyVersion, expected: int 
                 taxonomy.delete()
     except ProtectedError:
         raise TaxonomyConflict(
-            f"A study stands on version {version.number} of {taxonomy.slug}; it can't be discarded.", code="in_use"
+            f"A study uses version {version.number} of {taxonomy.slug}, so it can't be discarded.", code="in_use"
         ) from None

@@ -32,8 +32,8 @@ def publish_version(*, user: User | None, version: TaxonomyVersion, expected: in
     parent = newest_published(taxonomy)
     if parent and parent.number > version.number:
         raise TaxonomyConflict(
-            f"Version {parent.number} is published already, so version {version.number} can't be; "
-            "load it as a new draft.",
+            f"Version {parent.number} is already published, so version {version.number} can't be. Load it as "
+            "a new draft.",
             code="later_version_published",
         )
     if parent and (version.parent is None or parent.number > version.parent.number):
@@ -60,8 +60,8 @@ def retire_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVe
     version = locked(version)
     if version.state != TaxonomyVersion.State.PUBLISHED:
         raise TaxonomyConflict(
-            f"Version {version.number} of {version.taxonomy.slug} is {version.state}; only a published version can be "
-            "retired." + (" Discard the draft instead." if version.is_draft else ""),
+            f"Version {version.number} of {version.taxonomy.slug} is {version.state}. Only a published "
+            "version can be retired." + (" Discard the draft instead." if version.is_draft else ""),
             code="not_published",
         )
     version.state = TaxonomyVersion.State.RETIRED

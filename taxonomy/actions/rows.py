@@ -21,7 +21,7 @@ def locked(version: TaxonomyVersion) -> TaxonomyVersion:
     rows = TaxonomyVersion.objects.select_related("parent__taxonomy", *PEOPLE)
     found = rows.filter(pk=version.pk).first() if taxonomy else None
     if taxonomy is None or found is None:
-        raise TaxonomyNotFound(f"Version {version.number} was discarded meanwhile.")
+        raise TaxonomyNotFound(f"Version {version.number} was discarded.")
     found.taxonomy = taxonomy
     return found
 
@@ -29,8 +29,8 @@ def locked(version: TaxonomyVersion) -> TaxonomyVersion:
 def no_draft(version: TaxonomyVersion, what: str) -> TaxonomyConflict:
     """The error that says of a version which is no draft what can't be done with it, as a participle."""
     return TaxonomyConflict(
-        f"Version {version.number} of {version.taxonomy.slug} is {version.state} and can't be {what}; "
-        "make a new version instead.",
+        f"Version {version.number} of {version.taxonomy.slug} is {version.state} and can't be {what}. Create "
+        "a new version instead.",
         code="no_draft",
     )
 
@@ -38,10 +38,10 @@ def no_draft(version: TaxonomyVersion, what: str) -> TaxonomyConflict:
 def require_revision(version: TaxonomyVersion, expected: int | None) -> None:
     """Raises StaleDraft where somebody read another revision of a draft than the one that is stored."""
     if expected is not None and expected != version.revision:
-        by = version.edited_by.display_name if version.edited_by else "somebody else"
+        by = version.edited_by.display_name if version.edited_by else "someone else"
         raise StaleDraft(
-            f"Version {version.number} was written by {by} meanwhile (revision {version.revision}; you had read "
-            f"revision {expected}). Nothing of yours was stored and nothing of theirs is lost.",
+            f"{by} saved version {version.number} after you opened it (revision {version.revision}; you have "
+            f"revision {expected}). Your changes were not saved, and theirs are kept.",
             newer={
                 "revision": version.revision,
                 "edited_by": version.edited_by.username if version.edited_by else None,

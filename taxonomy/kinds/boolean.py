@@ -17,7 +17,7 @@ class Boolean(Kind):
     def read(self, question: Question, given: object) -> Values | None:
         if isinstance(given, bool):
             return (given,)
-        raise WrongValue("Answer true or false.")
+        raise WrongValue("Use true or false.")
 
     def parse(self, text: str) -> object:
         folded = text.casefold()

@@ -11,14 +11,14 @@ class OfCategories(Kind):
     def read(self, question: Question, given: object) -> Values | None:
         keys = [given] if isinstance(given, str) and given else given or []
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-            raise WrongValue("Answer with a list of category keys.")
+            raise WrongValue("Send a list of category keys.")
         wrong = []
         for key in keys:
             category = question.by_key.get(key)
             if category is None:
                 wrong.append(f"“{key}” is no category of “{question.title}”.{nearest(key, list(question.by_key))}")
             elif not category.selectable:
-                wrong.append(f"“{category.name}” only groups others; choose one below it.")
+                wrong.append(f"“{category.name}” only groups others. Choose one of its subcategories.")
         if not self.is_set and len(set(keys)) > 1:
             wrong.append(f"“{question.title}” takes one category.")
         if wrong:

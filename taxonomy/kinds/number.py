@@ -21,7 +21,7 @@ class Number(Kind):
     def read(self, question: Question, given: object) -> Values | None:
         if (number := finite(given)) is not None:
             return (number,)
-        raise WrongValue("Answer with a number.")
+        raise WrongValue("Enter a number.")
 
     def parse(self, text: str) -> object:
         try:

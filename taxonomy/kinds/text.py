@@ -16,7 +16,7 @@ class Text(Kind):
     def read(self, question: Question, given: object) -> Values | None:
         if isinstance(given, str) and len(given) <= LONGEST_TEXT:
             return (given.strip(),) if given.strip() else None
-        raise WrongValue(f"Answer with text of at most {LONGEST_TEXT} characters.")
+        raise WrongValue(f"Enter text of at most {LONGEST_TEXT} characters.")
 
     def read_cell(self, question: Question, text: str) -> Values:
         if len(text) > LONGEST_TEXT:

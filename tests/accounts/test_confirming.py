@@ -107,7 +107,7 @@ def test_who_has_no_password_signs_in_by_the_provider_once_more(address: str, se
         session["at_provider"] = None if ago is None else time.time() - ago
         session.save()
         answer = client.post(address, sent | {"password": ""})
-        assert answer.status_code == 422 and "Sign in by your provider once more" in answer.content.decode()
+        assert answer.status_code == 422 and "Sign in with your provider once more" in answer.content.decode()
     assert state(alice) == before
     session = client.session
     session["at_provider"] = time.time() - PROVIDER_SECONDS + 30

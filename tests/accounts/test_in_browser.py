@@ -46,10 +46,10 @@ def test_the_theme_follows_the_system_until_somebody_chooses(page: "Page", live_
 
 def test_a_token_is_made_shown_and_revoked(page: "Page", live_server: LiveServer) -> None:
     sign_in(page, live_server)
-    page.get_by_label("What for").fill("notebook")
+    page.get_by_label("Name").fill("notebook")
     tokens = page.get_by_role("region", name="Tokens")
     tokens.get_by_label("Your password").fill(PASSWORD)
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     assert page.locator("#new-token").inner_text().startswith("concord_")
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Revoke notebook").click()
@@ -69,7 +69,7 @@ def test_the_menu_signs_out_and_closes_by_escape(page: "Page", live_server: Live
 
 def test_the_first_error_has_the_focus(page: "Page", live_server: LiveServer) -> None:
     sign_in(page, live_server)
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     page.locator(".error").first.wait_for()
     expect(page.locator("[name=name]")).to_be_focused()
 

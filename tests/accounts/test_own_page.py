@@ -176,7 +176,7 @@ def test_a_link_for_a_password_revokes_every_token_and_says_so(alice: User) -> N
     token = actions.make_token(user=alice, name="three", scope="manage")[1]
     _, plaintext = actions.make_password_link(user=alice)
     client = Client()
-    assert "all API tokens of the account are revoked" in client.get(f"/new-password/{plaintext}/").content.decode()
+    assert "all its API tokens are revoked" in client.get(f"/new-password/{plaintext}/").content.decode()
     page = client.post(f"/new-password/{plaintext}/", {"new": "another long one"}, follow=True).content.decode()
     assert "all API tokens of the account were revoked" in page
     answer = Client().get("/api/v1/studies/", headers={"Authorization": f"Bearer {token}"})
@@ -190,7 +190,7 @@ def test_a_new_password_offers_to_revoke_the_tokens_and_lists_them(alice: User, 
     actions.make_token(user=alice, name="nightly", scope="manage")
     client = browser()
     page = client.get("/me/").content.decode()
-    assert "Revoke all my API tokens, too" in page and "nightly (manage)" in page
+    assert "Also revoke all my API tokens" in page and "nightly (manage)" in page
     given = {"old": PASSWORD, "new": "another long one"} | ({"revoke_tokens": "on"} if is_wanted else {})
     words = client.post("/me/password/", given, follow=True).content.decode()
     assert ("all API tokens were revoked" in words) is is_wanted
@@ -250,7 +250,7 @@ def test_a_lost_password_sends_a_link_and_tells_nobody_whether_the_address_is_kn
         Client().post("/sign-in/lost-password/", {"email": address}).content.decode().partition("<main")[2]
         for address in ("Alice@example.org", "nobody@example.org")
     ]
-    assert told[0] == told[1] and "If somebody here has this address" in told[0]
+    assert told[0] == told[1] and "If an account uses this address" in told[0]
     assert [mail.to for mail in mailoutbox] == [["alice@example.org"]]
     path = mailoutbox[0].body.partition("http://testserver/new-password")[2].split()[0]
     assert Client().get(f"/new-password{path}").status_code == 200
@@ -266,7 +266,7 @@ def test_who_signs_in_by_a_provider_alone_keeps_it_until_there_is_a_password(ali
     actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
     with pytest.raises(Conflict, match="couldn't sign in"):
         actions.disconnect_provider(user=alice, account_id=alice.socialaccount_set.get().pk)
-    with pytest.raises(Invalid, match="by your provider once more"):
+    with pytest.raises(Invalid, match="with your provider once more"):
         actions.first_password(user=alice, new=PASSWORD, confirmation=Confirmation(at_provider=time.time() - 601))
     fresh = Confirmation(at_provider=time.time())
     with pytest.raises(Invalid):
@@ -279,7 +279,7 @@ def test_who_signs_in_by_a_provider_alone_keeps_it_until_there_is_a_password(ali
 def test_an_account_at_a_provider_is_one_persons(alice: User) -> None:
     actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
     actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
-    with pytest.raises(Conflict, match="somebody else"):
+    with pytest.raises(Conflict, match="someone else"):
         actions.connect_provider(user=make.user("bob"), provider="oidc", uid="7", called="b")
     with pytest.raises(NotFound):
         actions.disconnect_provider(user=make.user("bob"), account_id=alice.socialaccount_set.get().pk)

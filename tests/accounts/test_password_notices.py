@@ -18,7 +18,7 @@ from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
 FIRST, BY_LINK, NEXT = "first long password", "password of the link", "password after that"
-NOTICE = "A new password was set for your account"
+NOTICE = "Set a new password was set for your account"
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_staff_do_not_confirm_their_own_link_with_its_password_but_the_shell_doe
     User.objects.filter(pk=alice.pk).update(is_staff=True)
     link = used(alice)
     client = signed_in(BY_LINK)
-    assert "whoever runs the server created" in client.get("/").content.decode()
+    assert "the server’s operator created" in client.get("/").content.decode()
     assert confirm(client, link) == 403
     call_command("password_link", "alice", "--confirm")
     assert capsys.readouterr().out == "1 confirmed\n" and not is_told(client)

@@ -88,14 +88,14 @@ def test_whoever_connected_an_account_signs_in_by_it_and_is_where_they_wanted_to
     client, user = Client(), make.user("bob", password="a long password")
     client.force_login(user)
     assert through(client, **CONNECTING)["Location"] == "/me/"
-    assert "You can sign in by Uni now." in client.get("/me/").content.decode()
+    assert "You can now sign in with Uni." in client.get("/me/").content.decode()
     client.post("/sign-out/")
     assert not is_signed_in(client)
     assert through(client, next="/taxonomies/")["Location"] == "/taxonomies/"
     assert client.get("/me/").context["user"] == user
     assert list(SocialAccount.objects.values_list("uid", "extra_data")) == [(ADA["sub"], {"called": "ada.l"})]
     client.post(f"/me/providers/{SocialAccount.objects.get().pk}/disconnect/")
-    refused(through(Client()), "Nobody here has connected this account at Uni")
+    refused(through(Client()), "No account on this server is connected to this account at Uni")
     verbs = ServerEvent.objects.filter(verb__startswith="provider").order_by("pk").values_list("verb", flat=True)
     assert list(verbs) == ["provider connected", "provider disconnected"]
 
@@ -110,13 +110,15 @@ def test_a_session_alone_connects_no_provider(provider: Provider) -> None:
     without_password = Client()
     without_password.force_login(make.user("zoe"))
     answer = without_password.post("/me/providers/oidc/connect/")
-    assert answer.status_code == 422 and "Sign in by your provider once more" in answer.content.decode()
+    assert answer.status_code == 422 and "Sign in with your provider once more" in answer.content.decode()
 
 
 def test_an_equal_e_mail_address_or_name_joins_nothing(provider: Provider) -> None:
     User.objects.create_user("ada.l", email=ADA["email"], password="a long password")
     client = Client()
-    refused(through(client), "Nobody here has connected this account at Uni", "ask the owner of a study")
+    refused(
+        through(client), "No account on this server is connected to this account at Uni", "ask the owner of a study"
+    )
     assert not is_signed_in(client) and not SocialAccount.objects.exists() and User.objects.count() == 1
 
 
@@ -125,7 +127,7 @@ def test_an_account_at_a_provider_is_one_persons(provider: Provider) -> None:
     client = Client()
     client.force_login(make.user("mallory", password="a long password"))
     through(client, **CONNECTING)
-    assert "belongs to somebody else here" in client.get("/me/").content.decode()
+    assert "belongs to another user of this server" in client.get("/me/").content.decode()
     assert SocialAccount.objects.get().user.username == "bob"
 
 
@@ -133,7 +135,7 @@ def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provid
     study = make.study()
     address = f"/invitations/{invite(seat=make.owner_seat(study), roles=['rater'])[1]}/"
     client = Client()
-    assert "Go on with Uni" in client.get(address).content.decode()
+    assert "Continue with Uni" in client.get(address).content.decode()
     assert through(client, next=address)["Location"] == address
     page = client.get(address).content.decode()
     assert "At Uni you are <strong>ada.l</strong>" in page and 'value="ada.l"' in page and 'type="password"' not in page
@@ -149,7 +151,7 @@ def test_a_link_that_is_not_an_invitations_opens_no_door(provider: Provider) -> 
     client = Client()
     for address in ("/invitations/nonsense/", "//example.org/invitations/", "https://example.org/"):
         client.get(address if address.startswith("/i") else "/sign-in/")
-        refused(through(client, next=address), "Nobody here has connected")
+        refused(through(client, next=address), "No account on this server is connected")
 
 
 def test_a_way_on_to_another_server_is_not_gone(provider: Provider) -> None:
@@ -160,7 +162,7 @@ def test_a_way_on_to_another_server_is_not_gone(provider: Provider) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        *("nonce", "audience", "issuer", "signature", "algorithm", "expired", "kid", "somebody else", "no token"),
+        *("nonce", "audience", "issuer", "signature", "algorithm", "expired", "kid", "someone else", "no token"),
         *("code", "server_error", "html"),
     ],
 )
@@ -178,7 +180,7 @@ def test_a_wrong_answer_of_the_provider_lets_nobody_in(provider: Provider, fault
 @pytest.mark.parametrize("fault", ["away", "nonsense"])
 def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provider, fault: str) -> None:
     provider.fault = fault
-    refused(Client().post("/sign-in/with/oidc/"), "Uni does not answer", "by your password", status=503)
+    refused(Client().post("/sign-in/with/oidc/"), "Uni does not answer", "with your password", status=503)
     provider.fault = ""
     client = Client()
     back = way(client)
@@ -190,7 +192,7 @@ def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provide
 
 def test_whoever_turns_back_at_the_provider_is_told_that_nothing_happened(provider: Provider) -> None:
     provider.fault = "access_denied"
-    refused(through(Client()), "You turned back at Uni", "nothing was changed")
+    refused(through(Client()), "Sign-in with Uni was cancelled", "nothing was changed")
     client = Client()
     client.force_login(make.user("bob", password="a long password"))
     refused(through(client, **CONNECTING), "Not connected", "My settings")
@@ -214,7 +216,7 @@ def test_whoever_may_not_sign_in_any_more_is_told(provider: Provider) -> None:
     user.is_active = False
     user.save()
     client = Client()
-    refused(through(client), "This person may no longer sign in.")
+    refused(through(client), "This account may no longer sign in.")
     assert not is_signed_in(client)
 
 
@@ -228,14 +230,14 @@ def test_github_is_asked_for_who_somebody_is_and_nothing_else(provider: Provider
     provider.fault = "code"
     refused(through(Client(), "github"), "GitHub did not say who you are")
     provider.fault = "access_denied"
-    refused(through(Client(), "github"), "You turned back at GitHub")
+    refused(through(Client(), "github"), "Sign-in with GitHub was cancelled")
     provider.fault, provider.person = "", ADA | {"sub": "77"}
-    refused(through(Client(), "github"), "Nobody here has connected this account at GitHub")
+    refused(through(Client(), "github"), "No account on this server is connected to this account at GitHub")
 
 
 def test_the_number_of_one_provider_is_not_that_of_another(provider: Provider) -> None:
     connected(key="github")
-    refused(through(Client()), "Nobody here has connected this account at Uni")
+    refused(through(Client()), "No account on this server is connected to this account at Uni")
 
 
 def test_a_provider_that_is_not_configured_has_no_address() -> None:
@@ -289,28 +291,28 @@ def test_in_a_browser_by_the_strict_policy(page: "Page", live_server: LiveServer
     connecting = page.locator("form", has=page.get_by_role("button", name="Connect Uni"))
     connecting.get_by_label("Your password").fill("a long password")
     page.get_by_role("button", name="Connect Uni").click()
-    page.get_by_text("You can sign in by Uni now.").wait_for()
+    page.get_by_text("You can now sign in with Uni.").wait_for()
     page.locator("[data-menu] summary").click()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="Sign in with Uni").click()
     page.locator("[data-menu] summary").wait_for()
     page.goto(f"{live_server.url}/me/")
     page.get_by_role("button", name="Disconnect Uni").click()
-    page.get_by_text("The connection is gone.").wait_for()
+    page.get_by_text("The account is disconnected.").wait_for()
     page.locator("[data-menu] summary").click()
     page.get_by_role("button", name="Sign out").click()
     assert complaints == []
 
     page.get_by_role("button", name="Sign in with Uni").click()
-    page.get_by_text("Nobody here has connected this account at Uni").wait_for()
+    page.get_by_text("No account on this server is connected to this account at Uni").wait_for()
     assert [each for each in complaints if "403" not in each] == []
     complaints.clear()
 
     link = invite(seat=make.owner_seat(study), roles=["rater"])[1]
     page.goto(f"{live_server.url}/invitations/{link}/")
-    page.get_by_role("button", name="Go on with Uni").click()
+    page.get_by_role("button", name="Continue with Uni").click()
     page.get_by_text("At Uni you are ada.l").wait_for()
-    page.get_by_role("button", name="Make the account and accept").click()
+    page.get_by_role("button", name="Create account and accept").click()
     page.get_by_text("Welcome. You are rater of").wait_for()
     assert make.member(study, "ada.l").roles == ["rater"]
     assert complaints == []

@@ -52,7 +52,9 @@ def test_ten_wrong_passwords_are_the_most_and_the_right_one_has_to_wait_then(ali
     answer = Client(REMOTE_ADDR="203.0.113.5").post(
         "/sign-in/again/", {"username": "alice", "password": PASSWORD, "person": alice.pk}
     )
-    assert answer.status_code == 429 and "too many tries" in answer.json()["message"] and answer["Retry-After"]
+    assert (
+        answer.status_code == 429 and "Too many sign-in attempts" in answer.json()["message"] and answer["Retry-After"]
+    )
     assert attempt("alice", PASSWORD, at="198.51.100.9")[0] == 302  # herself, from elsewhere
 
 
@@ -216,7 +218,7 @@ def test_the_password_of_the_demo_opens_from_this_machine_alone(olga: User) -> N
 def test_it_opens_nothing_where_others_could_reach_the_server(olga: User) -> None:
     with override_settings(LOOPBACK_ONLY=False):
         answer = Client().post("/sign-in/", {"username": "demo-olga", "password": DEMO_PASSWORD})
-    assert answer.status_code == 422 and "which everybody knows" in answer.content.decode()
+    assert answer.status_code == 422 and "which everyone knows" in answer.content.decode()
     assert demo(**{"X-Forwarded-For": "127.0.0.1"}) == 422  # passed on by something that the settings don't know
 
 

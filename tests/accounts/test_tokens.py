@@ -99,7 +99,7 @@ def test_a_scope_too_small_says_which_is_needed(alice: User) -> None:
     answer = ask(plaintext, "post")
     assert answer.data == {
         "code": "scope_too_small",
-        "message": "This needs a token of scope rate; this one has read.",
+        "message": "This needs a token with scope rate. Yours has read.",
         "fields": {},
     }
 

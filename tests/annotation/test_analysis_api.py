@@ -120,42 +120,42 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_items() -> None:
 
 
 REFUSED = [
-    ("counts", "", "dimension", "This is needed."),
-    ("counts", "dimension=nothing", "dimension", "There is no dimension or attribute “nothing”; there are kind"),
-    ("counts", "dimension=symptom&by=nothing", "by", "There is no dimension or attribute “nothing”"),
+    ("counts", "", "dimension", "This field is required."),
+    ("counts", "dimension=nothing", "dimension", "Unknown dimension or attribute “nothing”. Use one of kind"),
+    ("counts", "dimension=symptom&by=nothing", "by", "Unknown dimension or attribute “nothing”"),
     ("counts", "dimension=symptom&by=symptom", "by", "Name another one than the dimension itself."),
-    ("counts", "dimension=symptom&of=stage", "of", "Write one of all, group, category."),
-    ("counts", "dimension=symptom&level=twig", "level", "Write one of leaf, parent, root."),
-    ("counts", "dimension=symptom&level=kind:root", "level", "“kind” is not asked for here."),
-    ("counts", "dimension=symptom&fold=few", "fold", "Write a number."),
-    ("counts", "dimension=symptom&fold=-1", "fold", "Write a number: from 1"),
-    ("counts", "dimension=symptom&fold=nan", "fold", "Write a number."),
-    ("counts", "dimension=symptom&parts=both", "parts", "Write one of all, single."),
-    ("counts", "dimension=symptom&round=x", "round", "Write a whole number."),
+    ("counts", "dimension=symptom&of=stage", "of", "Use one of all, group, category."),
+    ("counts", "dimension=symptom&level=twig", "level", "Use one of leaf, parent, root."),
+    ("counts", "dimension=symptom&level=kind:root", "level", "“kind” is not part of this analysis."),
+    ("counts", "dimension=symptom&fold=few", "fold", "Enter a number."),
+    ("counts", "dimension=symptom&fold=-1", "fold", "Enter a number: from 1"),
+    ("counts", "dimension=symptom&fold=nan", "fold", "Enter a number."),
+    ("counts", "dimension=symptom&parts=both", "parts", "Use one of all, single."),
+    ("counts", "dimension=symptom&round=x", "round", "Enter a whole number."),
     ("counts", "dimension=symptom&version=9", "version", ""),
-    ("counts", "dimension=symptom&left_out=nothing", "left_out", "There is no category “nothing” in symptom"),
-    ("counts", "dimension=symptom&left_out=kind:fault", "left_out", "“kind” is not asked for here"),
-    ("counts", "dimension=symptom&where=crash", "where", "Write dimension:category"),
-    ("counts", "dimension=symptom&where=kind:odd", "where", "Kind of issue has no category “odd”; there are fault"),
-    ("counts", "dimension=symptom&where=odd:fault", "where", "There is no dimension or attribute “odd”"),
-    ("counts", "dimension=sym%00ptom", "dimension", "This holds a character that can't be read."),
-    ("shares", "", "mark", "This is needed."),
-    ("shares", "mark=nothing", "mark", "There is no mark “nothing”; there are distributed."),
-    ("shares", "mark=fixes", "mark", "There is no mark “fixes”"),
-    ("shares", "mark=kind", "value", "Say which category of kind of issue is the mark."),
+    ("counts", "dimension=symptom&left_out=nothing", "left_out", "Category “nothing” not found in symptom"),
+    ("counts", "dimension=symptom&left_out=kind:fault", "left_out", "“kind” is not part of this analysis"),
+    ("counts", "dimension=symptom&where=crash", "where", "Enter dimension:category"),
+    ("counts", "dimension=symptom&where=kind:odd", "where", "Kind of issue has no category “odd”. Known: fault"),
+    ("counts", "dimension=symptom&where=odd:fault", "where", "Unknown dimension or attribute “odd”"),
+    ("counts", "dimension=sym%00ptom", "dimension", "This contains a character that can't be read."),
+    ("shares", "", "mark", "This field is required."),
+    ("shares", "mark=nothing", "mark", "Unknown mark “nothing”. Use one of distributed."),
+    ("shares", "mark=fixes", "mark", "Unknown mark “fixes”"),
+    ("shares", "mark=kind", "value", "Name the category of kind of issue that is the mark."),
     ("shares", "mark=kind&value=odd", "value", "Kind of issue has no category “odd”"),
-    ("crosstab", "rows=symptom", "columns", "This is needed."),
-    ("crosstab", "rows=symptom&columns=symptom", "columns", "Name another one than in rows."),
-    ("crosstab", "rows=symptom&columns=nothing", "columns", "There is no dimension or attribute “nothing”"),
+    ("crosstab", "rows=symptom", "columns", "This field is required."),
+    ("crosstab", "rows=symptom&columns=symptom", "columns", "Name another dimension than in rows."),
+    ("crosstab", "rows=symptom&columns=nothing", "columns", "Unknown dimension or attribute “nothing”"),
     ("flow", "dimensions=symptom", "dimensions", "Name 2 to 4 different dimensions"),
     ("flow", "dimensions=symptom,symptom", "dimensions", "Name 2 to 4 different dimensions"),
-    ("flow", "dimensions=symptom,fixes&within=nothing", "within", "There is no dimension or attribute “nothing”"),
-    ("numbers", "", "measure", "This is needed: name a measure."),
-    ("numbers", "measure=age", "measure", "There is no measure “age”; there are days_open, comments"),
-    ("numbers", "measure=lines&cut=ten", "cut", "Write a number."),
+    ("flow", "dimensions=symptom,fixes&within=nothing", "within", "Unknown dimension or attribute “nothing”"),
+    ("numbers", "", "measure", "Missing parameter: name a measure."),
+    ("numbers", "measure=age", "measure", "Unknown measure “age”. Use one of days_open, comments"),
+    ("numbers", "measure=lines&cut=ten", "cut", "Enter a number."),
     ("combinations", "dimensions=symptom", "dimensions", "Name two dimensions"),
-    ("combinations", "dimensions=symptom,fixes&least=0", "least", "Write a number above 0"),
-    ("combinations", "dimensions=symptom,fixes&largest=9", "largest", "Write one of 2, 3, 4."),
+    ("combinations", "dimensions=symptom,fixes&least=0", "least", "Enter a number above 0"),
+    ("combinations", "dimensions=symptom,fixes&largest=9", "largest", "Use one of 2, 3, 4."),
 ]
 """Kind, words, the word that is named, and how the sentence begins."""
 
@@ -207,7 +207,7 @@ def test_too_large_a_table_is_refused_with_the_way_out() -> None:
     make.study(text=text)
     fields = Script("olga").refused("GET", path("crosstab", "rows=a&columns=b"), None)
     assert fields == {
-        "fold": ["The table would have more than 40000 cells; fold rare categories, or ask for a higher level."]
+        "fold": ["The table would have more than 40000 cells. Fold rare categories, or choose a higher level."]
     }
     assert Script("olga").send("GET", path("counts", "dimension=a")).status_code == 200
 

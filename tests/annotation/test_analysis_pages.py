@@ -76,11 +76,11 @@ def test_who_is_not_signed_in_is_sent_to_sign_in(study: Study) -> None:
 def test_blind_rounds_are_left_out_and_said_so_and_refused_when_asked_for(study: Study) -> None:
     shown = words_of(get("bob", f"{ANALYSIS}counts/"))
     assert (
-        "The labels of round 2 stay hidden from you until it is over: you rate there." in shown
+        "The labels of round 2 are hidden from you until it closes: you are a rater in it." in shown
         and "rounds 1 and 2" not in shown
     )
     for address in (f"{ANALYSIS}counts/?round=2", f"{ITEMS}?label=kind:fault&round=2"):
-        assert "stays hidden until the round is over" in words_of(get("bob", address, 403))
+        assert "are hidden until the round closes" in words_of(get("bob", address, 403))
     assert "rounds 1 and 2" in words_of(get("ada", f"{ANALYSIS}counts/"))
     shown = words_of(get("rea", f"{ANALYSIS}counts/"))
     assert "only owners and adjudicators see results of an open round" in shown and "rounds 1 and 2" not in shown
@@ -125,7 +125,7 @@ def test_nonsense_about_labels_of_items_is_invalid(study: Study, word: str) -> N
 
 def test_a_study_without_labels_says_what_comes() -> None:
     make.study()
-    assert "No label is agreed yet" in words_of(get("olga", ANALYSIS))
+    assert "No agreed labels yet" in words_of(get("olga", ANALYSIS))
     for kind in KINDS:
         get("olga", f"{ANALYSIS}{kind}/")
 
@@ -163,7 +163,7 @@ def test_a_place_of_a_curve_leads_to_the_items_up_to_there(study: Study) -> None
     shown = unescape(get("rea", f"{ANALYSIS}numbers/?measure=comments&by=kind").content.decode())
     assert "label=comments%3A%3C%3D0.0" in shown
     items = get("rea", f"{ITEMS}?label=kind:fault&label=comments:%3C%3D0.0")
-    assert "Comments: at or under 0.0" in words_of(items)
+    assert "Comments: at or below 0.0" in words_of(items)
     assert items.content.decode().partition("<tbody>")[2].count("<tr id=") == 4
     assert "<tr id=" not in get("rea", f"{ITEMS}?label=comments:%3C%3D-1").content.decode()
     get("rea", f"{ITEMS}?label=comments:%3C%3Dmany", 422)
@@ -173,9 +173,9 @@ def test_counts_name_their_denominator_and_what_is_left_out(study: Study) -> Non
     said = words_of(get("ada", f"{ANALYSIS}counts/?dimension=symptom"))
     assert "4 parts of 6 have an agreed value of symptom." in said
     assert "Shares are of the 4 parts with a value of symptom." in said
-    assert "2 : Symptom: it was not asked, or left unanswered." in said
-    assert "Items that raters are not done with." in said
-    assert "in terms of version 1 of the taxonomy: 6 parts of 6 items" in said
+    assert "2 : Symptom: not applicable, or not labeled." in said
+    assert "Items still being labeled." in said
+    assert "mapped to version 1 of the taxonomy: 6 parts of 6 items" in said
 
 
 def test_a_cross_table_says_why_it_is_not_tested(study: Study) -> None:
@@ -205,7 +205,7 @@ def test_a_p_value_is_shown_with_the_test_that_it_is_from() -> None:
 
 def test_a_strength_above_its_own_interval_is_explained() -> None:
     sparse = np.random.default_rng(1).integers(0, 2, (10, 10))
-    assert "V lies above the interval" in strength_said(strength(sparse))[-1]
+    assert "V is above the interval" in strength_said(strength(sparse))[-1]
     assert len(strength_said(strength(np.array([[30, 2], [3, 40]])))) == 1
 
 
@@ -218,7 +218,7 @@ def test_tables_leave_as_csv_and_latex_with_what_the_page_says(study: Study) -> 
     rows = list(
         csv.reader(io.StringIO(get("rea", f"{ANALYSIS}counts/table/counts.csv?dimension=symptom").content.decode()))
     )
-    assert rows[0] == ["Symptom", "n", "Share", "95 % interval"]
+    assert rows[0] == ["Symptom", "n", "Share", "95% CI"]
     assert rows[1][:3] == ["Crash", "2", "0.5"] and rows[-1][:2] == ["All", "4"]
     latex = get("rea", f"{ANALYSIS}counts/table/counts.tex?dimension=symptom").content.decode()
     assert (
@@ -251,7 +251,7 @@ def test_the_caption_of_each_table_of_a_flow_names_its_group(study: Study) -> No
 
 def test_the_same_question_over_rest_is_named(study: Study) -> None:
     page = get("rea", f"{ANALYSIS}counts/").content.decode()
-    (address,) = re.findall(r'<a href="([^"]+)">The same as JSON', page)
+    (address,) = re.findall(r'<a href="([^"]+)">Download as JSON', page)
     assert unescape(address) == "/api/v1/studies/study/analysis/counts/?dimension=kind"
 
 
@@ -310,7 +310,7 @@ def test_owner_and_adjudicators_save(study: Study, name: str, status: int) -> No
 
 def test_a_title_is_needed_and_the_page_says_so(study: Study) -> None:
     answer = visitor("olga").post(f"{ANALYSIS}counts/save/?dimension=symptom", {"title": " "})
-    assert answer.status_code == 422 and "Give a title of at most 200 characters." in words_of(answer)
+    assert answer.status_code == 422 and "Enter a title of at most 200 characters." in words_of(answer)
     assert not Analysis.objects.exists()
 
 

@@ -98,15 +98,15 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
     fits = [
         (changed(file, _swap("rating", b"1", b"2")), "SHA-256 differs"),
         (changed(file, _manifest(format=form.FORMAT + 1, concord="9.0")), "newer Concord"),
-        (changed(file, _manifest(kind="package")), "not that of a study"),
-        (changed(file, _more("../../etc/passwd", b"x")), "belongs to no study"),
-        (changed(file, _more("/tables/rating.jsonl", b"x")), "belongs to no study"),
+        (changed(file, _manifest(kind="package")), "not that of a full export"),
+        (changed(file, _more("../../etc/passwd", b"x")), "does not belong to a full export"),
+        (changed(file, _more("/tables/rating.jsonl", b"x")), "does not belong to a full export"),
         (changed(file, lambda entries: entries.pop("tables/rating.jsonl")), "not in it"),
         (changed(file, lambda entries: entries.update({"tables/draft.jsonl": bomb})), "far too many"),
         (changed(file, lambda entries: entries.pop(form.MANIFEST)), "no manifest"),
-        (io.BytesIO(b"not a zip"), "opened as a zip"),
-        (changed(file, _swap("round", b'"resolving"', b'"ajar"'), honest=True), "a word that there is not"),
-        (changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True), "does not fit"),
+        (io.BytesIO(b"not a zip"), "opened as a ZIP file"),
+        (changed(file, _swap("round", b'"resolving"', b'"ajar"'), honest=True), "an unknown value"),
+        (changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True), "is not valid"),
         (changed(file, _swap("assignment", b'"slot":2', b'"slot":1'), honest=True), "a slot of an item is held by one"),
         (changed(file, _swap("item", b"{", b"["), honest=True), "can't be read|does not fit"),
         (changed(file, _swap("study", b'"pseudonym_key":"', b'"pseudonym_key":"x'), honest=True), "settings"),
@@ -137,7 +137,7 @@ def test_a_sample_that_no_page_could_show_is_refused(old: bytes, new: bytes) -> 
     file = brought(study)
     arriving.bring_study(user=make.user("nina"), file=file, slug="as-it-was")
     forged = changed(file, _swap("sample", old, new), honest=True)
-    with pytest.raises(ConcordError, match="The table sample holds a row with a filter"):
+    with pytest.raises(ConcordError, match="The table sample contains a row whose filter"):
         arriving.bring_study(user=make.user("nina"), file=forged, slug="forged")
 
 
@@ -150,7 +150,7 @@ def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_no_faul
     record(study=study, user=make.user("olga"), verb=FIXED, rounds=[1])
     file = brought(study)
     wrong_known = changed(file, _swap("rounditem", b'"why": "It stops."', b'"why": 5'), honest=True)
-    with pytest.raises(ConcordError, match="known labels that can't be read"):
+    with pytest.raises(ConcordError, match="gold answers that can't be read"):
         arriving.bring_study(user=make.user("nina"), file=wrong_known, slug="forged")
     wrong_line = changed(file, _swap("auditevent", b'"rounds": [1]', b'"rounds": "<b>"'), honest=True)
     arriving.bring_study(user=make.user("nina"), file=wrong_line, slug="odd")
@@ -362,7 +362,7 @@ def test_only_who_brought_a_study_sees_how_it_comes() -> None:
     client = Client()
     client.force_login(make.user("nina"))
     refused = client.post("/studies/import/whole/", {"file": ContentFile(b"no zip", "s.zip")})
-    assert refused.status_code == 422 and "opened as a zip" in refused.content.decode()
+    assert refused.status_code == 422 and "opened as a ZIP file" in refused.content.decode()
 
 
 def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_file_states_it() -> None:

@@ -65,7 +65,7 @@ def test_nobody_gets_more_than_they_can_take_and_all_is_given_out_or_it_is_said_
 ) -> None:
     planned = raters_planned(n_items, min(n, len(capacities)), double_share, seed)
     if slots_short(planned, capacities):
-        with pytest.raises(ValueError, match="can't take all"):
+        with pytest.raises(ValueError, match="can't label all"):
             plan(planned, len(capacities), seed, capacities)
         return
     places = plan(planned, len(capacities), seed, capacities)

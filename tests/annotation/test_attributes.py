@@ -49,7 +49,7 @@ def test_columns_named_as_attributes_stay_with_their_items(study: Study) -> None
     assert (report.n_attributes, report.n_ratings, report.n_refused) == (4, 4, 1)
     (refusal,) = report.refusals
     assert refusal.line == 5 and refusal.reason == (
-        "“nose” as Component of acme/rocket#2 was not taken: line 4 says “tail, lower”."
+        "“nose” as Component of acme/rocket#2 was not imported: line 4 has “tail, lower”."
     )
 
 
@@ -61,7 +61,7 @@ def test_what_is_there_is_not_replaced_and_what_is_new_is_added(study: Study) ->
     assert attributes()["acme/rocket#1"] == {"Component": "engine", "size": "3"}
     assert (again.n_attributes, again.n_items, again.rounds) == (1, 2, [])
     assert [each.reason for each in again.refusals] == [
-        "“wing” as Component of acme/rocket#1 was not taken: “engine” stands there, and nothing is replaced."
+        "“wing” as Component of acme/rocket#1 was not imported: the value “engine” exists and is not replaced."
     ]
     assert not take("item,component\nacme/rocket#1,engine\n", attributes=["component"]).refusals
 
@@ -71,8 +71,8 @@ def test_a_list_of_items_makes_none(study: Study) -> None:
     report = take("item,component\nacme/rocket#2,tail\nacme/rocket#9,nose\n,engine\n", attributes=["component"])
     assert set(attributes()) == {"acme/rocket#1", "acme/rocket#2"} and report.n_attributes == 1
     assert sorted((each.line, each.reason) for each in report.refusals) == [
-        (3, "acme/rocket#9 is no item of this study."),
-        (4, "The row names no item."),
+        (3, "acme/rocket#9 is not an item of this study."),
+        (4, "The row has no item."),
     ]
 
 
@@ -125,7 +125,7 @@ def test_attributes_stand_on_the_items_page_and_in_the_file_of_items(study: Stud
     assert item.snapshot_id
     client.force_login(make.user("rea"))
     page = client.get(f"/studies/study/items/{item.pk}/").content.decode()
-    assert "Imported with it" in page and "<dd>chat</dd>" in page
+    assert "Imported attributes" in page and "<dd>chat</dd>" in page
     file = io.BytesIO()
     seat = make.owner_seat(study)
     write_file(read_asked(seat, "items", "jsonl", {}), seat, file, nobody_asks)

@@ -243,11 +243,11 @@ def test_several_files_in_one_zip_are_all_read_and_each_refusal_names_its_sheet(
 @pytest.mark.parametrize(
     ("content", "name", "reason"),
     [
-        (b"\xd0\xcf\x11\xe0old", "old.xls", "old kind"),
+        (b"\xd0\xcf\x11\xe0old", "old.xls", "old workbook"),
         (b"\x1f\x8bgz", "a.csv.gz", "compressed"),
-        (b"PK\x03\x04cut off", "a.xlsx", "cut off or broken"),
+        (b"PK\x03\x04cut off", "a.xlsx", "incomplete or damaged"),
         (b"", "a.csv", "empty"),
-        (b'{"a": 1}', "a.json", "none that is known"),
+        (b'{"a": 1}', "a.json", "Unknown JSON"),
         (b'[{"a": ', "a.json", "neither JSON nor JSON Lines"),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_zip_in_a_zip_and_one_that_unpacks_to_too_much_are_refused(monkeypatch
     outer = io.BytesIO()
     with zipfile.ZipFile(outer, "w") as archive:
         archive.writestr("a.zip", inner.getvalue())
-    with pytest.raises(Unreadable, match="zip inside a zip"):
+    with pytest.raises(Unreadable, match="ZIP file inside a ZIP file"):
         open_book(outer, "a.zip")
     monkeypatch.setattr("annotation.sheets.books.EXPANDED_BYTES_MAX", 5)
     with pytest.raises(Unreadable, match="gigabyte"):
@@ -283,7 +283,7 @@ def test_what_is_missing_is_said_by_sheet() -> None:
     mapping.sheets[0].is_used = True
     with pytest.raises(Invalid) as refused:
         check_mapping(mapping, book)
-    assert "No column holds the item" in refused.value.message and "sheets.0" in refused.value.fields
+    assert "No column contains the item" in refused.value.message and "sheets.0" in refused.value.fields
 
 
 # Label Studio and doccano
@@ -408,4 +408,4 @@ def test_older_exports_of_doccano_name_users_and_marks_of_words_are_refused() ->
     book, mapping = opened(b"\n".join(map(orjson.dumps, lines)), "all.jsonl")
     sheet = read(book, mapping)
     assert [(rater, text) for _, _, rater, _, _, text in told(sheet)] == [("user 1", "2"), ("user 2", "3")]
-    assert "stand on words" in sheet.refusals[0].reason
+    assert "are on words" in sheet.refusals[0].reason

@@ -232,7 +232,7 @@ def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Stud
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     BulkJob.objects.filter(state="queued").update(n_total=21)  # one more than there are
     job = work()
-    assert job.state == "failed" and "Fewer issues of the sample are left" in job.error
+    assert job.state == "failed" and "The sample now has fewer unused issues" in job.error
     answer = olga.get("studies/study/rounds/1/").json()
     assert answer["state"] == "draft" and answer["job"]["error"] == job.error
     refused = olga.post("studies/study/rounds/1/open/", {"unregistered": True})

@@ -128,6 +128,6 @@ def test_what_a_rater_said_twice_leads_to_the_items_of_both_rounds() -> None:
     client = Client()
     client.force_login(make.user("olga"))
     page = client.get("/studies/study/agreement/").content.decode()
-    table = page.partition("The same rater, later")[2].partition("</table>")[0]
+    table = page.partition("Intra-rater agreement")[2].partition("</table>")[0]
     links = re.findall(r'href="([^"]+)"', table)
     assert links and all(items_at(link) == ["1", "2", "1", "2"] for link in links)

@@ -117,7 +117,7 @@ def test_each_place_says_what_was_said_under_which_version_and_why_it_is_asked(s
     assert [(each.key, each.name, each.path) for each in symptom.values] == [("hang", "Hang", "Failure › Hang")]
     assert not fixes.is_asked
     assert fixes.words == "In version 1 you said Configuration and Code; Configuration became part of Setup."
-    assert (stage.reason, stage.words) == ("new", "This question is new in version 2.")
+    assert (stage.reason, stage.words) == ("new", "This dimension is new in version 2.")
     assert len(found.before) == 3
 
 
@@ -192,25 +192,25 @@ def propose(study: Study) -> Any:
             {"outcome": "mapped", "version_number": 1, "category_key": "crash", "category_name": "Crash"},
             ["crash"],
             {},
-            "You proposed “Deadlock”; Abort stands for it.",
+            "You proposed “Deadlock”; it was mapped to Abort.",
         ),
         (
             {"outcome": "mapped", "version_number": 1, "category_key": "hang", "category_name": "Hang"},
             None,
             {},
-            "You proposed “Deadlock”; Hang stands for it, which this version does not have.",
+            "You proposed “Deadlock”; it was mapped to Hang, which this version does not have.",
         ),
         (
             {"outcome": "declined", "reason": "It is a hang."},
             None,
             {},
-            "You proposed “Deadlock”; it was declined: It is a hang.",
+            "You proposed “Deadlock”. It was declined: It is a hang.",
         ),
         (
             None,
             None,
             {"symptom": {"name": "Deadlock", "memo": ""}},
-            "You proposed “Deadlock”; nothing was decided about it yet.",
+            "You proposed “Deadlock”. It was not answered yet.",
         ),
     ],
 )
@@ -243,7 +243,9 @@ def test_the_answer_of_an_undone_worklist_under_the_same_version_comes_first(stu
     again = make.worklist(study, 2, "item asked raters\n1 symptom,stage bob,carol")
     found = carried(again, "bob", 1)
     assert labels(found) == given
-    assert before(found, "symptom").words == ("In round 2, before its plan was undone, you said Failure › Late hang.")
+    assert before(found, "symptom").words == (
+        "In round 2, before its migration was undone, you said Failure › Late hang."
+    )
     assert "symptom" not in labels(carried(again, "carol", 1))
 
 
@@ -280,7 +282,7 @@ def test_the_newest_round_that_is_over_is_taken(study: Study) -> None:
         make.submit(first, name, 1, given)
     found = carried(make.worklist(study, 2, "item asked raters\n1 stage bob,carol"), "bob", 1)
     assert labels(found)["symptom"] == ["late-hang"]
-    assert before(found, "stage").words == "In version 2 you said Training; it is asked again."
+    assert before(found, "stage").words == "In version 2 you said Training. Relabel it."
 
 
 def leave(study: Study, name: str) -> None:

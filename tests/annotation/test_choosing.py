@@ -118,23 +118,27 @@ def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
 @pytest.mark.parametrize(
     ("body", "field", "sentence"),
     [
-        ({}, "size", "Write a whole number from 1."),
-        ({"size": 37}, "size", "The filter leaves 36 issues, fewer than 37."),
+        ({}, "size", "Enter a whole number from 1."),
+        ({"size": 37}, "size", "The filter matches 36 issues, fewer than 37."),
         ({"size": 5, "confidence": 0.95, "margin": 0.05}, "size", "either a size, or confidence and margin"),
-        ({"confidence": 0.95}, "margin", "Write a share between 0 and 1, such as 0.05."),
-        ({"confidence": 95, "margin": 0.05}, "confidence", "Write a share between 0 and 1, such as 0.95."),
-        ({"size": 5, "allocation": "fair"}, "allocation", "Write proportional or equal."),
-        ({"size": 5, "at_least_one": "yes"}, "at_least_one", "Write true or false."),
+        ({"confidence": 0.95}, "margin", "Enter a share between 0 and 1, such as 0.05."),
+        ({"confidence": 95, "margin": 0.05}, "confidence", "Enter a share between 0 and 1, such as 0.95."),
+        ({"size": 5, "allocation": "fair"}, "allocation", "Use proportional or equal."),
+        ({"size": 5, "at_least_one": "yes"}, "at_least_one", "Use true or false."),
         (
             {"size": 5, "stratify_by": "stage"},
             "stratify_by",
             "Choose one of repository, state, year, label, merged_fix",
         ),
-        ({"size": 1, "stratify_by": "state", "at_least_one": True}, "size", "1 issues can't give one to each of 2"),
-        ({"size": 5, "selection": "nobody-1999"}, "selection", "There is no ready-made selection “nobody-1999”"),
+        ({"size": 1, "stratify_by": "state", "at_least_one": True}, "size", "1 issues can't include one of each of 2"),
+        ({"size": 5, "selection": "nobody-1999"}, "selection", "Unknown ready-made selection “nobody-1999”"),
         ({"size": 5, "filter": {"lable": "x"}}, "filter.lable", "Do you mean labels?"),
         ({"size": 5, "filter": {"exclude_sample": 99999}}, "filter.exclude_sample", "The study has no sample 99999."),
-        ({"size": 5, "filter": {"exclude_sample": "x"}}, "filter.exclude_sample", "Write a sample’s number, or all."),
+        (
+            {"size": 5, "filter": {"exclude_sample": "x"}},
+            "filter.exclude_sample",
+            "Enter the number of a sample, or all.",
+        ),
         ({"size": 5, "filter": {"exclude_samples": 1}}, "filter.exclude_samples", "Do you mean exclude_sample?"),
     ],
 )
@@ -155,7 +159,7 @@ def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
     with pytest.raises(Invalid):
         choosing.draw_sample(seat=seat, size=1, filter=BOTH | {"exclude_sample": [first.pk, second.pk, third.pk]})
     studies.create_study(user=make.user("olga"), slug="two", title="Two", taxonomy="symptoms")
-    with pytest.raises(Invalid, match="filter could not be read"):
+    with pytest.raises(Invalid, match="filter is not valid"):
         choosing.draw_sample(
             seat=make.owner_seat(Study.objects.get(slug="two")),
             size=1,
@@ -169,7 +173,7 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
     olga = Caller("olga")
     asked = {"filter": {"repository": "acme/rocket", "left_out_of": first.pk}, "size": 15, "seed": 3}
     stretch = olga.post("studies/study/samples/", asked).json()
-    assert {"step": "left out by the filter of sample 1", "n": 15} in stretch["counts"]
+    assert {"step": "excluded by the filter of sample 1", "n": 15} in stretch["counts"]
     assert all(int(name.partition("#")[2]) % 2 for name in stretch["issues"])
     path = f"studies/study/samples/{stretch['id']}/flow/"
     olga.post("studies/study/screening/", {"items": stretch["issues"][:14], "screening": "out", "reason": "no bug"})
@@ -178,7 +182,7 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
     (missed,) = [line for line in olga.get(path).json() if line["kind"] == "missed"]
     # 1 - 27.9%: the 95% quantile of the beta distribution with 2 and 14.
     assert missed == {
-        "step": "missed by the filter: at most 27.9% of 15 left out (95%, exact)", "n": 1, "kind": "missed",
+        "step": "missed by the filter: at most 27.9% of 15 excluded (95%, exact)", "n": 1, "kind": "missed",
     }  # fmt: skip
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"left_out_of": 99999}})
     assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.left_out_of"])
@@ -325,7 +329,7 @@ def test_rounds_pass_over_what_is_screened_out_and_say_how_many(study: Study, sa
     assert "is screened out (no)" in refused.value.fields["issues"][0]
     with pytest.raises(Invalid) as refused:
         rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=5)
-    assert refused.value.fields["n_items"] == ["Only 4 issues of this sample are left unused."]
+    assert refused.value.fields["n_items"] == ["Only 4 issues of this sample are unused."]
 
 
 def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled(study: Study, sample: Sample) -> None:
@@ -342,17 +346,17 @@ def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled
 @pytest.mark.parametrize(
     ("body", "field", "sentence"),
     [
-        ({"screening": "out", "items": ["acme/rocket#1"]}, "reason", "Say why"),
-        ({"screening": "out", "reason": "  ", "items": ["acme/rocket#1"]}, "reason", "Say why"),
+        ({"screening": "out", "items": ["acme/rocket#1"]}, "reason", "Give a reason"),
+        ({"screening": "out", "reason": "  ", "items": ["acme/rocket#1"]}, "reason", "Give a reason"),
         ({"screening": "out", "reason": 3, "items": ["acme/rocket#1"]}, "reason", "Write text"),
         ({"screening": "out", "reason": "x" * 201, "items": ["acme/rocket#1"]}, "reason", "at most 200"),
         ({"screening": "maybe", "items": ["acme/rocket#1"]}, "screening", "Write unscreened, in, out."),
-        ({"screening": "in"}, "items", "Give either items, or a filter or a sample."),
+        ({"screening": "in"}, "items", "Send either items, or a filter or a sample."),
         ({"screening": "in", "items": ["acme/rocket#1"], "filter": {"state": "open"}}, "items", "Give either"),
-        ({"screening": "in", "items": []}, "items", "Name at least one item"),
+        ({"screening": "in", "items": []}, "items", "Send a list with at least one item"),
         ({"screening": "in", "items": ["acme/none#1"]}, "items", "“acme/none#1” is no item of this study"),
         ({"screening": "in", "items": ["acme/boat#1"]}, "items", "“acme/boat#1” is no item of this study"),
-        ({"screening": "in", "filter": {}}, "filter", "Say which, by a word at least."),
+        ({"screening": "in", "filter": {}}, "filter", "Name at least one."),
         ({"screening": "in", "filter": {"lable": 1}}, "filter.lable", "Do you mean labels?"),
     ],
 )
@@ -458,7 +462,7 @@ def test_the_frame_is_counted_while_the_form_is_filled_in(study: Study) -> None:
     margin = text_of(client.post(path, sent | {"size_by": "margin", "margin": "5", "confidence": "0.95"}))
     assert "Draws 33 of 36: enough for ±5 % at 95 % confidence" in margin
     wrong = client.post(path, sent | {"margin": "0", "size_by": "margin"})
-    assert wrong.status_code == 200 and "Write a percentage between 0 and 100." in text_of(wrong)
+    assert wrong.status_code == 200 and "Enter a percentage between 0 and 100." in text_of(wrong)
     assert "“rocket” is not a repository" in text_of(client.post(path, sent | {"repository": "rocket"}))
     assert not Sample.objects.exists()
 
@@ -496,7 +500,7 @@ def test_items_are_screened_one_by_one_and_all_that_are_shown(study: Study, samp
     path, one = reverse("items", args=["study"]), Item.objects.filter(study=study).earliest("pk")
     row = reverse("screen_item", args=["study", one.pk])
     refused = client.post(row, {"screening": "out", "reason": ""}, headers={"HX-Request": "true"})
-    assert refused.status_code == 422 and "Say why" in text_of(refused)
+    assert refused.status_code == 422 and "Give a reason" in text_of(refused)
     told = client.post(row, {"screening": "out", "reason": "spam"}, headers={"HX-Request": "true"})
     assert told.status_code == 200 and told.content.count(b"<tr") == 1 and b'value="spam"' in told.content
     assert "0 in, 1 out, 9 not screened" in text_of(told), "the counts above the table follow"

@@ -102,7 +102,7 @@ def test_an_arbiter_sees_nothing_of_the_item_until_their_answer_is_in(over: Roun
     ada, script = client("ada"), Script("ada")
     for page in (at(), at(1, "news/"), f"/studies/study/rounds/1/discuss/{item().pk}/"):
         answer = ada.get(page, follow=True)
-        assert answer.status_code == 403 and "until your own answer is in" in answer.content.decode()
+        assert answer.status_code == 403 and "until you submit yours" in answer.content.decode()
     assert ada.post(at(1, "say/"), said()).status_code == 403
     assert ada.post(at(), {"part": "1", "dimension": "symptom", "choice": '["crash"]'}).status_code == 403
     for page in (QUEUE, "/studies/study/rounds/1/discuss/"):
@@ -123,9 +123,9 @@ def test_an_arbiter_sees_nothing_of_the_item_until_their_answer_is_in(over: Roun
 
 def test_raters_read_and_discuss_but_decide_nothing(over: Round) -> None:
     page = words("bob", at())
-    assert "Your answer: <strong>Crash</strong>" in page and "Change it" in page
+    assert "Your label: <strong>Crash</strong>" in page and "Change it" in page
     assert 'name="rationale"' not in page and "Decide" not in page.partition("</dialog>")[0].replace("Decided", "")
-    assert 'name="rationale"' in words("ada", at()) and "Your answer" not in words("ada", at())
+    assert 'name="rationale"' in words("ada", at()) and "Your label" not in words("ada", at())
 
 
 def test_a_remark_says_who_about_what_and_when(over: Round) -> None:
@@ -152,7 +152,7 @@ def test_raters_stand_there_by_name_where_the_study_says_so(over: Round) -> None
 
 @pytest.mark.parametrize(
     ("form", "sentence"),
-    [({"text": " "}, "Write something."), ({"text": "x" * 20_001}, "at most 20000"), ({"place": "1.no"}, "no “no”")],
+    [({"text": " "}, "Write a comment."), ({"text": "x" * 20_001}, "at most 20000"), ({"place": "1.no"}, "no “no”")],
 )
 def test_what_is_wrong_with_a_remark_is_said_beside_it(over: Round, form: dict[str, str], sentence: str) -> None:
     answer = client("bob").post(at(1, "say/"), said() | form, headers=HTMX)
@@ -188,7 +188,7 @@ def test_what_others_do_meanwhile_is_told_once_and_nothing_else(over: Round) -> 
     decision = {"part": "1", "dimension": "symptom", "expected": "", "choice": '["crash"]'}
     client("olga").post(at(), decision)
     told = ada.get(news(page))
-    assert "olga decided “Symptom” meanwhile." in told.content.decode()
+    assert "olga resolved “Symptom” while you were reading." in told.content.decode()
     assert "decided" not in client("olga").get(news(client("olga").get(at()).content.decode())).content.decode()
 
 
@@ -223,7 +223,7 @@ def test_a_changed_answer_stands_beside_the_blind_one(over: Round) -> None:
     revise("bob", {"symptom": ["slow"]})
     page = words("carol", at())
     assert "blind: Crash" in page and "now: Slow" in page
-    assert "R1 changed their answer." in client("carol").get(asked).content.decode()
+    assert "R1 changed their label." in client("carol").get(asked).content.decode()
     assert make.assignment(over, "bob", 1).blind != make.assignment(over, "bob", 1).current
 
 
@@ -245,7 +245,7 @@ def test_taking_over_a_value_keeps_all_else_of_ones_answer() -> None:
     make.submit(round_, "carol", 1, parts=[{"labels": {**FAULT, "symptom": ["slow"]}}, {"labels": FAULT}])
     assert 'form="take"' in words("bob", at(1, "?place=1.symptom"))
     page = take("bob", "symptom", '["slow"]').content.decode()
-    assert "Your answer to “Symptom” is changed" in page and "blind: Crash" in page
+    assert "Your labels of “Symptom” is changed" in page and "blind: Crash" in page
     assignment = make.assignment(round_, "bob", 1)
     now = assignment.current
     assert now is not None and now.revision == 2 and assignment.blind is not None and assignment.blind.revision == 1
@@ -258,7 +258,7 @@ def test_taking_over_a_value_keeps_all_else_of_ones_answer() -> None:
         [("kind", "fault", None), ("symptom", "slow", None), ("fixes", "config", None), ("distributed", None, True)],
         key=str,
     )
-    assert "You changed this answer elsewhere" in take("bob", "symptom", '["crash"]').content.decode()
+    assert "You changed this label elsewhere" in take("bob", "symptom", '["crash"]').content.decode()
     assert Annotation.objects.filter(rater=assignment.rater).count() == 2
 
 
@@ -284,7 +284,7 @@ def test_who_has_no_answer_or_a_closed_round_takes_nothing_over(over: Round) -> 
     assert take("carol", "symptom", '["crash"]', revision="").status_code == 200
     Round.objects.update(state="closed")
     assert take("bob", "symptom", '["hang"]').status_code == 409
-    assert 'form="take"' not in words("bob", at()) and "Look at it" in words("bob", at())
+    assert 'form="take"' not in words("bob", at()) and "Show it" in words("bob", at())
 
 
 def test_all_items_or_the_flagged_are_gone_through_in_order() -> None:
@@ -306,13 +306,13 @@ def test_all_items_or_the_flagged_are_gone_through_in_order() -> None:
 def test_the_table_says_who_differs_skipped_and_how_sure(over: Round) -> None:
     page = words("ada", at(3))
     table = page.partition('class="table answers-table"')[2].partition("</table>")[0]
-    assert "skipped" in table and "no answer" in table and "open" in table
-    assert "the answers differ" in words("ada", at(1)).partition("answers-table")[2]
-    assert "the answers differ" not in words("ada", at(2)).partition("answers-table")[2]
+    assert "skipped" in table and "no label" in table and "open" in table
+    assert "the labels differ" in words("ada", at(1)).partition("answers-table")[2]
+    assert "the labels differ" not in words("ada", at(2)).partition("answers-table")[2]
 
 
 def test_a_script_reads_and_writes_remarks(over: Round) -> None:
-    body = {"round": 1, "item": "acme/rocket#1", "text": "From a script.", "dimension": "symptom"}
+    body = {"round": 1, "item": "acme/rocket#1", "text": "For scripts.", "dimension": "symptom"}
     made = Script("bob").send("POST", "studies/study/remarks/", body)
     assert made.status_code == 201 and made.json()["author"] == "R1"
     assert Script("carol").send("GET", "studies/study/remarks/?round=1&item=acme/rocket%231").json()["results"] == [

@@ -205,11 +205,11 @@ def test_a_proposed_category_takes_evidence_too(round_: Round) -> None:
     [
         ({"dimension": "colour"}, "no dimension “colour”"),
         ({"dimension": ["symptom"]}, "no dimension"),
-        ({"category": "crash"}, "not among the categories chosen"),
+        ({"category": "crash"}, "not among the categories selected"),
         ({"category": "PENDING"}, "No category is proposed"),
         ({"category": None}, "Name the category"),
         ({"dimension": "distributed"}, "has no categories"),
-        ({"quote": " "}, "Give the words"),
+        ({"quote": " "}, "Give the quoted text"),
         ({"quote": "x" * 5001}, "at most 5,000"),
         ({"where": "footer"}, "title, body or comment"),
         ({"where": "comment"}, "number of the comment"),

@@ -160,7 +160,7 @@ def test_nobody_fills_the_disk_with_files_that_wait(study: Study) -> None:
     seat = make.owner_seat(study)
     for number in range(AT_WORK_MOST):
         request_export(seat=seat, what="labels", format="csv", options={"dimension": f"d{number}"}, send=False)
-    with pytest.raises(Conflict, match="are being made"):
+    with pytest.raises(Conflict, match="are running"):
         request_export(seat=seat, what="labels", format="csv", send=False)
 
 

@@ -37,14 +37,14 @@ def page(client: Client) -> str:
 
 def test_an_owner_has_a_file_made_and_takes_it_home(study: Study) -> None:
     olga = visitor("olga")
-    assert "None was made yet" in page(olga)
+    assert "No exports yet" in page(olga)
     asked = {"what": "ratings", "format": "csv", "round": "1", "dimension": "", "raters": "R1", "shape": "wide"}
     answer = olga.post(f"{PAGE}make/", asked)
     assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}#made")
     export = Export.objects.get()
     assert export.asked == {"round": 1, "raters": ["R1"], "shape": "wide"}
     waiting = page(olga)
-    assert f'hx-get="{PAGE}1/state/" hx-trigger="every 1s"' in waiting and "Waits for a worker" in waiting
+    assert f'hx-get="{PAGE}1/state/" hx-trigger="every 1s"' in waiting and "Queued." in waiting
     exporting.work(export.pk)
     export.refresh_from_db()
     row = olga.get(f"{PAGE}1/state/").content.decode()
@@ -63,7 +63,7 @@ def test_a_running_file_shows_rows_a_bar_and_a_way_to_cancel(study: Study) -> No
     olga = visitor("olga")
     said = page(olga)
     assert "<strong>1,200</strong> of about 4,800 rows" in said and 'value="1200" max="4800"' in said
-    assert olga.post(f"{PAGE}1/remove/", follow=True).content.decode().count("is being made; cancel it first") == 1
+    assert olga.post(f"{PAGE}1/remove/", follow=True).content.decode().count("is running. Cancel it first") == 1
     assert olga.post(f"{PAGE}1/cancel/").status_code == 302
     assert Export.objects.get().state == "cancelled"
 
@@ -71,10 +71,10 @@ def test_a_running_file_shows_rows_a_bar_and_a_way_to_cancel(study: Study) -> No
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"what": "secrets"}, "Write one of labels"),
-        ({"what": "labels", "format": "exe"}, "Write one of csv"),
+        ({"what": "secrets"}, "Use one of labels"),
+        ({"what": "labels", "format": "exe"}, "Use one of csv"),
         ({"what": "labels", "format": "csv", "version": "9"}, "has no version 9"),
-        ({"what": "ratings", "format": "csv", "revision": "last"}, "Write one of blind"),
+        ({"what": "ratings", "format": "csv", "revision": "last"}, "Use one of blind"),
     ],
 )
 def test_what_is_in_the_way_comes_back_with_what_was_chosen(study: Study, asked: dict[str, Any], words: str) -> None:
@@ -95,7 +95,7 @@ def test_who_sees_files_and_who_may_do_what(study: Study) -> None:
             assert client.post(PAGE + what).status_code == status, (name, what)
         assert client.post(f"{PAGE}make/", {"what": "labels", "format": "csv"}).status_code == status, name
         if status == 403:
-            assert "Files made by a worker" not in page(client)
+            assert "Background exports" not in page(client)
     olga = visitor("olga")
     assert olga.get(f"{PAGE}9/state/").status_code == olga.get(f"{PAGE}9/download/").status_code == 404
     assert olga.get(f"{PAGE}make/").status_code == olga.get(f"{PAGE}1/cancel/").status_code == 405
@@ -103,7 +103,7 @@ def test_who_sees_files_and_who_may_do_what(study: Study) -> None:
     stan = visitor("stan", staff=True)
     assert "Download" not in page(stan) and stan.get(f"{PAGE}1/download/").status_code == 403
     close_round(seat=make.owner_seat(study), number=1, leave_open=True)
-    assert "study-ratings-1" not in page(stan) and "Download" in page(stan) and "Make the file" not in page(stan)
+    assert "study-ratings-1" not in page(stan) and "Download" in page(stan) and "Create export" not in page(stan)
     assert stan.get(f"{PAGE}1/download/").status_code == 200
     assert stan.post(f"{PAGE}1/remove/").status_code == 403
     assert Export.objects.get().state == "done"
@@ -118,8 +118,8 @@ def test_a_blind_owner_reads_which_round_is_missing_and_why_another_owners_file_
     theirs = request_export(seat=make.seat(study, "rea"), what="ratings", format="csv", send=False)
     exporting.work(theirs.pk)
     said = page(visitor("olga"))
-    assert "without round 2, in which olga rated then" in said
-    assert "This file holds what others said in round 2" in said
+    assert "without round 2, in which olga was a rater" in said
+    assert "This file contains labels of others in round 2" in said
     assert f'href="{PAGE}1/download/"' in said and f'href="{PAGE}2/download/"' not in said
     assert '<option value="2">round 2</option>' not in said
 

@@ -138,7 +138,7 @@ def test_a_blind_rater_gets_no_word_of_others_in_the_round(study: Study) -> None
     assert b"secret" in fetch(visitor("ada"), "ratings.csv")
     assert b"secret" not in fetch(visitor("rea"), "ratings.csv")
     page = carol.get("/studies/study/exports/").content.decode()
-    assert "You rate in round 2" in page and "You get your own" in page
+    assert "You are a rater in round 2" in page and "You get your own" in page
 
 
 def test_an_owner_who_rates_gets_their_own_in_the_round_they_are_blind_in() -> None:
@@ -196,7 +196,7 @@ def test_an_empty_study_exports_heads_and_teaches() -> None:
     assert fetch(client, "labels.csv").decode() == ",".join(COLUMNS["labels"]) + "\n"
     assert fetch(client, "labels.jsonl") == b""
     assert pq.read_table(io.BytesIO(fetch(client, "labels.parquet"))).num_rows == 0
-    assert "There is nothing to export yet" in client.get("/studies/study/exports/").content.decode()
+    assert "Nothing to export yet" in client.get("/studies/study/exports/").content.decode()
 
 
 def test_queries_of_a_file_do_not_grow_with_the_study() -> None:
@@ -248,7 +248,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(study: Study, tmp_p
     for out in (tmp_path / "nowhere" / "x.csv", folder):
         with pytest.raises(CommandError, match="can't be written"):
             run("export", "study", "--out", str(out))
-    with pytest.raises(CommandError, match="There is no study “nix”"):
+    with pytest.raises(CommandError, match="Study “nix” not found"):
         run("export", "nix", "--out", str(tmp_path / "x.csv"))
     assert [*tmp_path.rglob("*")] == [folder]
 
@@ -278,7 +278,7 @@ def test_the_command_of_agreement_prints_the_list_of_rest(study: Study) -> None:
 
 def test_the_command_of_agreement_prints_a_table_for_people(study: Study) -> None:
     said = run("agreement", "study", "--round", "1")
-    assert "kind: round 1 (the headline), before discussion, 2 units by 2 raters, 0 left out" in said
+    assert "kind: round 1 (the headline), before discussion, 2 units by 2 raters, 0 excluded" in said
     assert "* Krippendorff's alpha" in said and "(the default, not registered)" in said
     assert "Weighted kappa needs categories in an order" in said
 
@@ -294,5 +294,5 @@ def test_the_command_of_agreement_refuses_in_words(study: Study, words: tuple[st
 
 def test_the_command_of_agreement_on_an_empty_study_says_so() -> None:
     make.study()
-    assert "nothing to compare yet" in run("agreement", "study")
+    assert "No agreement to show yet" in run("agreement", "study")
     assert json.loads(run("agreement", "study", "--json")) == []

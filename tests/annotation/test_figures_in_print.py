@@ -31,19 +31,19 @@ def some_bars(n_panels: int) -> Bars:
         for row in range(len(NAMES))
         for panel in range(n_panels)
     ]
-    return Bars(TITLE, "share, with 95 % interval", NAMES, panels, drawn)
+    return Bars(TITLE, "share, with 95% CI", NAMES, panels, drawn)
 
 
 def some_boxes() -> Boxes:
     drawn = [Box(row, (1, 5 + row, 30, 70, 300 * (row + 1)), "") for row in range(len(NAMES))]
     return Boxes(
-        TITLE, "days, logarithmic: box 25 to 75 %, whiskers 5 to 95 %", [f"{each}, {N}" for each in NAMES], drawn
+        TITLE, "days, logarithmic: box 25 to 75%, whiskers 5 to 95%", [f"{each}, {N}" for each in NAMES], drawn
     )
 
 
 def some_curves() -> Curves:
     lines = [Curve(f"{name}, {N}", [(x, min(1, x / 100)) for x in range(0, 300, 9)]) for name in NAMES]
-    return Curves(TITLE, "days", "share at or under", lines, cut=10, is_share=True, is_step=True)
+    return Curves(TITLE, "days", "share at or below", lines, cut=10, is_share=True, is_step=True)
 
 
 def cross(n_rows: int, n_columns: int, written: str = "12▲") -> HeatMap:
@@ -106,7 +106,7 @@ def test_a_share_of_nought_is_written_where_there_is_one_panel() -> None:
         [""],
         [Bar(0, 0, 0, 0.0, 0.0, 0.2, ""), Bar(1, 0, 1, 0.5, 0.1, 0.9, "")],
     )
-    assert [each["text"] for each in bars(found, PRINT)["data"]["values"]] == ["0 (0.0 %)", "1 (50.0 %)"]
+    assert [each["text"] for each in bars(found, PRINT)["data"]["values"]] == ["0 (0.0%)", "1 (50.0%)"]
 
 
 @pytest.mark.parametrize(("highest", "letters"), [(0.17, 3.5), (0.3, 4), (0.95, 4), (1.0, 20), (0.004, 30)])

@@ -116,7 +116,7 @@ def test_nobody_reads_by_the_reader_link_of_a_former_owner(study: Study, end: An
     assert before.get("/studies/study/").status_code == 404
     assert Client().get(at).status_code == 404
     page = browser("olga").get("/studies/study/readers/").content.decode()
-    assert "withdrawn</span>" in page or "its maker is no owner any more" in page
+    assert "withdrawn</span>" in page or "its creator is no longer an owner" in page
 
 
 def test_what_other_owners_handed_out_goes_on(study: Study) -> None:
@@ -166,7 +166,7 @@ def test_the_pages_that_remove_or_demote_an_owner_name_what_ends(study: Study) -
     assert all(each in page for each in named)
     assert make.member(study, "mallory").roles == ["owner"], "it only asked"
     page = olga.post(MEMBERS, given | {"confirmed": "1"}, follow=True).content.decode()
-    assert "Ended because they created it: 1 invitation link, 1 reader link, 1 pending invitation." in page
+    assert "Expired because they created it: 1 invitation link, 1 reader link, 1 pending invitation." in page
     assert make.member(study, "mallory").roles == ["rater"]
 
 

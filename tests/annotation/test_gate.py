@@ -79,7 +79,7 @@ def test_without_a_pilot_or_a_threshold_there_is_no_advice_and_the_round_opens_a
     study = a_study()
     round_ = drafted(study, None)
     assert gate(make.owner_seat(study)) is None
-    assert "What the pilot says" not in page("olga", study, f"rounds/{round_.number}/").content.decode()
+    assert "Pilot result" not in page("olga", study, f"rounds/{round_.number}/").content.decode()
     assert rounds.open_round(seat=make.owner_seat(study), number=round_.number, unregistered=True).gate is None
 
 
@@ -94,7 +94,7 @@ def test_a_pilot_that_reached_its_thresholds_speaks_for_the_main_round() -> None
     round_ = drafted(study, ALIKE)
     text = page("olga", study, f"rounds/{round_.number}/").content.decode()
     assert "the threshold was reached: nothing speaks against the main round" in text
-    assert "Open all the same" not in text
+    assert "Open anyway" not in text
     assert send("olga", study, f"rounds/{round_.number}/open/").status_code == 302
     kept = Round.objects.get(pk=round_.pk).gate
     assert kept is not None and (kept["advice"], kept["reason"]) == ("open", "")
@@ -105,12 +105,12 @@ def test_a_pilot_below_its_threshold_is_opened_on_the_page_only_with_a_reason_wh
     round_ = drafted(study, APART)
     at = f"rounds/{round_.number}/"
     text = page("olga", study, at).content.decode()
-    assert "Open all the same" in text
+    assert "Open anyway" in text
     assert "the threshold was not reached" in text
     for reason in ("", "   "):
         refused = send("olga", study, f"{at}open/", reason=reason)
         assert refused.status_code == 422
-        assert "Say why the round is opened" in refused.content.decode()
+        assert "Give the reason for opening the round" in refused.content.decode()
     assert Round.objects.get(pk=round_.pk).state == Round.State.DRAFT
     assert send("olga", study, f"{at}open/", reason="The definitions are <clear> now.").status_code == 302
     kept = Round.objects.get(pk=round_.pk).gate
@@ -165,7 +165,7 @@ def test_over_rest_a_reason_is_kept_and_one_that_is_no_text_is_refused() -> None
 def test_only_the_owner_reads_the_advice_on_a_draft_and_opens_the_round(who: str) -> None:
     study = a_study()
     round_ = drafted(study, APART)
-    assert "What the pilot says" not in page(who, study, f"rounds/{round_.number}/").content.decode()
+    assert "Pilot result" not in page(who, study, f"rounds/{round_.number}/").content.decode()
     assert send(who, study, f"rounds/{round_.number}/open/", reason="because").status_code == 403
     assert Round.objects.get(pk=round_.pk).state == Round.State.DRAFT
 
@@ -174,8 +174,8 @@ def test_the_advice_stands_on_the_overview_and_where_a_round_is_made() -> None:
     study = a_study()
     drafted(study, APART)
     for rest in ("", "rounds/new/"):
-        assert "What the pilot says" in page("olga", study, rest).content.decode()
-    assert "What the pilot says" not in page("bob", study).content.decode()
+        assert "Pilot result" in page("olga", study, rest).content.decode()
+    assert "Pilot result" not in page("bob", study).content.decode()
 
 
 def test_a_pilot_opens_without_a_gate() -> None:

@@ -72,11 +72,11 @@ def test_a_planned_round_keeps_to_quotas_by_user_name_or_code() -> None:
     ("quotas", "said"),
     [
         ({"bob": 1, "carol": 1}, "The quotas are 4 slots short of 6"),
-        ({"mallory": 1}, "is no rater of this round"),
-        ({"bob": -1}, "write a whole number from 0"),
-        ({"bob": True}, "write a whole number from 0"),
-        ({"bob": "3"}, "write a whole number from 0"),
-        ([3, 3], "Write an object"),
+        ({"mallory": 1}, "is not a rater of this round"),
+        ({"bob": -1}, "enter a whole number from 0"),
+        ({"bob": True}, "enter a whole number from 0"),
+        ({"bob": "3"}, "enter a whole number from 0"),
+        ([3, 3], "Send an object"),
     ],
 )
 def test_quotas_that_do_not_do_are_refused_and_no_round_is_made(quotas: Any, said: str) -> None:
@@ -109,7 +109,7 @@ def test_a_quota_is_never_set_below_what_was_taken_and_a_higher_one_takes_waitin
     round_ = make.open_round(study, 6, raters=THREE, raters_per_item=2, quotas={"bob": 4, "carol": 4, "dan": 4})
     with pytest.raises(Invalid, match="could not be changed") as refused:
         giving.change_quota(seat=owner, number=1, rater="bob", quota=3)
-    assert refused.value.fields == {"quota": ["R1 has 4 items already; write 4 or more."]}
+    assert refused.value.fields == {"quota": ["R1 already has 4 items. Enter 4 or more."]}
     assert giving.withdraw_rater(seat=owner, number=1, rater="R3").n_waiting == 4
     assert n_free(round_) == 4
     giving.change_quota(seat=owner, number=1, rater="bob", quota=5)
@@ -223,7 +223,7 @@ def test_a_worklist_that_only_the_leaver_held_up_is_done() -> None:
     round_ = make.worklist(study, 1, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol")
     assert answer_all(study, "carol", 2) == 2
     found = giving.withdraw_rater(seat=make.owner_seat(study), number=2, rater="bob")
-    assert found.sentence == "2 items of R1 are given up" and n_free(round_) == 0
+    assert found.sentence == "2 items of R1 are unassigned" and n_free(round_) == 0
     assert get_round(make.owner_seat(study), 2).state == "resolving"
 
 

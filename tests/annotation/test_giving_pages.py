@@ -63,7 +63,7 @@ def test_the_page_of_a_round_shows_what_leaving_does_and_does_it(client: Any) ->
     answer = client.post("/studies/study/rounds/1/raters/R1/withdraw/", follow=True).content.decode()
     assert "R1 left round 1" in answer
     assert (
-        "takes at most 6 items"
+        "is at most 6 items"
         in client.post("/studies/study/rounds/1/raters/R2/quota/", {"quota": "6"}, follow=True).content.decode()
     )
     for wrong in ("x", "1"):
@@ -93,7 +93,7 @@ def test_quotas_are_given_in_the_form_of_a_new_round(client: Any) -> None:
         "quota_R1": "1", "quota_R2": "1",
     }  # fmt: skip
     counted = client.post("/studies/study/rounds/new/", {**sent, "preview": "1"}).content.decode()
-    assert "1 of them finds nobody" in counted
+    assert "1 of them has no rater" in counted
     assert client.post("/studies/study/rounds/new/", sent).status_code == 422
     assert client.post("/studies/study/rounds/new/", {**sent, "quota_R2": ""}).status_code == 302
     made = get_round(make.owner_seat(study), 1)

@@ -90,7 +90,7 @@ def test_a_question_that_a_wrong_answer_above_closed_is_named_and_no_second_erro
     feedback = bob.post(f"studies/{study.slug}/annotations/", body).json()["feedback"]
     assert [(each["dimension"], each["missing"]) for each in feedback["dimensions"]] == [
         ("kind", None),
-        ("symptom", "not asked"),
+        ("symptom", "not in this version"),
     ]
     make.submit(round_, "bob", 9, skip="not in English")
     (found,) = training(round_)["results"]
@@ -100,7 +100,7 @@ def test_a_question_that_a_wrong_answer_above_closed_is_named_and_no_second_erro
         {"known": "fault", "given": "(skipped)", "n": 1},
         {"known": "fault", "given": "how-to", "n": 1},
     ]
-    assert (symptom["n_not_asked"], symptom["confusions"][0]["given"]) == (1, "(not asked)")
+    assert (symptom["n_not_asked"], symptom["confusions"][0]["given"]) == (1, "(not applicable)")
     client = Client()
     client.force_login(make.user("olga"))
     page = client.get(f"/studies/{study.slug}/rounds/{round_.number}/").content.decode()
@@ -172,7 +172,7 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
     assert said.json()["next"] is None and said.json()["feedback"] is not None
     held = bob.get(f"{at}rounds/{main.number}/next/")
     assert (held.status_code, held.json()["code"]) == (409, "below_minimum")
-    assert "1 of 3 training items right" in held.json()["message"]
+    assert "1 of 3 calibration items correctly" in held.json()["message"]
     assert Caller("carol", "rate").get(f"{at}rounds/{main.number}/next/").status_code == 200
     own = next(row for row in main.assignments.filter(rater__user__username="bob", state="waiting"))
     refused = bob.post(f"{at}annotations/", {"assignment": own.public_id, "labels": how_to})
@@ -207,7 +207,7 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
         "Before the feedback, every known label was right in 3 of 6 submissions in the first try (2 raters) and "
         "2 of 2 submissions in the second try (1 rater)." in paragraph
     )
-    assert "(60% of the items right): R1 and R2 reached it." in paragraph
+    assert "(60% of the items correct): R1 and R2 reached it." in paragraph
 
 
 def test_the_owner_lets_a_rater_in_for_a_reason_and_no_other_rater_is_named_again(study: Study) -> None:
@@ -220,12 +220,12 @@ def test_the_owner_lets_a_rater_in_for_a_reason_and_no_other_rater_is_named_agai
     assert bob.get(f"{at}next/").status_code == 409
     assert Caller("bob").post(f"{at}raters/R1/admit/", {"reason": "x"}).status_code == 403
     assert olga.post(f"{at}raters/R1/admit/", {"reason": " "}).json()["fields"] == {
-        "reason": ["Say why, in at most 2,000 characters."]
+        "reason": ["Give a reason of at most 2,000 characters."]
     }
     client = Client()
     client.force_login(make.user("olga"))
     page = f"/studies/{study.slug}/rounds/{main.number}/"
-    assert "R1 is below the minimum on training items" in client.get(f"/studies/{study.slug}/").content.decode()
+    assert "R1 is below the minimum on calibration items" in client.get(f"/studies/{study.slug}/").content.decode()
     assert "not yet" in client.get(page).content.decode()
     assert client.post(f"{page}raters/R1/admit/", {"reason": "He wrote the codebook."}).status_code == 302
     assert "admitted" in {each["kind"] for each in bob.get("inbox/").json()["results"]}
@@ -253,7 +253,7 @@ def test_nobody_gets_gold_that_they_had_rated_in_a_round_that_is_over_or_resolve
         {"raters": ["bob", "dave"], "raters_per_item": 1, "issues": [name(2)], "kind": "main",
          "known": {name(n): {"labels": {"kind": ["fault"]}} for n in (8, 9)}},
     ).json()  # fmt: skip
-    assert any("R1 had 1 of the 2 training items before" in each for each in made["warnings"])
+    assert any("R1 had 1 of the 2 calibration items before" in each for each in made["warnings"])
     second = rounds.open_round(seat=make.owner_seat(study), number=made["number"], unregistered=True)
     of = {who: set(second.assignments.filter(rater__user__username=who).values_list("item__identifier", flat=True))
           for who in ("bob", "dave")}  # fmt: skip
@@ -343,7 +343,7 @@ def test_a_file_of_ratings_that_is_imported_brings_no_answer_to_a_training_item_
     file = b"".join(answer.streaming_content)
     report = import_ratings(user=make.user("olga"), study="second", file=file, name="ratings.csv")
     assert report.refusals and {each.reason.split(",")[0] for each in report.refusals} == {
-        "It is the answer to a training item"
+        "This is a label of a calibration item"
     }
     rows = Caller("olga").get("studies/second/ratings/").json()["results"]
     assert {(row["item"], row["training"], row["screened_out"]) for row in rows} == {(name(1), False, False)}

@@ -147,10 +147,14 @@ TWICE = "item,rater,dimension,value\na,bob,symptom,Crash\na,carol,symptom,Hang\n
 @pytest.mark.parametrize(("how", "values"), [("first", ("crash",)), ("last", ("hang",)), ("reject", None)])
 def test_a_label_that_was_given_twice_is_a_conflict_to_be_answered(shell: Shell, how: str, values: Any) -> None:
     asked = shell.asked(TWICE)
-    assert "bob gave “symptom” of a twice: “Crash” (line 2) and “Hang” (line 4)." in asked
+    assert "bob labeled “symptom” of a twice: “Crash” (line 2) and “Hang” (line 4)." in asked
     assert "--duplicates reject|first|last" in asked
     lines = shell.run(TWICE, "--duplicates", how)
-    taken = {"first": "The one in line 2 was taken.", "last": "The one in line 4 was taken.", "reject": "Neither was"}
+    taken = {
+        "first": "The one in line 2 was imported.",
+        "last": "The one in line 4 was imported.",
+        "reject": "Neither was",
+    }
     refused = [line for line in lines if "twice" in line]
     assert len(refused) == (2 if how == "reject" else 1) and all(taken[how] in line for line in refused)
     bob = Rating.objects.filter(rater__code="R1").values_list("category__key", flat=True)
@@ -234,14 +238,14 @@ def test_a_dry_run_shows_the_mapping_and_the_first_rows_and_stores_nothing(shell
     assert [line.strip() for line in lines[-3:]] == [
         "round 1 (pilot): 1 items, closed",
         "round 2 (1): 1 items, closed; the newest round",
-        "Nothing was stored.",
+        "Nothing was saved.",
     ]
     assert not Study.objects.exists() and not Round.objects.exists()
 
 
 def test_a_dry_run_shows_what_was_guessed_and_what_is_open(shell: Shell) -> None:
     message = shell.asked(SUFFIXES, "--dry-run")
-    assert "There is no column “rater”" in message and "task type@A=task_type_A" in message
+    assert "Column “rater” not found" in message and "task type@A=task_type_A" in message
     lines = shell.out.getvalue().splitlines()
     assert "  task_type_B: labels for “task type”, by B" in lines
     with pytest.raises(SystemExit) as ended:

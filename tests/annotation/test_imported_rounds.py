@@ -172,6 +172,6 @@ def test_an_imported_answer_has_no_day_of_work(client: Client) -> None:
     client.force_login(make.user("olga"))
     page = client.get("/studies/study/rounds/1/").content.decode()
     assert "Last day of work" in page and page.count('<span class="muted">imported</span>') == 2
-    assert "no answer yet" not in page
+    assert "no labels yet" not in page
     rows = Script("olga").send("GET", "studies/study/rounds/1/raters/").json()["results"]
     assert [each["last_day"] for each in rows] == [None, None]

@@ -203,11 +203,11 @@ def test_a_form_that_is_not_finished_says_what_is_missing_and_keeps_what_was_cho
     address = upload(client, [file()])
     without = {name: "" if name.startswith("role-") else value for name, value in fields(client, address).items()}
     answer = client.post(address, without | {"import": "1"})
-    assert answer.status_code == 422 and "No column holds the item" in answer.content.decode()
+    assert answer.status_code == 422 and "No column contains the item" in answer.content.decode()
     assert all(value == "" for name, value in fields(client, address).items() if name.startswith("role-"))
     other = upload(client, [file()])
     taken = client.post(other, fields(client, other) | {"slug": "study", "import": "1"})
-    assert taken.status_code == 409 and "This ID is not available" in taken.content.decode()
+    assert taken.status_code == 409 and "his ID is not available" in taken.content.decode()
     strange = client.post(other, fields(client, other) | {"slug": "No slug!", "import": "1"})
     assert strange.status_code == 422
     assert set(Workbook.objects.values_list("state", flat=True)) == {"waiting"}
@@ -254,10 +254,10 @@ def test_no_study_is_made_where_nothing_fits_the_taxonomy_that_was_chosen() -> N
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [
-        (b"\xd0\xcf\x11\xe0", "old.xls", "old kind"),
+        (b"\xd0\xcf\x11\xe0", "old.xls", "old workbook"),
         (b"", "empty.csv", "empty"),
-        (b"PK\x03\x04", "cut.xlsx", "cut off"),
-        (b'{"a": 1}', "a.json", "none that is known"),
+        (b"PK\x03\x04", "cut.xlsx", "incomplete"),
+        (b'{"a": 1}', "a.json", "Unknown JSON"),
     ],
 )
 def test_what_cannot_be_read_is_refused_at_the_upload(content: bytes, name: str, words: str) -> None:
@@ -306,7 +306,7 @@ def test_an_import_that_fails_says_why_stores_nothing_and_can_be_changed_and_run
     Workbook.objects.filter(pk=found.pk).update(mapping=found.mapping | {"study": asked})
     jobs.import_workbook(found.pk)
     found.refresh_from_db()
-    assert found.state == "failed" and "This ID is not available" in found.error
+    assert found.state == "failed" and "his ID is not available" in found.error
     client = visitor()
     address = f"{NEW}{found.pk}/"
     assert "Not imported" in client.get(address).content.decode()

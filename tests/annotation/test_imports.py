@@ -248,10 +248,10 @@ def test_values_are_read_against_the_newest_published_version_and_the_others_arr
         blank="none",
     )
     assert [(refusal.line, refusal.reason) for refusal in report.refusals] == [
-        (4, "“falt” is no category of “Kind of issue”. The nearest is “Fault”."),
+        (4, "“falt” is not a category of “Kind of issue”. The nearest is “Fault”."),
         (4, "“2” is neither true nor false."),
         (5, "“Symptom” does not apply where “Kind of issue” is how-to."),
-        (6, "“Failure” only groups others; write one below it."),
+        (6, "“Failure” only groups others. Use one of its subcategories."),
     ]
     tree = published_version(Round.objects.get().taxonomy_version_id)
     values = read_values(tree, list(Annotation.objects.values_list("pk", flat=True)))

@@ -56,7 +56,7 @@ def test_the_end_of_a_round_is_told_to_those_who_decide(over: Round) -> None:
     assert {name: kinds(name) for name in ("olga", "ada", "bob", "carol", "rea")} == {
         "olga": ["resolving"], "ada": ["resolving"], "bob": [], "carol": [], "rea": [],
     }  # fmt: skip
-    assert "Round 1 waits for decisions" in words("ada")
+    assert "Round 1 has disagreements to resolve" in words("ada")
 
 
 def test_it_is_told_as_well_when_the_owner_ends_the_round_by_hand() -> None:
@@ -70,7 +70,7 @@ def test_a_mention_is_told_once_and_leads_to_the_words(over: Round) -> None:
     say("bob", "@R2 @carol see the trace, @bob and `@ada` do not count", dimension="symptom")
     assert kinds("carol") == ["mention"] and kinds("bob") == [] and kinds("ada") == ["resolving"]
     page = words("carol")
-    assert "R1 mentions you on acme/rocket#1" in page and "see the trace" in page and "1 unread" in page
+    assert "R1 mentioned you on acme/rocket#1" in page and "see the trace" in page and "1 unread" in page
     line = InboxLine.objects.get(kind="mention")
     answer = client("carol").get(f"/inbox/{line.public_id}/")
     assert answer.status_code == 302
@@ -145,7 +145,7 @@ def test_an_arbiter_is_asked_but_hears_what_was_said_only_after_their_answer(ove
     say("bob", "@dave it hangs", 1)
     say("bob", "@dave it crashes", 3)
     page = words("dave")
-    assert "You are asked as a third rater" in page and "it crashes" in page and "it hangs" not in page
+    assert "You were assigned as a third rater" in page and "it crashes" in page and "it hangs" not in page
     assert n_unread(make.user("dave")) == 2
     line = InboxLine.objects.get(kind="arbiter")
     answer = client("dave").get(f"/inbox/{line.public_id}/")
@@ -172,7 +172,7 @@ def test_lines_belong_to_one_person_alone(over: Round) -> None:
     assert client(None).post("/inbox/read/").status_code == 302
     assert client("bob").get("/inbox/read/").status_code == 405
     assert client("bob").get("/inbox/99999/").status_code == 404
-    assert "Nothing here yet" in words("mallory")
+    assert "Your inbox is empty" in words("mallory")
     line.refresh_from_db()
     assert line.read_at is None
 
@@ -184,7 +184,7 @@ def test_all_lines_are_marked_as_read_at_once(over: Round) -> None:
     answer = client("carol").post("/inbox/read/", follow=True)
     assert "2 lines marked as read." in answer.content.decode()
     assert n_unread(make.user("carol")) == 0
-    assert "All was read already." in client("carol").post("/inbox/read/", follow=True).content.decode()
+    assert "All lines are already read." in client("carol").post("/inbox/read/", follow=True).content.decode()
 
 
 def test_a_look_by_head_reads_nothing(over: Round) -> None:

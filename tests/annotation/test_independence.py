@@ -74,7 +74,7 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
     roles = {"olga": ["owner", "rater"], "ada": ["adjudicator", "rater"]}[name]
     members.add_member(seat=make.owner_seat(study), username=name, roles=roles)
     assert len(read_by(name).json()["results"]) == 4
-    assert "let them read its answers" in rejected(add(name))
+    assert "let them read its labels" in rejected(add(name))
     assert not RoundRater.objects.filter(rater__user__username=name).exists()
     made = add(name, unblinded=True)
     assert (made.status_code, made.json()["unblinded"], made.json()["n_assigned"]) == (201, True, 4)
@@ -89,7 +89,7 @@ def test_staff_who_were_invited_and_did_not_accept_could_read_the_answers_all_th
     replaced(study, "sam")
     invited = Script("olga").send("POST", "studies/study/members/", {"user": "sam", "roles": ["rater"]})
     assert (invited.status_code, invited.json()["state"]) == (201, "invited")
-    assert "let them read its answers" in rejected(add("sam"))
+    assert "let them read its labels" in rejected(add("sam"))
     assert add("sam", unblinded=True).json()["unblinded"] is True
 
 
@@ -352,7 +352,7 @@ def test_a_member_who_may_still_join_an_open_round_sees_no_result_of_it(path: st
     for name in ("rea", "stan"):
         refused = read_by(name, f"{there}{part}").json()["message"]
         assert refused == read_by(name, "ratings/?round=1").json()["message"]
-        assert "Until it is closed, only owners and adjudicators" in refused
+        assert "Until it closes, only owners and adjudicators" in refused
     if path == "agreement/":
         assert read_by("dan", path).json() == read_by("rea", path).json() == [] != read_by("ada", path).json()
     make.rate(study.rounds.get(), "item carol\n1 hang\n2 hang")

@@ -1,4 +1,4 @@
-"""The issues of a study as a file: what raters read, what closed it, and nobody by name."""
+"""The issues of a study as a file: read by raters, what closed it, and nobody by name."""
 
 import csv
 import io

@@ -155,7 +155,7 @@ def test_what_is_missing_or_wrong_is_said_at_its_question_and_nothing_is_stored(
     text = response.content.decode()
     assert response.status_code == 422
     assert text.count("<li") == 1
-    assert 'data-part="2" data-name="kind">“Kind of issue” needs an answer.' in text
+    assert 'data-part="2" data-name="kind">“Kind of issue” is required.' in text
     wrong = post("bob", round_, 1, {"labels": {"kind": ["fault"], "symptom": ["failure"], "distributed": True}})
     assert 'data-part="1" data-name="symptom">“Failure” only groups others' in wrong.content.decode()
     assert not Annotation.objects.exists()
@@ -181,8 +181,8 @@ def test_when_nothing_is_left_the_page_says_what_happens_next(study: Study) -> N
     round_ = make.open_round(study, 1)
     response = post("bob", round_, 1, {"labels": {"kind": ["how-to"]}})
     assert turn(response) is None
-    assert "You have answered the only item" in response.content.decode()
-    assert "You have answered the only item" in visitor("bob").get(address(round_)).content.decode()
+    assert "You have labeled the only item" in response.content.decode()
+    assert "You have labeled the only item" in visitor("bob").get(address(round_)).content.decode()
     last = post("carol", round_, 1, {"labels": {"kind": ["how-to"]}})
     assert "is being resolved" in last.content.decode()
 

@@ -83,7 +83,7 @@ def test_staff_who_left_a_study_stay_blind_where_they_answered(study: Study) -> 
 
 
 def test_the_last_owner_stays_until_somebody_else_is_one(study: Study) -> None:
-    with pytest.raises(Conflict, match="make somebody else owner first"):
+    with pytest.raises(Conflict, match="Make someone else an owner first"):
         leaving.leave_study(seat=make.owner_seat(study))
     members.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
     leaving.leave_study(seat=make.owner_seat(study))

@@ -123,7 +123,7 @@ def test_a_command_of_the_shell_changes_no_archived_study_either(tmp_path: Path)
     file.write_text("item,rater,symptom\nx,bob,crash\nx,carol,hang\n")
     life.archive_study(seat=make.owner_seat(study))
     before = Annotation.objects.count(), study.audit_events.count()
-    with pytest.raises(CommandError, match="archived, so it is only read"):
+    with pytest.raises(CommandError, match="archived and read-only"):
         call_command("import_ratings", str(file), study="study", dimensions="symptom")
     assert (Annotation.objects.count(), study.audit_events.count()) == before
     life.take_out_of_archive(seat=make.owner_seat(study))
@@ -134,7 +134,7 @@ def test_a_command_of_the_shell_changes_no_archived_study_either(tmp_path: Path)
 def test_a_study_is_deleted_only_typed_out_and_after_an_export_of_its_present_state() -> None:
     study = over(make.study())
     seat = make.owner_seat(study)
-    with pytest.raises(Conflict, match="no whole export"):
+    with pytest.raises(Conflict, match="no full export"):
         life.delete_study(seat=seat, typed="study", send=False)
     whole_export(study)
     with pytest.raises(Invalid):

@@ -126,7 +126,7 @@ def test_the_numbers_are_those_of_the_page_of_agreement(study: Study) -> None:
 @pytest.mark.slow
 def test_a_blind_round_is_left_out_of_everything_and_said_so(study: Study) -> None:
     words = get("bob", PAGE)
-    assert "You rate in round 2, so nothing of it is in here until it is over." in words
+    assert "You are a rater in round 2, so this text excludes it until it closes." in words
     assert "labeled 6 items in 1 pilot round (6 items)." in words
     before = [get("bob", address) for address in FILES], rest("bob")
     make.submit(study.rounds.get(number=2), "carol", 8, {"symptom": ["hang"]})
@@ -171,7 +171,7 @@ def test_a_sample_is_told_with_its_frame_and_seed() -> None:
 
 def test_an_empty_study_says_that_there_is_nothing_yet() -> None:
     make.study()
-    assert "Nothing to tell yet." in get("olga", PAGE)
+    assert "Nothing to report yet." in get("olga", PAGE)
     assert get("olga", FILES[2]).endswith("% There is nothing to compare yet.\n")
     assert rest("olga")["paragraph"].startswith("[missing:")
 
@@ -179,7 +179,7 @@ def test_an_empty_study_says_that_there_is_nothing_yet() -> None:
 @pytest.mark.slow
 def test_a_person_who_is_blind_everywhere_reads_of_no_round() -> None:
     make.open_round(make.study(), 1)
-    assert "There is nothing to report yet." in get("bob", PAGE)
+    assert "Nothing to report yet." in get("bob", PAGE)
 
 
 def test_the_shell_prints_the_same(study: Study) -> None:
@@ -191,7 +191,7 @@ def test_the_shell_prints_the_same(study: Study) -> None:
     assert printed("--methods") == get("olga", FILES[1])
     assert printed("--latex") == rest("olga")["latex"]
     assert json.loads(printed("--methods", "--json")) == rest("olga")
-    with pytest.raises(CommandError, match="There is no study"):
+    with pytest.raises(CommandError, match="not found"):
         call_command("agreement", "nothing", "--methods")
 
 

@@ -255,9 +255,9 @@ def _screening(olga: Script, client: Client, labels: list[dict[str, str]]) -> No
     found = {"drawn": sample["size"]}
     if n["in"]:
         found |= {f"screened {words}": each for words, each in n.items() if words.startswith("out: ")}
-        found |= {"screening open": n["open"], "not screened yet": n["unscreened"] + sample["size"] - len(drawn)}
-        found |= {"kept": n["in"], "kept, in no coding round yet": n["in"] - coded["in"] if coded else 0}
-        found |= {"coded, though not screened": coded["unscreened"], "coded, though open": coded["open"]}
+        found |= {"screening unresolved": n["open"], "not screened yet": n["unscreened"] + sample["size"] - len(drawn)}
+        found |= {"kept": n["in"], "included, in no coding round yet": n["in"] - coded["in"] if coded else 0}
+        found |= {"coded without screening": coded["unscreened"], "coded with screening unresolved": coded["open"]}
         found |= {"coded, though screened out": coded["out"], "in coding rounds": sum(coded.values())}
     assert told == {words: each for words, each in found.items() if each}
     out = {row["item"] for row in drawn if row["screening"] == "out"}
@@ -378,7 +378,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
     place = {name: waiting[0][name] for name in ("item", "part", "round", "dimension")}
     post("resolutions/", {**place, "values": ["out"], "rationale": "Ben is right."}, ada)
     post(f"rounds/{SCREENING}/close/", {"leave_open": True})
-    assert [row["screening_reason"] for row in of("items") if row["item"] == place["item"]] == ["reason open"]
+    assert [row["screening_reason"] for row in of("items") if row["item"] == place["item"]] == ["reason unresolved"]
 
     # A main round of what is in: a part of the items for two, quotas, and a rater who leaves
     made = post(

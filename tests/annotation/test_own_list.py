@@ -133,9 +133,9 @@ def test_many_skipped_items_are_counted_up_to_a_bound_and_paged(study: Study) ->
     assert before
     earlier = bob.get(before[1]).content.decode()
     assert len(lines(earlier)) == 43 and not set(lines(earlier)) & set(lines(part))
-    assert "Earlier ones" not in earlier
+    assert "Earlier items" not in earlier
     flagged = bob.get(address(round_, "mine/?show=flagged")).content.decode()
-    assert lines(flagged) == [50] and "Earlier ones" not in flagged
+    assert lines(flagged) == [50] and "Earlier items" not in flagged
 
 
 def test_an_item_whose_proposal_was_answered_is_found_under_what_came_back(round_: Round) -> None:
@@ -145,7 +145,7 @@ def test_an_item_whose_proposal_was_answered_is_found_under_what_came_back(round
         seat=make.owner_seat(round_.study), proposals=[Proposal.objects.get().public_id], decline="It is a crash."
     )
     text = visitor("bob").get(address(round_, "mine/?show=back")).content.decode()
-    assert lines(text) == [1] and "Came back" in text
+    assert lines(text) == [1] and "Returned" in text
 
 
 @pytest.mark.parametrize("rest", ["mine/", "mine/counts/", "before/3/", "mine/?show=skipped"])

@@ -416,7 +416,7 @@ def test_a_round_that_its_owner_is_blind_in_is_not_in_the_package(tmp_path: Path
 def test_where_nothing_is_answered_a_package_is_refused() -> None:
     study = make.study()
     for _ in range(2):
-        with pytest.raises(Conflict, match="There is nothing to pack yet"):
+        with pytest.raises(Conflict, match="Nothing to package yet"):
             read_asked(make.owner_seat(study), "package", "zip", {})
         make.open_round(study, 1)
 

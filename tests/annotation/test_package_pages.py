@@ -50,7 +50,7 @@ def test_what_was_chosen_stands_in_the_row_and_the_same_is_asked_for_once(study:
 
 def test_the_page_says_what_will_be_in_it_and_of_whom(study: Study) -> None:
     page = visitor("olga").get(ADDRESS).content.decode()
-    for words in ("4 answers of 1 round", "recompute.py", "belong to the people who wrote them", "by a pseudonym each"):
+    for words in ("4 submissions from 1 round", "recompute.py", "belong to the people who wrote them", "by pseudonym"):
         assert words in page
     assert 'name="pseudonymise" aria-describedby="id_pseudonymise_helptext" id="id_pseudonymise" checked' in page
 
@@ -65,7 +65,7 @@ def test_nonsense_comes_back_beside_its_field(study: Study, field: str, value: s
 def test_an_empty_study_teaches_and_refuses() -> None:
     make.study()
     olga = visitor("olga")
-    assert "There is nothing to pack yet" in olga.get(ADDRESS).content.decode()
+    assert "Nothing to package yet" in olga.get(ADDRESS).content.decode()
     assert olga.post(ADDRESS, ASKED).status_code == 422
     assert Script("olga").send("POST", "studies/study/exports/", {"what": "package"}).status_code == 409
 
@@ -74,7 +74,7 @@ def test_an_owner_who_is_blind_in_a_round_reads_that_it_is_left_out(study: Study
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     make.submit(make.open_round(study, 1, raters=("olga", "bob"), first=3), "bob", 3, {"symptom": ["slow"]})
     page = visitor("olga").get(ADDRESS).content.decode()
-    assert "You rate in round 2, so nothing of it" in page and "4 answers of 1 round" in page
+    assert "You are a rater in round 2. Your package excludes it" in page and "4 submissions from 1 round" in page
 
 
 def test_scripts_ask_for_it_with_all_options(study: Study) -> None:

@@ -154,7 +154,7 @@ def test_labels_that_plans_moved_and_worklists_gave_are_recomputed(made: bytes, 
         labels = list(csv.DictReader(file))
     assert {each["taxonomy_version"] for each in labels} == {"3"}
     assert {each["original_version"] for each in labels} == {"1", "2"}
-    assert {"", "retired in version 2", "its question is of another kind in version 3"} <= {
+    assert {"", "retired in version 2", "its dimension is of another kind in version 3"} <= {
         each["unmapped"] for each in labels
     }
     from_worklist = [each for each in labels if each["round"] == "3"]

@@ -145,10 +145,10 @@ def test_the_page_matches_by_likeness_and_says_what_stands_in_the_way(crossed) -
     script.client.force_login(make.user("ada"))
     item = get_item(make.seat(crossed.study, "ada"), "acme/rocket#1")
     page = f"/studies/study/rounds/1/resolve/{item.pk}/"
-    assert "By likeness: 2, 1" in script.client.get(page).content.decode()
+    assert "Suggested by similarity: 2, 1" in script.client.get(page).content.decode()
     filled = {"rater": "R2", "revision": "1", "parts": ["2", "1"]}
     answer = script.client.post(page + "match/", filled, follow=True).content.decode()
-    assert "The bugs of R2 are matched." in answer and "By likeness" not in answer
+    assert "The parts of R2 are matched." in answer and "Suggested by similarity" not in answer
     refused = script.client.post(page + "match/", filled | {"parts": ["1", "1"]}, follow=True).content.decode()
     assert "none twice" in refused
     script.client.force_login(make.user("bob"))
@@ -164,7 +164,7 @@ def take(round_: Round, part: int, value: str, who: str = "carol", expected: int
 
 def test_a_value_is_not_taken_over_into_another_bug_than_the_one_it_stands_at(crossed) -> None:
     match(crossed, [2, 3])
-    with pytest.raises(WrongState, match="nothing to put this value into"):
+    with pytest.raises(WrongState, match="This value can't be entered here"):
         take(crossed, 1, "slow")
     taken = take(crossed, 3, "slow")
     assert taken.annotation is not None

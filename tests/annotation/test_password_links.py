@@ -174,7 +174,7 @@ def answer_to(by: str, member: Membership) -> tuple[int, str]:
     """Status of the answer to who asks for a link on the page Members, and the reason where it is refused."""
     path = f"/studies/{member.study.slug}/members/{member.pk}/password-link/"
     answer = Visitor(by).client.post(path)
-    _, _, reason = answer.content.decode().partition(f"make a link for {member.display_name}: ")
+    _, _, reason = answer.content.decode().partition(f"create a password link for {member.display_name}: ")
     return answer.status_code, reason.partition("<")[0]
 
 
@@ -193,7 +193,7 @@ def test_who_rates_in_an_open_round_of_a_study_takes_over_no_account_of_it(
     make.submit(round_, "bob", 1, {"symptom": ["hang"]}, memo="told by nobody")
     status, reason = answer_to("olga", judy)
     assert status == 403 and not PasswordLink.objects.exists()
-    assert reason.startswith("you rate in round 1 of the study “study”") and "Somebody of the staff can" in reason
+    assert reason.startswith("you are a rater in round 1 of the study “study”") and "Staff can create one" in reason
     make.user("sam", staff=True)
     assert answer_to("sam", judy)[0] == 201
 

@@ -1,4 +1,4 @@
-"""Raters read pinned states; what changed since is shown without anybody's answer, and only the owner moves on."""
+"""Raters read pinned states; show changes is shown without anybody's answer, and only the owner moves on."""
 
 import json
 import re
@@ -187,10 +187,10 @@ def test_an_item_with_answers_on_another_state_stays_listed_after_re_pinning(stu
     assert pinning.repin_items(seat=make.owner_seat(study), everything=True) == 1
     assert words(study) == {"acme/rocket#1": []}
     page = visitor("olga").get(f"/studies/study/items/{item(study, 1).pk}/changes/").content.decode()
-    assert "Solved." in page and "Read the new state from now on" not in page
+    assert "Solved." in page and "Use the latest snapshot" not in page
     assert Annotation.objects.get().snapshot == old and pinned(study, 1) == new
     told = open_page("bob", round_, 1).content.decode()
-    assert "another state" in told and "Solved." in told
+    assert "another snapshot" in told and "Solved." in told
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
     assert words(study) == {}
 
@@ -229,7 +229,7 @@ def test_an_owner_who_looked_at_an_older_difference_is_told(study: Study, round_
         pinning.repin_item(seat=make.owner_seat(study), item=item(study, 1), seen=seen.sha256)
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     answer = visitor("olga").post(address, {"seen": seen.sha256})
-    assert answer.status_code == 409 and "changed once more" in answer.content.decode()
+    assert answer.status_code == 409 and "changed again" in answer.content.decode()
     assert queries.n_new_states(make.owner_seat(study)) == 1
 
 
@@ -426,15 +426,15 @@ def test_answers_on_another_state_are_marked_where_answers_are_shown(study: Stud
     make.rate(round_, "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
     page, address = visitor("ada"), f"/studies/study/items/{item(study, 1).pk}/"
     disputed = f"/studies/study/rounds/1/resolve/{item(study, 2).pk}/"
-    assert "another state" not in page.get(address).content.decode() + page.get(disputed).content.decode()
+    assert "another snapshot" not in page.get(address).content.decode() + page.get(disputed).content.decode()
     for number in (1, 2):
         make.new_state(number, body="Solved.")
     pinning.repin_items(seat=make.owner_seat(study), everything=True)
-    assert page.get(address).content.decode().count("read another state") == 2
+    assert page.get(address).content.decode().count("read another snapshot") == 2
     assert "The issue has changed since" in page.get(disputed).content.decode()
     make.submit(round_, "bob", 2, {"symptom": ["crash"]}, memo="I looked again.")
     room = page.get(disputed).content.decode()
-    assert "Solved." in room and re.search(r"R2</span>\s*read another state", room)
+    assert "Solved." in room and re.search(r"R2</span>\s*read another snapshot", room)
 
 
 def test_months_later_github_is_asked_and_the_study_says_what_became_of_its_issues(world: World, study: Study) -> None:

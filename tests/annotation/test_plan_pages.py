@@ -117,15 +117,15 @@ def test_readers_get_no_button_that_moves(study: Study) -> None:
     preview(study)
     for name in ("ada", "bob", "rea"):
         text = visitor(name).get(HERE + "1/").content.decode()
-        assert "Run plan" not in text and "The owner of the study runs it." in text
-    assert "Run plan 1" in visitor("olga").get(HERE + "1/").content.decode()
+        assert "Run migration" not in text and "The owner of the study runs it." in text
+    assert "Run migration 1" in visitor("olga").get(HERE + "1/").content.decode()
 
 
 def test_a_preview_says_first_what_will_happen_and_counts_each_change(study: Study) -> None:
     response = visitor("olga").post(HERE, {"to": 2}, follow=True)
     text = words(response)
-    assert "4 labels follow by themselves, 1 item goes to a worklist, nothing is lost." in text
-    assert re.search(r"Hang Symptom, version 1 split Early hang or Late hang asked again 2 1", text)
+    assert "4 labels migrate automatically, 1 item goes to a relabeling queue, and no label is lost." in text
+    assert re.search("Hang Symptom, version 1 split Early hang or Late hang to relabel 2 1", text)
     assert re.search(r"Crash Symptom, version 1 renamed Abort follows 2 1", text)
     assert text.index("Hang Symptom") < text.index("Crash Symptom")
     assert not Round.objects.filter(kind=Round.Kind.RELABEL).exists()
@@ -148,9 +148,9 @@ def test_each_count_leads_to_its_items(study: Study) -> None:
 def test_ticking_look_again_counts_anew_at_once(study: Study) -> None:
     preview(study)
     olga = visitor("olga")
-    assert "Look at Slow again" in words(olga.get(HERE + "1/"))
+    assert "Check labels of Slow again" in words(olga.get(HERE + "1/"))
     response = olga.post(HERE + "1/recheck/", {"recheck": "symptom slow"}, headers={"HX-Request": "true"})
-    assert "2 items go to a worklist" in words(response)
+    assert "2 items go to a relabeling queue" in words(response)
     assert "<html" not in response.content.decode()
     assert Plan.objects.get().recheck == [["symptom", "slow"]]
     assert olga.post(HERE + "1/recheck/", {"recheck": "symptom crash"}).status_code == 422
@@ -174,7 +174,7 @@ def test_what_stands_in_the_way_of_a_run_is_said_instead_of_the_button(study: St
     make.open_round(study, 1, first=9)
     text = words(visitor("olga").get(HERE + "1/"))
     assert "Round 2 is open; what is answered there would come too late." in text
-    assert "Run plan 1" not in text
+    assert "Run migration 1" not in text
     assert visitor("olga").post(HERE + "1/run/").status_code == 409
 
 
@@ -183,7 +183,7 @@ def test_while_it_works_the_page_asks_again_and_then_stops(study: Study) -> None
     olga = visitor("olga")
     assert 'hx-trigger="every 1s"' in olga.get(HERE + "1/").content.decode()
     part = olga.get(HERE + "1/progress/")
-    assert "HX-Refresh" not in part and "waits for a worker" in words(part)
+    assert "HX-Refresh" not in part and "queued" in words(part)
     moving.work(plan.pk)
     part = olga.get(HERE + "1/progress/")
     assert part["HX-Refresh"] == "true"
@@ -194,7 +194,9 @@ def test_a_plan_that_was_run_says_what_it_did_and_links_its_worklist(study: Stud
     run(study)
     response = visitor("rea").get(HERE + "1/")
     text = words(response)
-    assert "The labels stand at version 2: 4 followed by themselves, 1 item went to a worklist." in text
+    assert (
+        "The labels are mapped to version 2. 4 migrated automatically, and 1 item went to a relabeling queue." in text
+    )
     assert 'href="/studies/study/rounds/2/"' in response.content.decode()
     assert "acme/rocket#2" in words(visitor("rea").get(HERE + "1/items/"))
 
@@ -223,23 +225,23 @@ def test_labels_without_a_value_are_counted_before_a_plan_runs_and_listed_until_
     assert "acme/rocket#5 Symptom Hang split in version 2 into early-hang, late-hang" in text
     assert "1 agreed label has no value in version 2" in words(olga.get("/studies/study/"))
     close = olga.get("/studies/study/rounds/3/").content.decode()
-    assert "You can still resolve it later. 1 label has no value in version 2." in close
+    assert "You can still resolve them later. 1 label has no value in version 2." in close
     assert "Labels without a value" not in words(visitor("bob").get(HERE + "1/"))
     resolve(seat=seat, round_=get_round(seat, 3), item=get_item(seat, "acme/rocket#5"), values=["late-hang"], **decide)
-    assert "Labels without a value in version 2 Every agreed label has one." in words(olga.get(HERE + "1/"))
+    assert "Labels without a value in version 2 Every agreed label has a value." in words(olga.get(HERE + "1/"))
     assert "no value" not in words(olga.get("/studies/study/"))
 
 
 def test_undoing_is_offered_until_the_next_round_opens_and_then_the_reason_stands_there(study: Study) -> None:
     run(study)
     olga = visitor("olga")
-    assert "Undo plan 1" in words(olga.get(HERE + "1/"))
+    assert "Undo migration 1" in words(olga.get(HERE + "1/"))
     owner = make.owner_seat(study)
     rounds.resolve_round(seat=owner, number=2, withdraw=True)
     make.open_round(study, 1, first=9)
     text = words(olga.get(HERE + "1/"))
     assert "It can’t be undone: Round 3 was opened since" in text
-    assert "Undo plan 1" not in text
+    assert "Undo migration 1" not in text
     assert olga.post(HERE + "1/undo/").status_code == 409
     assert Plan.objects.get().state == Plan.State.DONE
 
@@ -249,12 +251,12 @@ def test_undone_the_labels_stand_as_before_and_the_list_says_so(study: Study) ->
     olga = visitor("olga")
     assert 'action="/studies/study/plans/1/undo/"' in olga.get(HERE).content.decode()
     done = olga.post(HERE + "1/undo/", follow=True)
-    assert "The labels stand as before this plan." in words(done)
+    assert "The labels are as they were before this migration." in words(done)
     assert olga.post(HERE + "1/undo/").status_code == 409
     listed = olga.get(HERE)
     assert "Plan 1 version 1 → 2 undone" in words(listed)
     assert "1/undo/" not in listed.content.decode()
-    assert "Worklist of plan 1" in words(olga.get("/studies/study/rounds/2/"))
+    assert "Relabeling queue of migration 1" in words(olga.get("/studies/study/rounds/2/"))
 
 
 def test_absent_raters_are_named_and_stand_ins_answer_for_them(study: Study) -> None:
@@ -263,7 +265,7 @@ def test_absent_raters_are_named_and_stand_ins_answer_for_them(study: Study) -> 
     olga = visitor("olga")
     text = words(olga.get(HERE + "1/"))
     assert "R2 carol can’t sign in" in text
-    assert "Who answers in the place of those that can’t sign in?" in text
+    assert "Who relabels for raters who can’t sign in?" in text
     assert olga.post(HERE + "1/run/", {"stand_ins": "R9"}).status_code == 422
     assert olga.post(HERE + "1/run/", {"stand_ins": "R1"}).status_code == 302
 
@@ -272,18 +274,18 @@ def test_items_that_nobody_can_answer_are_not_said_to_be_in_the_worklist(study: 
     User.objects.filter(username__in=("bob", "carol")).update(is_active=False)
     run(study)
     text = words(visitor("olga").get(HERE + "1/"))
-    assert "4 followed by themselves. Since" in text
+    assert "4 migrated automatically. Run" in text
     assert "Nothing was assigned: the raters concerned can’t sign in, and the plan has no stand-ins for them." in text
-    assert "nobody to answer" in words(visitor("olga").get(HERE))
+    assert "no rater available" in words(visitor("olga").get(HERE))
 
 
 def test_empty_lists_teach(study: Study) -> None:
     empty = make.study("empty", text=make.FAULTS)
-    assert "There are no labels to move yet." in words(visitor("olga").get("/studies/empty/plans/"))
+    assert "No labels to migrate yet." in words(visitor("olga").get("/studies/empty/plans/"))
     make.open_round(empty, 1, first=20)
     rounds.resolve_round(seat=make.owner_seat(empty), number=1, withdraw=True)
     text = words(visitor("olga").get("/studies/empty/plans/"))
-    assert "The labels stand at version 1, and no newer one is published." in text
+    assert "The labels are mapped to version 1, and no newer version is published." in text
     assert visitor("olga").post("/studies/empty/plans/", {"to": 1}).status_code == 422
     assert visitor("olga").post(HERE, {"to": "x"}).status_code == 422
 
@@ -293,8 +295,8 @@ def test_a_draft_is_previewed_but_not_run(study: Study) -> None:
         user=study.created_by, taxonomy=study.taxonomy, text=SPLIT.replace("Abort", "Abortion of the process")
     )
     response = visitor("olga").post(HERE, {"to": 3}, follow=True)
-    assert "Version 3 is a draft; publish it first." in words(response)
-    assert "Run plan" not in words(response)
+    assert "Version 3 is a draft. Publish it first." in words(response)
+    assert "Run migration" not in words(response)
 
 
 def test_who_labels_in_an_open_round_reads_no_values_behind_the_counts(study: Study) -> None:
@@ -302,14 +304,14 @@ def test_who_labels_in_an_open_round_reads_no_values_behind_the_counts(study: St
     make.open_round(study, 1, first=9)
     asked = words(visitor("bob").get(HERE + "1/items/"))
     assert "acme/rocket#2" in asked and "Symptom: was split" in asked
-    assert "Hang was split" not in asked and "R2" not in asked.partition("What is asked")[2]
+    assert "Hang was split" not in asked and "R2" not in asked.partition("Question")[2]
     assert visitor("bob").get(HERE + "1/items/?category=hang&dimension=symptom&version=1").status_code == 403
 
 
 def test_the_studies_that_a_version_concerns_are_their_owners_alone(study: Study) -> None:
     here = "/taxonomies/symptoms/versions/2/plans/"
     text = visitor("olga").get(here).content.decode()
-    assert "Preview the plan" in text and 'name="to" value="2"' in text
+    assert "Preview migration" in text and 'name="to" value="2"' in text
     for name in ("bob", "ada", "mallory"):
         response = visitor(name).get(here)
         assert response.status_code == 200
@@ -321,7 +323,7 @@ def test_the_studies_that_a_version_concerns_are_their_owners_alone(study: Study
 def test_the_overview_tells_the_owner_of_a_newer_version(study: Study) -> None:
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     text = visitor("olga").get("/studies/study/").content.decode()
-    assert "Version 2 is published; the labels stand at version 1." in text
+    assert "Version 2 is published. The labels are mapped to version 1." in text
     assert 'href="/studies/study/plans/?to=2"' in text
     assert "Version 2 is published" not in visitor("rea").get("/studies/study/").content.decode()
     run(study)
@@ -369,7 +371,7 @@ def test_an_items_page_tells_each_label_through_the_versions(study: Study) -> No
     }
     assert "Symptom R1 Hang (round 1, version 1) → Early hang (round 2, version 2)" in pages[2]
     assert "Symptom R2 Crash (round 1, version 1) → Abort (version 2)" in pages[1]
-    assert "Through the versions" not in pages[3]
+    assert "Labels by taxonomy version" not in pages[3]
 
 
 def test_the_pages_have_no_inline_script_or_style(study: Study) -> None:

@@ -323,7 +323,7 @@ def test_plans_are_undone_from_the_last_one_backwards(study: Study) -> None:
 def test_a_plan_waits_for_open_rounds_and_a_published_version(study: Study) -> None:
     make.open_round(study, 1)
     make.next_version(study, SECOND)
-    with pytest.raises(Conflict, match="nothing to move"):
+    with pytest.raises(Conflict, match="nothing to migrate"):
         planned(study)
     close = make.rate(get_round(make.owner_seat(study), 1), "item bob carol\n1 crash crash")
     close_round(seat=make.owner_seat(study), number=close.number)
@@ -337,7 +337,7 @@ def test_a_draft_can_be_previewed_and_not_run(study: Study) -> None:
     make.taxonomy_actions.new_draft(user=study.created_by, taxonomy=study.taxonomy, text=SECOND)
     plan = planned(study)
     assert preview_of(plan).by_kind == {"renamed": 2}
-    with pytest.raises(WrongState, match="publish it first"):
+    with pytest.raises(WrongState, match="Publish it first"):
         run_plan(seat=make.owner_seat(study), plan=plan)
 
 
@@ -395,7 +395,7 @@ def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing
         moving.work(plan.pk)
     plan.refresh_from_db()
     assert (plan.state, plan.n_done, plan.n_total) == ("running", 2, 3)
-    with pytest.raises(Conflict, match="moving the study"):
+    with pytest.raises(Conflict, match="A migration of this study is running"):
         open_round(seat=make.owner_seat(study), number=2, unregistered=True)
     assert moving.PLANS.sweep() == [plan.pk]
     moving.work(plan.pk)

@@ -109,7 +109,7 @@ def test_the_page_tells_of_precedents(first) -> None:
     script.client.force_login(make.user("ada"))
     item = get_item(make.seat(first.study, "ada"), "acme/rocket#3")
     page = script.client.get(f"/studies/study/rounds/1/resolve/{item.pk}/").content.decode()
-    assert "The same pair before" in page and "1 × Hang" in page and "1 × a third value" in page
+    assert "The same pair earlier" in page and "1 × Hang" in page and "1 × a third value" in page
     assert "it waits" in page and "acme/rocket#1" in page
 
 
@@ -161,7 +161,7 @@ def test_who_may_say_that_the_taxonomy_is_at_fault_and_what_is_refused(first) ->
         with pytest.raises(Forbidden):
             propose_category(seat=make.seat(first.study, name), name="New", **place)
     make.user("stan", staff=True)
-    with pytest.raises(Forbidden, match="member of the study"):
+    with pytest.raises(Forbidden, match="members of the study"):
         propose_category(seat=make.seat(first.study, "stan"), name="New", **place)
     with pytest.raises(Invalid) as refused:
         propose_category(seat=seat, name=" ", memo=3, part=True, **(place | {"dimension": "colour"}))
@@ -180,7 +180,7 @@ def test_the_page_proposes_and_asks_a_third_rater(first) -> None:
     page = f"/studies/study/rounds/1/resolve/{item.pk}/"
     asked = {"part": "1", "dimension": "symptom", "name": "Deadlock", "memo": "", "place": "1.symptom"}
     answer = script.client.post(page + "at-fault/", asked, follow=True).content.decode()
-    assert "“Deadlock” is proposed; the owner answers it." in answer and "not answered yet" in answer
+    assert "“Deadlock” is proposed. The owner answers the proposal." in answer and "not answered yet" in answer
     refused = script.client.post(page + "third-rater/", {"rater": ""}, follow=True).content.decode()
     assert "Every rater of the study has had this item" in refused
     script.client.force_login(make.user("bob"))

@@ -99,8 +99,8 @@ def test_weights_for_a_scale_that_the_round_has_not_are_left_out_with_a_warning(
         ({"coefficient": "gwet_ac2", "weights": [[1, 0, 0], [0, 1, 0], [0, 0, 0.5]]}, "Weights go from 0"),
         ({"coefficient": "gwet_ac2", "weights": [[1, 0, "x"], [0, 1, 0], [0, 0, 1]]}, "3 rows of 3 numbers"),
         ({"coefficient": "gwet_ac2", "weights": 3}, "3 rows of 3 numbers"),
-        ({"coefficient": "gwet_ac2", "reason": 3}, "Give the reason in at most 2000 characters."),
-        ({"coefficient": "gwet_ac2", "reason": "x" * 2001}, "Give the reason in at most 2000 characters."),
+        ({"coefficient": "gwet_ac2", "reason": 3}, "Give a reason of at most 2000 characters."),
+        ({"coefficient": "gwet_ac2", "reason": "x" * 2001}, "Give a reason of at most 2000 characters."),
     ],
 )
 def test_what_cannot_be_fixed_is_refused_at_its_dimension(entry: dict[str, Any], sentence: str) -> None:
@@ -144,7 +144,7 @@ def test_the_settings_fix_distance_weights_and_reason_and_keep_a_matrix_that_a_s
     study.refresh_from_db()
     assert study.primary["severity"]["weights"] == MATRIX and study.primary["severity"]["metric"] == "nominal"
     refused = client.post(path, sent | {"primary-severity.coefficient": ""})
-    assert refused.status_code == 422 and "Choose what this is said of." in refused.content.decode()
+    assert refused.status_code == 422 and "Choose a coefficient first." in refused.content.decode()
     make.open_round(study)
     fixed = client.get(path).content.decode()
     assert "weights by a matrix" in fixed and "An order." in fixed
@@ -181,7 +181,7 @@ def test_what_a_study_says_of_conditions_holds_everywhere_until_asked_otherwise(
     seat = make.owner_seat(study)
     assert {each.dimension: each.units for each in of_rounds(seat, [round_])}["symptom"] == 2
     page = client.get("/studies/study/agreement/").content.decode()
-    assert re.search(r'<option value="" selected>asked of either</option><option value="both">', page)
+    assert re.search('<option value="" selected>applied for either</option><option value="both">', page)
     units = client.get("/studies/study/agreement/items/?dimension=symptom").content.decode()
     assert units.count("acme/rocket#") == 2
     assert AuditEvent.objects.filter(verb="study changed", detail__fields=["applies"]).exists()
@@ -195,4 +195,4 @@ def test_applies_is_set_on_the_settings_page_and_nonsense_is_refused() -> None:
     assert study.applies == "either"
     with pytest.raises(Invalid) as refused:
         change_study(seat=make.owner_seat(study), changes={"applies": "all"})
-    assert refused.value.fields == {"applies": ["Write both or either."]}
+    assert refused.value.fields == {"applies": ["Use both or either."]}

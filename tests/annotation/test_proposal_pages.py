@@ -1,4 +1,4 @@
-"""The pages of proposals: who sees what, groups and their form, what raters read, what comes back."""
+"""The pages of proposals: who sees what, groups and their form, read by raters, what comes back."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_an_owner_who_rates_sees_only_their_own_of_the_round_they_are_blind_in(s
     bobs = propose(round_, "bob", 1, "Ring stall")
     propose(round_, "olga", 2, "Deadlock")
     page = text(enter("olga").get(PAGE))
-    assert "Deadlock" in page and "Ring stall" not in page and "is left out until it is over" in page
+    assert "Deadlock" in page and "Ring stall" not in page and "are hidden until those rounds close" in page
     assert enter("olga").get(f"{PAGE}{bobs.public_id}/").status_code == 404
 
 
@@ -94,9 +94,9 @@ def test_a_group_is_answered_in_place_and_what_was_left_out_stays_open(round_: R
     [
         ({"answer": "accept", "name": ""}, "A category needs a name"),
         ({"answer": "accept", "name": "hang"}, "“Hang” already"),
-        ({"answer": "accept", "name": "A", "parent": "nowhere"}, "is no category of the draft"),
+        ({"answer": "accept", "name": "A", "parent": "nowhere"}, "is not a category of that draft"),
         ({"answer": "map_to", "map_to": "nothing"}, "no category “nothing”"),
-        ({"answer": "decline", "decline": ""}, "Say why"),
+        ({"answer": "decline", "decline": ""}, "Give a reason"),
         ({}, "just one"),
     ],
 )
@@ -119,7 +119,7 @@ def test_without_scripts_the_owner_comes_back_to_the_list_and_can_answer_anew(ro
     answer = olga.post(path, {**body, "answer": "accept", "name": "Ring stall", "definition": "It waits."}, follow=True)
     assert answer.redirect_chain[0][0] == PAGE and "accepted into version 2" in text(answer)
     page = text(olga.get(path))
-    assert "Answer anew" in page and "stays in version 2" in page
+    assert "Relabel" in page and "stays in version 2" in page
     outcome = ProposalOutcome.objects.get()
     unseen = olga.post(path, {**body, "answer": "decline", "decline": "no"})
     assert unseen.status_code == 409
@@ -143,8 +143,8 @@ def test_the_owner_who_does_not_maintain_the_taxonomy_is_offered_no_accepting(ro
 
 
 def test_the_empty_page_says_where_proposals_come_from(study: Study) -> None:
-    assert "Nothing is proposed." in text(enter("olga").get(PAGE))
-    assert "You have proposed nothing." in text(enter("bob").get(PAGE))
+    assert "No proposals yet." in text(enter("olga").get(PAGE))
+    assert "No proposals yet." in text(enter("bob").get(PAGE))
 
 
 def test_a_round_and_a_dimension_narrow_the_page(study: Study) -> None:
@@ -155,33 +155,33 @@ def test_a_round_and_a_dimension_narrow_the_page(study: Study) -> None:
     assert "Deadlock" in page and "Ring stall" not in page
     for query in ("round=x", f"round={'9' * 30}", "from=999", "from=x", "after=x"):
         assert "Ring stall" in text(enter("olga").get(f"{PAGE}?{query}"))
-    assert "Nothing was proposed there." in text(enter("olga").get(f"{PAGE}?dimension=none"))
+    assert "No proposals match this filter." in text(enter("olga").get(f"{PAGE}?dimension=none"))
     assert "Ring stall" in text(enter("olga").get(f"{PAGE}?dimension=symptom%00"))
 
 
 def test_my_work_and_the_list_of_the_round_say_what_came_back(round_: Round, study: Study) -> None:
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Deadlock")
     bob = enter("bob")
-    assert "came back" not in text(bob.get("/"))
+    assert "returned" not in text(bob.get("/"))
     settle_proposals(seat=make.owner_seat(study), proposals=[first.public_id], map_to="hang")
     settle_proposals(seat=make.owner_seat(study), proposals=[second.public_id], decline="too narrow")
-    assert "2 of your items came back" in text(bob.get("/"))
-    assert "came back" not in text(enter("carol").get("/"))
+    assert "2 of your items were returned" in text(bob.get("/"))
+    assert "returned" not in text(enter("carol").get("/"))
     label = "/studies/study/rounds/1/label/"
-    assert "2 of your items came back" in text(bob.get(label))
+    assert "2 of your items were returned" in text(bob.get(label))
     page = text(bob.get(f"{label}{first.annotation.assignment.public_id}/"))
     assert "the owner mapped it to Hang" in page
     make.submit(round_, "bob", 1, {"symptom": ["hang"]})
-    assert "1 of your items came back" in text(bob.get("/"))
+    assert "1 of your items was returned" in text(bob.get("/"))
 
 
 def test_what_came_back_in_a_study_that_is_archived_is_nobodys_work(round_: Round, study: Study) -> None:
     found = propose(round_, "bob", 1, "Ring stall")
     settle_proposals(seat=make.owner_seat(study), proposals=[found.public_id], decline="too narrow")
     Round.objects.filter(pk=round_.pk).update(state=Round.State.RESOLVING)
-    assert "came back" in text(enter("bob").get("/"))
+    assert "returned" in text(enter("bob").get("/"))
     archive_study(seat=make.owner_seat(study))
-    assert "came back" not in text(enter("bob").get("/"))
+    assert "returned" not in text(enter("bob").get("/"))
 
 
 def test_the_page_costs_the_same_for_three_names_and_for_thirty(study: Study) -> None:
@@ -210,7 +210,7 @@ def test_what_a_sheet_called_pending_is_grouped_by_its_memo_and_never_taken_toge
         propose(round_, rater, item, "PENDING", memo)
     nameless = [propose(round_, rater, 3, "PENDING") for rater in ("bob", "carol")]
     page = text(enter("olga").get(PAGE))
-    assert "5 open, with 3 different names" in page
+    assert "5 open proposals in 3 groups" in page
     places = [page.index(words) for words in ("horovod build", "how to set IP", "without a name or memo")]
     assert places == sorted(places)
     assert 'name="name" maxlength="200" value="horovod build"' in page and 'value="PENDING"' not in page
@@ -227,7 +227,7 @@ def test_a_proposal_goes_into_a_coming_version_until_a_plan_has_moved_the_study_
     make.submit(round_, "carol", 1, {"symptom": ["hang"]})
     seat = make.owner_seat(study)
     settle_proposals(seat=seat, proposals=[proposal.public_id], accept={"name": "Ring stall"})
-    coming = "1 of your proposals goes into a coming version"
+    coming = "1 of your proposals was accepted for a coming version"
     assert coming in text(enter("bob").get("/"))
     publish_version(user=study.created_by, version=TaxonomyVersion.objects.get(state="draft"))
     plan = preview_plan(seat=seat, to=2)
@@ -235,7 +235,7 @@ def test_a_proposal_goes_into_a_coming_version_until_a_plan_has_moved_the_study_
     moving.work(plan.pk)
     home = text(enter("bob").get("/"))
     assert coming not in home and "1 item left to label" in home
-    assert "it can be chosen once the study is at that version" in text(enter("bob").get(PAGE))
+    assert "it can be selected once the study is migrated to that version" in text(enter("bob").get(PAGE))
 
 
 def test_the_preview_of_a_draft_leads_to_it(study: Study) -> None:

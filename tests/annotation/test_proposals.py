@@ -181,17 +181,17 @@ def test_a_category_of_the_draft_can_be_mapped_to(round_: Round, owner: Seat) ->
     [
         ({}, "accept", "just one"),
         ({"decline": "no", "map_to": "hang"}, "decline", "just one"),
-        ({"decline": "  "}, "decline", "Say why"),
-        ({"decline": 7}, "decline", "Say why"),
+        ({"decline": "  "}, "decline", "Give a reason"),
+        ({"decline": 7}, "decline", "Give a reason"),
         ({"map_to": "nothing"}, "map_to", "no category “nothing”"),
         ({"map_to": ["hang"]}, "map_to", "by its key"),
         ({"accept": "Ring stall"}, "accept", "at least its name"),
         ({"accept": {}}, "accept.name", "needs a name"),
         ({"accept": {"name": "x" * 201}}, "accept.name", "at most 200"),
         ({"accept": {"name": "hang"}}, "accept.name", "“Hang” already"),
-        ({"accept": {"name": "A", "parent": "nowhere"}}, "accept.parent", "no category of the draft"),
+        ({"accept": {"name": "A", "parent": "nowhere"}}, "accept.parent", "not a category of that draft"),
         ({"accept": {"name": "A", "key": "crash"}}, "accept.key", "taken"),
-        ({"accept": {"name": "A", "key": "Not A Key"}}, "accept.key", "small letters"),
+        ({"accept": {"name": "A", "key": "Not A Key"}}, "accept.key", "lowercase letters"),
         ({"accept": {"name": "A", "include": "text"}}, "accept.include", "list"),
         ({"accept": {"name": "A", "colour": "red"}}, "accept.colour", "no “colour”"),
     ],
@@ -232,7 +232,7 @@ def test_proposals_of_two_dimensions_get_no_common_answer() -> None:
 def test_an_owner_who_does_not_maintain_the_taxonomy_is_told_and_can_still_map(round_: Round, owner: Seat) -> None:
     owner.study.taxonomy.maintainers.clear()
     proposal = propose(round_, "bob", 1, "Ring stall")
-    with pytest.raises(Forbidden, match="only its maintainers write"):
+    with pytest.raises(Forbidden, match="Only maintainers of the taxonomy"):
         settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     assert state_of(owner, proposal) == "mapped"
@@ -507,8 +507,8 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
         ("“Ring stall”: the owner mapped it to Hang", "hang"),
         ("“Ring stall”: the owner declined it: too narrow", ""),
         (
-            "“Ring stall”: the owner accepted it into version 2 as X; "
-            "it can be chosen once the study is at that version",
+            "“Ring stall”: the owner accepted it into version 2 as X; it can be selected once the study is "
+            "migrated to that version",
             "",
         ),
     ]

@@ -61,12 +61,12 @@ def units(name: str) -> list[int]:
 def test_a_rater_reads_nothing_that_others_said_before_of_items_of_their_open_round() -> None:
     study = first_round()
     item = get_item(make.owner_seat(study), NAMES[1])
-    assert "raters differ" in page("bob", f"items/{item.pk}/") and units("bob") == [4]
+    assert "raters disagree" in page("bob", f"items/{item.pk}/") and units("bob") == [4]
     labels = {row["item"] for row in read("bob", "labels/")["results"]}
     assert labels == {f"acme/rocket#{number}" for number in (1, 3, 4)}
     again(study)
     shown = page("bob", f"items/{item.pk}/")
-    assert "raters differ" not in shown and "You rate this item again in another round" in shown
+    assert "raters disagree" not in shown and "You label this item again in another round" in shown
     assert units("bob") == [2] and units("ada") == units("rea") == [4]
     assert {row["item"] for row in read("bob", "labels/")["results"]} == {"acme/rocket#3", "acme/rocket#4"}
     assert {row["item"] for row in read("rea", "labels/")["results"]} == labels
@@ -187,7 +187,7 @@ def test_no_reader_link_shows_its_owner_what_is_withheld_from_them() -> None:
     members.add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
     again_by = made(study, raters=("olga", "carol")).json()["number"]
     assert Script("ida").send("POST", f"studies/study/rounds/{again_by}/open/", {}).status_code == 200
-    with pytest.raises(Blind, match="What a reader link opens stays hidden"):
+    with pytest.raises(Blind, match="The content behind a reader link stays hidden"):
         make_reader_link(seat=make.owner_seat(study), label="for myself")
     client = Client()
     client.force_login(make.user("olga"))
@@ -207,4 +207,4 @@ def test_no_item_is_in_two_screening_rounds_at_once_of_which_one_tells_the_resul
     Round.objects.filter(number=1).update(state="closed")
     Item.objects.filter(identifier="acme/rocket#1").update(screening="out", screening_reason="Spam")
     answer = Script("olga").send("POST", "studies/study/rounds/", body)
-    assert answer.status_code == 201 and "in an earlier round, too" in answer.json()["warnings"][0]
+    assert answer.status_code == 201 and "also in an earlier round" in answer.json()["warnings"][0]

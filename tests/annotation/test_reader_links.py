@@ -80,7 +80,7 @@ def test_whoever_opens_a_link_reads_what_is_closed_and_nothing_of_what_is_not(st
         told += page
     assert EARLIER in told and "zqwhy" in told and "acme/rocket#1" in told
     assert words(client, "agreement/?round=2")[0] == 403
-    assert "You are reading as a reviewer by a link" in words(client, "")[1]
+    assert "You are reading this study through a reader link" in words(client, "")[1]
 
 
 def test_people_stand_by_their_codes_for_who_reads_by_a_link(study: Study) -> None:
@@ -166,13 +166,13 @@ def test_who_is_signed_in_keeps_their_own_place(study: Study) -> None:
         client.force_login(make.user(name))
         client.get(f"/read/{plaintext}/")
         page = words(client, "")[1]
-        assert "by a link" not in page and role in page
+        assert "reader link" not in page and role in page
         assert client.get("/studies/study/settings/").status_code == (200 if role == "owner" else 403)
     stranger = Client()
     stranger.force_login(make.user("mallory"))
     assert words(stranger, "")[0] == 404
     stranger.get(f"/read/{plaintext}/")
-    assert "You are reading as a reviewer by a link" in words(stranger, "")[1]
+    assert "You are reading this study through a reader link" in words(stranger, "")[1]
     assert stranger.get("/studies/study/members/").status_code == 404
 
 

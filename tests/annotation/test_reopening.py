@@ -70,7 +70,7 @@ def test_a_unanimous_item_that_was_overruled_is_agreed_again(disputed) -> None:
 
 
 def test_what_nobody_decided_or_is_open_already_cannot_be_reopened(disputed) -> None:
-    with pytest.raises(Invalid, match="could not be reopened"):
+    with pytest.raises(Invalid, match="not reopened"):
         reopen(**place(disputed))
     first = resolve(values=["crash"], **place(disputed))
     with pytest.raises(Stale):
@@ -121,9 +121,9 @@ def test_a_script_reopens_and_reads_it_in_the_exports(disputed) -> None:
     ada, olga = Script("ada"), Script("olga")
     asked = {"item": "acme/rocket#1", "dimension": "symptom"}
     first = ada.send("POST", "studies/study/resolutions/", asked | {"values": ["crash"], "expected": None}).json()
-    again = {"reopen": True, "rationale": "look again", "expected": first["id"]}
+    again = {"reopen": True, "rationale": "Reload", "expected": first["id"]}
     assert ada.refused("POST", "studies/study/resolutions/", asked | again | {"values": ["hang"]}) == {
-        "values": ["Either decide or reopen; a reopened place has no values and no meeting."]
+        "values": ["Either resolve or reopen. A reopened place has no values and no meeting."]
     }
     made = ada.send("POST", "studies/study/resolutions/", asked | again)
     assert made.status_code == 201

@@ -108,7 +108,7 @@ def test_an_owner_who_rates_in_the_open_round_sees_nothing_of_it() -> None:
     for page in (QUEUE, address()):
         answer = client("olga").get(page)
         assert answer.status_code == 403
-        assert "stays hidden until the round is over" in answer.content.decode()
+        assert "are hidden until the round closes" in answer.content.decode()
         assert "secret" not in answer.content.decode()
 
 
@@ -116,7 +116,7 @@ def test_an_open_round_tells_who_is_out_by_counts_alone() -> None:
     round_ = make.open_round(make.study(), 2)
     make.rate(round_, "item bob carol\n1 crash hang")
     words = client("ada").get(QUEUE).content.decode()
-    assert "Round 1 is still open" in words and "2 answers are out" in words
+    assert "Round 1 is still open" in words and "2 assignments are unfinished" in words
     assert "Crash" not in words and "acme/rocket" not in words
     assert client("ada").get(address()).status_code == 409
 
@@ -137,7 +137,7 @@ def test_the_queue_counts_and_narrows(disputed) -> None:
     words = client("ada").get(QUEUE).content.decode()
     assert "2 disagreements in 2 items" in words
     assert "1 item was agreed without a click" in words
-    assert "Crash ↔ Hang" in words and "Somebody skipped" in words
+    assert "Crash ↔ Hang" in words and "A rater skipped it" in words
     narrowed = client("ada").get(QUEUE + "?dimension=symptom&clash=crash~hang").content.decode()
     assert "acme/rocket#1" in narrowed and "acme/rocket#3" not in narrowed
 
@@ -179,9 +179,9 @@ def test_proposals_skips_and_parts_are_told_in_words() -> None:
     make.submit(round_, "bob", 3, parts=[{"labels": {"symptom": ["crash"]}}, {"labels": {"symptom": ["hang"]}}])
     make.submit(round_, "carol", 3, {"symptom": ["crash"]})
     pages = {number: client("ada").get(address(number)).content.decode() for number in (1, 2, 3)}
-    assert "R1 asks for a new category." in pages[1] and "“New”: none fits" in pages[1]
-    assert "Only R2 answered; R1 skipped the item." in pages[2] and "not in English" in pages[2]
-    assert "R1 found two bugs, R2 one." in pages[3] and "There is no bug 2" in pages[3]
+    assert "R1 proposes a new category." in pages[1] and "“New”: none fits" in pages[1]
+    assert "Only R2 labeled it. R1 skipped the item." in pages[2] and "not in English" in pages[2]
+    assert "R1 found two bugs, R2 one." in pages[3] and "There is no part 2" in pages[3]
 
 
 AREAS = """
@@ -222,7 +222,7 @@ def test_there_is_no_part_2_settles_all_its_dimensions_until_it_is_reopened(door
         assert {(row["part"], row["dimension"]) for row in found} == {(1, "symptom"), (1, "areas")}
     by_rater = beside_agreed(round_.pk, tree_of(round_), tree_of(round_).by_key["areas"], Slice())
     assert [each.agreed for each in by_rater if len(each.raters) == 2] == [None]
-    assert "There is no bug 2" in client("ada").get(f"{address()}?place=2.{dimension}").content.decode()
+    assert "There is no part 2" in client("ada").get(f"{address()}?place=2.{dimension}").content.decode()
     refused = Script("ada").refused("POST", "studies/study/resolutions/", place | {"part": 1, "no_part": True})
     assert "All raters found part 1" in refused["no_part"][0]
     newest = str(Resolution.objects.get().public_id)
@@ -269,7 +269,7 @@ def test_what_hangs_on_a_decision_is_asked_next() -> None:
     answer = client("ada").post(address(1), decision('["fault"]', dimension="kind"), headers=HTMX)
     words = answer.content.decode()
     assert "HX-Retarget" not in answer and 'name="dimension" value="symptom"' in words
-    assert 'hx-swap-oob="true"' in words and "Only R1 answered." in words
+    assert 'hx-swap-oob="true"' in words and "Only R1 labeled it." in words
     other = client("ada").post(address(2), decision('["how-to"]', dimension="kind"), headers=HTMX)
     assert other["HX-Push-Url"] == address(1)
 
@@ -283,14 +283,14 @@ def test_without_scripts_a_decision_redirects(disputed) -> None:
 @pytest.mark.parametrize(
     ("filled", "sentence"),
     [
-        ({"choice": ""}, "Choose what counts here."),
-        ({"choice": "other"}, "Say which other value it is."),
-        ({"choice": "other", "other": "bang"}, "is no category of"),
-        ({"choice": "{}"}, "Choose what counts here."),
-        ({"choice": '["bang"]'}, "is no category of"),
+        ({"choice": ""}, "Choose an agreed label."),
+        ({"choice": "other"}, "Enter the other value."),
+        ({"choice": "other", "other": "bang"}, "is not a category of"),
+        ({"choice": "{}"}, "Choose an agreed label."),
+        ({"choice": '["bang"]'}, "is not a category of"),
         ({"method": "dice"}, "Choose one of"),
         ({"part": "x"}, "The item has no part"),
-        ({"dimension": "colour"}, "There is no “colour”."),
+        ({"dimension": "colour"}, "Dimension “colour” not found."),
         ({"rationale": "x" * 20_001}, "at most 20000 characters"),
     ],
 )
@@ -299,7 +299,7 @@ def test_what_is_wrong_is_said_at_its_field(disputed, filled, sentence) -> None:
         answer = client("ada").post(address(), decision() | filled, headers=headers)
         words = answer.content.decode()
         assert answer.status_code == 422 and sentence in words
-        assert 'aria-invalid="true"' in words or "This can’t be decided here any more." in words
+        assert 'aria-invalid="true"' in words or "This disagreement is no longer open." in words
     assert not Resolution.objects.exists()
 
 
@@ -309,7 +309,7 @@ def test_a_stale_decision_shows_the_newer_one_and_overwrites_nothing(disputed) -
         answer = client("ada").post(address(), decision(rationale="mine"), headers=headers)
         words = answer.content.decode()
         assert answer.status_code == 409
-        assert "olga decided this meanwhile: Hang." in words and "the trace ends there" in words
+        assert "olga resolved this as Hang while you were reading." in words and "the trace ends there" in words
         assert "mine" in words and f'name="expected" value="{Resolution.objects.get().public_id}"' in words
     again = client("ada").post(address(), decision(expected=Resolution.objects.get().public_id))
     assert again.status_code == 302 and Resolution.objects.count() == 2
@@ -320,7 +320,7 @@ def test_what_was_decided_is_shown_with_its_history(disputed) -> None:
     first = Resolution.objects.get()
     client("olga").post(address(), decision('["hang"]', rationale="a better reason", expected=first.public_id))
     words = client("ada").get(address()).content.decode()
-    for expected in ("one reason", "a better reason", "by ada, adjudicator,", "by olga", "by ada", "Decide again"):
+    for expected in ("one reason", "a better reason", "by ada, adjudicator,", "by olga", "by ada", "Resolve again"):
         assert expected in words
 
 
@@ -338,7 +338,7 @@ dimensions:
     make.submit(round_, "carol", 1, {"lines": 4.5, "note": "b", "mark": False})
     ada = client("ada")
     wrong = ada.post(address(), decision("other", dimension="lines", other="many"), headers=HTMX)
-    assert wrong.status_code == 422 and "Answer with a number." in wrong.content.decode()
+    assert wrong.status_code == 422 and "Enter a number." in wrong.content.decode()
     ada.post(address(), decision("other", dimension="lines", other="5"))
     ada.post(address(), decision("other", dimension="note", other="c & d"))
     ada.post(address(), decision("[false]", dimension="mark"))
@@ -368,14 +368,14 @@ def test_the_queue_is_paged_and_both_pages_take_the_same_queries_at_two_sizes() 
 def test_a_round_of_one_rater_has_nothing_to_resolve() -> None:
     round_ = make.open_round(make.study(raters=("bob",)), 2, raters=("bob",))
     make.rate(round_, "item bob\n1 crash\n2 hang")
-    assert "Everything is agreed" in client("ada").get(QUEUE).content.decode()
+    assert "All items are agreed" in client("ada").get(QUEUE).content.decode()
 
 
 def test_a_draft_round_has_not_begun() -> None:
     study = make.study()
     make.issues(1)
     rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"])
-    assert "has not begun" in client("ada").get(QUEUE).content.decode()
+    assert "is not open yet" in client("ada").get(QUEUE).content.decode()
 
 
 def test_the_guide_and_the_sheet_of_keys_name_the_same_keys() -> None:
@@ -401,11 +401,11 @@ def test_a_bug_that_a_rater_does_not_have_after_matching_is_said_not_to_be_found
     seat = make.seat(round_.study, "ada")
     match_parts(seat=seat, round_=Round.objects.get(), item=item(1), rater="R2", parts=[1, 3])
     page = client("ada").get(address(), {"place": "1.symptom"}).content.decode()
-    assert "gave no answer here" not in page
-    for number, sentence in ((2, "R2 found no bug 2."), (3, "R1 found no bug 3.")):
+    assert "gave no label here" not in page
+    for number, sentence in ((2, "R2 found no part 2."), (3, "R1 found no part 3.")):
         words = client("ada").get(address(), {"place": f"{number}.symptom"}).content.decode()
-        assert sentence in words and f"found no bug {number}</span>" in words
-        assert "gave no answer here" not in words
+        assert sentence in words and f"found no part {number}</span>" in words
+        assert "gave no label here" not in words
 
 
 def test_who_flagged_an_item_stands_at_its_top_and_the_flagged_ones_are_gone_through_in_order() -> None:
@@ -418,10 +418,10 @@ def test_who_flagged_an_item_stands_at_its_top_and_the_flagged_ones_are_gone_thr
     visitor = client("ada")
     assert "⚑ 2 flagged" in visitor.get(QUEUE).content.decode()
     disputed, flagged = (visitor.get(address(number), {"walk": "flagged"}).content.decode() for number in (1, 3))
-    assert "wants to talk about it</p>" in disputed and disputed.count("about 1") == 1
-    assert "wants to talk about it" in flagged and f'data-previous="{address(1)}?walk=flagged"' in flagged
+    assert "flagged for discussion</p>" in disputed and disputed.count("about 1") == 1
+    assert "flagged for discussion" in flagged and f'data-previous="{address(1)}?walk=flagged"' in flagged
     assert f'data-next="{address(3)}?walk=flagged"' in disputed
-    assert "wants to talk about it" not in visitor.get(address(2)).content.decode()
+    assert "flagged for discussion" not in visitor.get(address(2)).content.decode()
 
 
 def test_three_values_at_one_place_are_told_once_each_in_the_queue() -> None:

@@ -80,11 +80,11 @@ def test_who_is_not_signed_in_is_sent_to_sign_in(study: Study) -> None:
 
 def test_a_blind_round_is_left_out_and_said_so_and_refused_when_asked_for(study: Study) -> None:
     shown = words_of(get("bob", AGREEMENT))
-    assert "You rate in round 2" in shown and "Live." not in shown
-    assert "rated by R1 and R2 in round 1 (version 1)" in shown
+    assert "You are a rater in round 2" in shown and "Live." not in shown
+    assert "labeled by R1 and R2 in round 1 (version 1)" in shown
     for address in (f"{AGREEMENT}?round=2", f"{ITEMS}?round=2&dimension=symptom"):
         refused = words_of(get("bob", address, 403))
-        assert "You rate in round 2, so what others said there stays hidden until the round is over." in refused
+        assert "You are a rater in round 2, so the labels of others are hidden until the round closes." in refused
     assert items_of(get("carol", f"{ITEMS}?dimension=symptom&show=left_out")) == [7]
     assert items_of(get("olga", f"{ITEMS}?dimension=symptom&show=left_out")) == [7, 8]
 
@@ -95,7 +95,7 @@ def test_an_owner_who_rates_is_blind_too() -> None:
     study = make.study()
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     make.open_round(study, 1, raters=("olga", "bob"))
-    assert "Agreement appears here when the rounds you rate in are over" in words_of(get("olga", AGREEMENT))
+    assert "It appears here when the rounds in which you are a rater are closed" in words_of(get("olga", AGREEMENT))
     get("olga", f"{AGREEMENT}?round=1", 403)
 
 
@@ -152,7 +152,7 @@ def test_the_first_line_says_value_interval_threshold_and_what_it_rests_on(study
     # 3 of 6 alike; R1 crash 3, hang 1, slow 2; R2 crash 1, hang 4, slow 1: (0.5 − 9/36) / (1 − 9/36)
     assert "Symptom Cohen's kappa, registered on" in shown
     assert "0.33" in shown and "threshold 0.80" in shown and "below the threshold of 0.80" in shown
-    assert "Rests on 6 units rated by R1 and R2 in round 1 (version 1), before discussion; 1 left out ." in shown
+    assert "Based on 6 units labeled by R1 and R2 in round 1 (version 1), before discussion; 1 excluded ." in shown
     assert "“fair” on the scale of Landis and Koch" in shown
 
 
@@ -161,7 +161,7 @@ def test_all_coefficients_stand_there_or_say_why_not(study: Study) -> None:
     for title in (each.title for each in COEFFICIENTS.values()):
         assert title in shown
     assert "Weighted kappa needs categories in an order or numbers" in shown
-    assert "Only 6 units carry at least two ratings" in shown
+    assert "Only 6 units have at least two ratings" in shown
 
 
 def test_what_to_talk_about_has_the_most_confused_pair_first_with_definitions() -> None:
@@ -174,7 +174,7 @@ def test_what_to_talk_about_has_the_most_confused_pair_first_with_definitions() 
     html = get("olga", f"{AGREEMENT}?dimension=symptom").content.decode()
     talks = re.findall(r'<li class="talk">.*?</li>', html, re.S)
     assert len(talks) == 2
-    assert "2 times" in talks[0] and "67 % of what differs" in talks[0]
+    assert "2 times" in talks[0] and "67% of the disagreements" in talks[0]
     assert "Failure / Crash" in talks[0] and "Too slow." in talks[0]
     pair = re.search(r'href="([^"]+)">2 times', talks[0])
     assert pair and items_of(get("olga", unescape(pair[1]))) == [1, 2]
@@ -208,7 +208,7 @@ def test_every_link_of_the_page_leads_and_numbers_lead_to_as_many_items(study: S
     assert sum(int(n) for _, n in cells) == 6
     for address, n in cells:
         assert len(items_of(client.get(unescape(address)))) == int(n)
-    for address, n in re.findall(r'href="([^"]+)">(\d+) (?:units?|left out)</a>', html):
+    for address, n in re.findall('href="([^"]+)">(\\d+) (?:units?|excluded)</a>', html):
         assert len(items_of(client.get(unescape(address)))) == int(n)
 
 
@@ -234,7 +234,7 @@ def test_after_discussion_stands_beside_and_never_first(study: Study) -> None:
     before, after = (words_of(get("olga", f"{AGREEMENT}?round=1&when={when}")) for when in ("before", "after"))
     assert "After discussion it is" not in before
     assert "After discussion it is 0.50" in after and "0.33" in after
-    assert "What stands for reliability stays first" in after
+    assert "The coefficient before discussion is the measure of reliability" in after
 
 
 def test_what_is_defined_for_two_raters_is_not_printed_with_three() -> None:
@@ -292,7 +292,7 @@ def test_alpha_with_the_ordinal_metric_has_no_plan() -> None:
     study = make.study(text=make.SYMPTOMS.replace("kind: single", "kind: ordinal"))
     make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
     part = get("olga", AGREEMENT).content.decode().partition('id="how-many-more"')[2].partition("</section>")[0]
-    assert "There is no standard error to plan from." in part
+    assert "standard error to plan from not found." in part
 
 
 def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:
@@ -303,7 +303,7 @@ def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:
     shown = words_of(response)
     assert "All pairs of raters pooled" in shown and "Look at" not in shown
     assert "R1 and R2" in shown and "R1 and R3" in shown and "R2 and R3" in shown
-    assert "rated by R1, R2 and R3" in shown
+    assert "labeled by R1, R2 and R3" in shown
     cells = re.findall(r'<a href="([^"]+)" title="[^"]*">(\d+)</a>', response.content.decode())
     for address, _ in cells:
         assert items_of(get("olga", unescape(address)))
@@ -314,7 +314,7 @@ def test_many_raters_are_counted_and_not_listed() -> None:
     study = make.study(raters=names)
     table = f"item {' '.join(names)}\n1 {' '.join(['crash'] * 8)} hang"
     make.rate(make.open_round(study, 1, raters=names, raters_per_item=9), table)
-    assert "rated by 9 raters, R1 to R9, in round 1" in words_of(get("olga", AGREEMENT))
+    assert "labeled by 9 raters, R1 to R9, in round 1" in words_of(get("olga", AGREEMENT))
 
 
 def test_sixty_categories_show_those_that_raters_differ_on() -> None:
@@ -362,8 +362,8 @@ def test_raters_stand_beside_the_agreed_labels(study: Study) -> None:
 def test_without_rounds_the_page_teaches() -> None:
     make.study()
     shown = words_of(get("olga", AGREEMENT))
-    assert "Agreement is shown as soon as two raters labelled the same item" in shown
-    assert "As JSON" not in shown
+    assert "appears as soon as two raters have labeled the same item" in shown
+    assert "Download as JSON" not in shown
 
 
 def test_an_open_round_without_answers_and_a_draft_say_what_is_missing() -> None:
@@ -371,7 +371,7 @@ def test_an_open_round_without_answers_and_a_draft_say_what_is_missing() -> None
 
     study = make.study()
     make.open_round(study, 1)
-    assert "Nobody has answered in round 1 yet" in words_of(get("olga", f"{AGREEMENT}?round=1"))
+    assert "Round 1 has no labels yet" in words_of(get("olga", f"{AGREEMENT}?round=1"))
     make.issues(1, first=7)
     rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#7"])
     assert "Round 2 is not open yet" in words_of(get("olga", f"{AGREEMENT}?round=2"))
@@ -379,7 +379,7 @@ def test_an_open_round_without_answers_and_a_draft_say_what_is_missing() -> None
 
 def test_no_item_behind_a_number_leads_back(study: Study) -> None:
     shown = words_of(get("olga", f"{ITEMS}?dimension=symptom&a=slow&b=crash"))
-    assert "No item is behind this." in shown and "Back to agreement" in shown
+    assert "No items." in shown and "Back to agreement" in shown
 
 
 # How
@@ -435,7 +435,7 @@ def line(**more: Any) -> Headline:
         ({"ci_low": 0.7}, "the threshold of 0.80, but its interval begins below."),
         ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its interval reaches it."),
         ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, with its whole interval."),
-        ({"threshold": None}, "No threshold was fixed."),
+        ({"threshold": None}, "No threshold is set."),
         ({"value": None, "undefined": "One category."}, "One category."),
     ],
 )

@@ -92,7 +92,7 @@ def accept(name: str) -> None:
 
 def test_a_name_in_an_open_round_becomes_no_account_of_the_staff() -> None:
     _, name_only = with_a_name()
-    assert "could read its answers" in join(name_only, "stan")
+    assert "could read its labels" in join(name_only, "stan")
     name_only.refresh_from_db()
     assert not name_only.is_invited and name_only.user is None
 
@@ -102,13 +102,13 @@ def test_a_name_that_is_asked_as_a_third_rater_becomes_no_account_that_could_rea
     make.user("stan", staff=True)
     name_only = Membership.objects.create(study=round_.study, name="Rae", code="R9", roles=["rater"])
     Assignment.objects.create(round=round_, item=free, rater=name_only, position=9)
-    assert "could read its answers" in join(name_only, "stan")
-    assert "could read its answers" not in join(name_only, make.user("nina").username)
+    assert "could read its labels" in join(name_only, "stan")
+    assert "could read its labels" not in join(name_only, make.user("nina").username)
 
 
 def test_a_name_becomes_an_account_that_could_read_nothing_and_stays_blind() -> None:
     study, name_only = with_a_name()
-    assert "could read its answers" not in join(name_only, make.user("nina").username)
+    assert "could read its labels" not in join(name_only, make.user("nina").username)
     accept("nina")
     row = RoundRater.objects.get(rater=name_only)
     assert not row.unblinded and "unblinded" not in AuditEvent.objects.get(verb="member accepted").detail
@@ -145,7 +145,7 @@ def test_a_proposal_is_not_accepted_while_who_reads_drafts_of_the_taxonomy_rates
     given = {"accept": {"name": "Deadlock"}}
     answer = Script("olga").send("POST", place, given)
     assert (answer.status_code, answer.json()["code"]) == (409, "maintainer_blind")
-    assert "R1 rates in round 1" in answer.json()["message"]
+    assert "R1 is a rater in round 1" in answer.json()["message"]
     assert not study.taxonomy.versions.filter(state="draft").exists()
     make.rate(round_, "item carol\n2 hang")
     round_.refresh_from_db()

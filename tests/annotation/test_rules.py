@@ -92,7 +92,7 @@ def test_the_majority_is_decided_when_the_round_is_resolved_and_run_again_it_dec
     assert round_.ruled_at is None
     rule_round(round_.pk)
     assert decided(round_) == {1: (["crash"], "majority", None)}
-    assert Resolution.objects.get().rationale == "2 of 3 raters said so."
+    assert Resolution.objects.get().rationale == "2 of 3 raters chose it."
     Round.objects.update(ruled_at=None)
     rule_round(round_.pk)
     rule_items(round_.pk, list(round_.round_items.values_list("item", flat=True)))
@@ -224,7 +224,7 @@ def test_a_third_rater_answers_on_the_usual_page_and_what_two_say_is_decided(ask
     assert take_next(seat=seat, round_=asking) == asked[1]
     answer(asked[1], "hang")
     assert decided(asking) == {1: (["hang"], "third_rater", None)}
-    assert Resolution.objects.get().rationale == "2 of 3 raters said so, the third rater among those asked."
+    assert Resolution.objects.get().rationale == "2 of 3 raters chose it, including the third rater."
     assert take_next(seat=seat, round_=asking) is None
     made = Assignment.objects.get(pk=asked[1].pk)
     assert (made.state, made.blind) == ("submitted", made.current)
@@ -241,8 +241,8 @@ def test_third_raters_from_outside_find_their_work_and_the_owner_sees_who_owes_i
     for path in paths:
         words = words_of(pages[0].get(PAGES, path))
         assert "third rater" in words and "/studies/study/rounds/1/label/" in words, path
-        assert "Nothing waits for you" not in words
-    assert "6 of 8 answers are in" in words_of(pages[1].get(PAGES, paths[2]))
+        assert "You have no open work" not in words
+    assert "6 of 8 submitted" in words_of(pages[1].get(PAGES, paths[2]))
     rows = Script("olga").send("GET", "studies/study/rounds/1/raters/").json()["results"]
     told = [(row["code"], row["n_assigned"], row["n_finished"], row["n_third"]) for row in rows]
     assert told == [("R1", 3, 3, 0), ("R2", 3, 3, 0), ("R3", 1, 0, 1), ("R4", 1, 0, 1)]
@@ -254,7 +254,7 @@ def test_third_raters_from_outside_find_their_work_and_the_owner_sees_who_owes_i
     assert "third rater" not in words_of(pages[0].get(PAGES, ""))
     assert take_next(seat=make.seat(asking.study, name), round_=asking) is None
     assert Assignment.objects.get(pk=asked[2].pk).state == Assignment.State.WAITING
-    assert "6 of 7 answers are in" in words_of(pages[1].get(PAGES, paths[2]))
+    assert "6 of 7 submitted" in words_of(pages[1].get(PAGES, paths[2]))
 
 
 def test_a_third_rater_is_blind_to_the_item_until_they_answered(asking) -> None:
@@ -299,7 +299,7 @@ def test_a_third_rater_who_may_have_read_the_others_answers_before_theirs_decide
     place = {"round_": asking, "item": asked.item, "part": 1, "dimension": "symptom", "values": ["hang"]}
     with pytest.raises(Invalid) as refused:
         resolve(seat=make.seat(asking.study, "ada"), expected=None, method="third_rater", **place)
-    assert refused.value.fields["method"] == ["No third rater answered here."]
+    assert refused.value.fields["method"] == ["No third rater labeled this item."]
     Study.objects.update(majority=True)
     Round.objects.update(ruled_at=None)
     rule_round(asking.pk)
@@ -373,7 +373,7 @@ def test_where_nobody_is_left_nothing_happens() -> None:
     rule_round(round_.pk)
     assert not Assignment.objects.filter(slot=None).exists()
     seat = make.seat(Study.objects.get(), "ada")
-    with pytest.raises(Invalid, match="Nobody was asked"):
+    with pytest.raises(Invalid, match="Third rater not assigned"):
         ask_third_rater(seat=seat, round_=get_round(seat, 1), item=get_item(seat, "acme/rocket#1"))
 
 
@@ -387,7 +387,7 @@ def test_by_hand_a_third_rater_is_asked_without_a_rule_and_never_twice() -> None
     with pytest.raises(Invalid) as refused:
         ask_third_rater(seat=seat, rater="bob", **place)
     assert list(refused.value.fields) == ["rater"]
-    with pytest.raises(WrongState, match="Nothing is open"):
+    with pytest.raises(WrongState, match="has no open disagreement"):
         ask_third_rater(seat=seat, round_=round_, item=get_item(seat, "acme/rocket#2"))
     asked = ask_third_rater(seat=seat, rater="R4", **place)
     assert asked.rater.user.username == "eve"
@@ -516,5 +516,5 @@ def test_nobody_is_asked_in_a_round_that_is_just_being_closed() -> None:
         asking.start()
         wait_until_somebody_waits_for_a_lock()
     asking.join()
-    assert told == ["In round 1 nobody can be asked: it is closed."]
+    assert told == ["No third rater can be assigned in round 1: it is closed."]
     assert not Assignment.objects.filter(slot=None).exists()

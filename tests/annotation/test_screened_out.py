@@ -75,12 +75,12 @@ def flow(study: Study) -> dict[str, int]:
 
 def test_out_is_out_whether_or_not_its_reason_is_agreed(study: Study) -> None:
     found = dict(Item.objects.filter(study=study, screening="out").values_list("identifier", "screening_reason"))
-    assert found == {name(study, 4): "reason open", name(study, 5): "reason open"}
+    assert found == {name(study, 4): "reason unresolved", name(study, 5): "reason unresolved"}
     assert flow(study) == {
-        "drawn": 8, "screened out: reason open": 2, "screening open": 1, "not screened yet": 2, "kept": 3,
+        "drawn": 8, "screened out: reason unresolved": 2, "screening unresolved": 1, "not screened yet": 2, "kept": 3,
     }  # fmt: skip
     decide(study, Round.objects.get(study=study), numbers(study)[4], "screening-reason", "spam")
-    assert flow(study)["screened out: Spam"] == flow(study)["screened out: reason open"] == 1
+    assert flow(study)["screened out: Spam"] == flow(study)["screened out: reason unresolved"] == 1
 
 
 @pytest.mark.parametrize("asked", [{}, {"share": 1.0}, {"n_items": 3}, {"screening": ["in"]}])
@@ -89,7 +89,7 @@ def test_a_coding_round_takes_what_is_in_and_says_what_it_passed_over(study: Stu
     assert made.status_code == 201, made.content
     assert places(study, 2) == [1, 2, 3]
     assert made.json()["warnings"] == [
-        "This round passes over issues of the sample that are not screened in: 2 not screened, 1 open, 2 out."
+        "This round omits issues of the sample that are not screened in: 2 not screened, 1 open, 2 out."
     ]
     detail = AuditEvent.objects.get(study=study, verb="round made", detail__round=2).detail
     assert detail["passed_over"] == {"unscreened": 2, "open": 1, "out": 2}
@@ -107,10 +107,10 @@ def test_named_issues_that_are_not_in_are_refused_with_the_counts(study: Study) 
     fields = Script("olga").refused("POST", "studies/study/rounds/", named)
     assert fields["screening"][0].startswith("Of these issues, 2 not screened, 1 open.")
     fields = Script("olga").refused("POST", "studies/study/rounds/", named | {"issues": [name(study, 4)]})
-    assert "screened out (reason open)" in fields["issues"][0]
+    assert "screened out (reason unresolved)" in fields["issues"][0]
     made = Script("olga").send("POST", "studies/study/rounds/", named | {"screening": ["in", "unscreened", "open"]})
     assert made.status_code == 201 and made.json()["warnings"][0] == (
-        "This round takes issues that are not screened in: 2 not screened, 1 open."
+        "This round includes issues that are not screened in: 2 not screened, 1 open."
     )
 
 
@@ -150,10 +150,10 @@ def test_the_page_names_the_counts_and_takes_the_choice(study: Study) -> None:
     }  # fmt: skip
     text = page("/studies/study/rounds/new/", {**sent, "preview": "1"})
     assert "<strong>3</strong> items" in text
-    assert "It chooses from 3 screened in. It passes over 2 not screened, 1 open, 2 out." in text
+    assert "It chooses from 3 screened in. It omits 2 not screened, 1 open, 2 out." in text
     page("/studies/study/rounds/new/", {**sent, "screening": ["unscreened"]})
     assert places(study, 2) == [1, 2, 3, 7, 8]
-    note = "This round takes issues that are not screened in: 2 not screened."
+    note = "This round includes issues that are not screened in: 2 not screened."
     assert note in page("/studies/study/rounds/2/")
     rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True)
     assert note not in page("/studies/study/rounds/2/")
@@ -251,14 +251,14 @@ def test_what_is_screened_out_after_coding_leaves_all_results_or_stays_and_is_ma
     gone = {"units": 3, "counted": 3, "labels": [1, 8], "ratings": [1, 2, 8], "disputed": [2]}
     assert everything(study) == WHOLE | gone
     assert flow(study) == {
-        "drawn": 8, "screened out: reason open": 2, "screened out: Spam": 2, "screening open": 1,
-        "not screened yet": 1, "kept": 2, "coded, though not screened": 1, "in coding rounds": 3,
+        "drawn": 8, "screened out: reason unresolved": 2, "screened out: Spam": 2, "screening unresolved": 1,
+        "not screened yet": 1, "kept": 2, "coded without screening": 1, "in coding rounds": 3,
     }  # fmt: skip
     text = paragraph()
     assert "labeled 3 items in 1 main round (3 items)" in text
     assert "Two labeled items are screened out; no number includes them." in text
     assert "2 screened out, excluded" in page("/studies/study/rounds/2/")
-    assert "so its labels here count nowhere" in page(f"/studies/study/items/{item(study, 3).pk}/")
+    assert "so its labels count nowhere" in page(f"/studies/study/items/{item(study, 3).pk}/")
 
     Script("olga").send("PATCH", "studies/study/", {"screened_out": "keep"})
     marked = {"labels marked": [3], "ratings marked": [3, 7]}
@@ -300,7 +300,7 @@ def test_the_setting_is_on_the_page_and_in_rest_and_a_sheet_for_an_item_that_is_
     assert Script("olga").send("GET", "studies/study/").json()["screened_out"] == "exclude"
     assert "Labeled items that are screened out" in page("/studies/study/settings/")
     wrong = Script("olga").refused("PATCH", "studies/study/", {"screened_out": "maybe"})
-    assert wrong == {"screened_out": ["Write exclude or keep."]}
+    assert wrong == {"screened_out": ["Use exclude or keep."]}
     lines = [f"{name(study, place)},{who},2,symptom,crash" for place in (1, 4) for who in ("bob", "carol")]
     sheet = "\n".join(["item,rater,round,dimension,value", *lines]).encode()
     assert not import_ratings(user=make.user("olga"), study="study", file=sheet, name="sheet.csv").n_refused
@@ -313,8 +313,8 @@ def test_the_setting_is_on_the_page_and_in_rest_and_a_sheet_for_an_item_that_is_
 def test_the_paragraph_reports_raters_reasons_and_agreement_of_screening() -> None:
     coded()
     text = paragraph()
-    assert "Two drawn issues were excluded at screening: 2 “reason open”." in text
-    assert "Of the other drawn issues, 3 were kept, 2 were not screened and 1 was left open." in text
+    assert "Two drawn issues were excluded at screening: 2 “reason unresolved”." in text
+    assert "Of the other drawn issues, 3 were kept, 2 were not screened and 1 was unresolved." in text
     assert "Coding rounds contain 5 drawn issues: 3 kept and 2 not screened." in text
     assert "Two raters (R1 and R2) screened 6 items in round 1." in text
     assert "Agreement on what was screened in or out, before discussion, was Krippendorff’s α = " in text

@@ -451,7 +451,7 @@ def test_a_screening_round_is_made_over_rest():
     assert answer_.json()["taxonomy"] == {"slug": "study-screening", "version": 1}
     wrong = {**body, "issues": ["acme/rocket#2"], "taxonomy_version": 1}
     assert Script("olga").refused("POST", "studies/study/rounds/", wrong) == {
-        "taxonomy_version": ["A screening round asks from a taxonomy of its own; leave this out."]
+        "taxonomy_version": ["A screening round uses its own taxonomy. Omit this field."]
     }
     Script("bob").refused("POST", "studies/study/rounds/", body, 403)
     make.user("eve")
@@ -513,4 +513,4 @@ def test_the_form_makes_a_screening_round_with_the_reasons_of_its_lines():
     assert answer_.status_code == 302, answer_.content.decode()
     assert reasons_of(document(study.rounds.get().taxonomy_version)) == ("Not a bug", "Spam")
     refused = client("olga").post("/studies/study/rounds/new/", {**sent, "reasons": " "})
-    assert refused.status_code == 422 and "Give at least one reason" in refused.content.decode()
+    assert refused.status_code == 422 and "Send at least one reason" in refused.content.decode()

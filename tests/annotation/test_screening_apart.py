@@ -120,7 +120,7 @@ def test_a_sheet_brings_answers_into_a_screening_round_and_nothing_pending() -> 
         "1,bob,1,screening,in 1,carol,1,screening,PENDING 2,bob,1,screening,out 2,bob,1,screening-reason,Spam"
     )
     assert [(each.line, each.reason) for each in report.refusals] == [
-        (3, "Nothing is pending while screening: write the nearest reason, and say more in the memo.")
+        (3, "Proposals can't be pending while screening. Use the closest reason, and explain it in the memo.")
     ]
     assert report.n_ratings == 3 and not Proposal.objects.exists()
     assert not Rating.objects.filter(rater__user__username="carol").exists()

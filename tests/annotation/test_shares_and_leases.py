@@ -47,7 +47,7 @@ def test_an_item_of_a_pool_is_shown_as_held_until_its_lease_ends(client: Client)
     hour = until.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     assert told == {"R1": hour.isoformat().replace("+00:00", "Z"), "R2": None}
     client.force_login(make.user("olga"))
-    assert "one item assigned, until" in client.get("/studies/study/rounds/1/").content.decode()
+    assert "one item assigned, expires" in client.get("/studies/study/rounds/1/").content.decode()
     Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
-    assert "one item assigned, until" not in client.get("/studies/study/rounds/1/").content.decode()
+    assert "one item assigned, expires" not in client.get("/studies/study/rounds/1/").content.decode()
     assert {each["lease_until"] for each in Script("olga").send("GET", path).json()["results"]} == {None}

@@ -49,10 +49,10 @@ def test_the_presets_lead_from_an_empty_server_to_the_first_item() -> None:
     assert given == {"title": "Issues of example-lab/paratrain", "source": "ready", "preset": "liu-2023"}
     assert client.post("/start/codebook/", given).url == PEOPLE.format("issues-of-example-lab-paratrain")
     study = Study.objects.get()
-    assert "Add the raters" in text(client.get("/studies/issues-of-example-lab-paratrain/"))
+    assert "Add raters" in text(client.get("/studies/issues-of-example-lab-paratrain/"))
     assert client.post(PEOPLE.format(study.slug), {"labels_too": "on", "names": "bob"}).url == ROUND.format(study.slug)
     waiting = text(client.get(ROUND.format(study.slug)))
-    assert "waits for a worker" in waiting and "Open round 1" not in waiting
+    assert "queued" in waiting and "Open round 1" not in waiting
     sync.work(FetchRun.objects.get().pk)
     page = client.get(ROUND.format(study.slug))
     names = ("repository", "n_items", "raters_per_item")
@@ -107,7 +107,7 @@ def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
         assert answer.status_code == 422 and said in text(answer), given
     for given, said in (
         ({"title": "", "source": "new"}, "required"),
-        ({"title": "T", "source": "list", "list": "A\na"}, "is there already"),
+        ({"title": "T", "source": "list", "list": "A\na"}, "is already identical"),
         ({"title": "T", "source": "list"}, "paste the text"),
         ({"title": "T", "source": "document", "document": "slug: a"}, "Line 1"),
     ):

@@ -63,7 +63,7 @@ def test_no_page_creates_a_study_for_whom_the_setting_leaves_out(
     file = {"file": io.BytesIO(SHEET)} if "import" in address else {}
     for answer in (client.get(address), client.post(address, sent | file)):
         assert answer.status_code == 403
-        assert "cannot create studies" in answer.content.decode()
+        assert "can't create studies" in answer.content.decode()
     assert Study.objects.count() == 1
     assert not Workbook.objects.exists() and not Arrival.objects.exists()
 
@@ -97,7 +97,7 @@ def test_whoever_is_in_no_study_is_told_whom_to_ask(rita: User) -> None:
     nina = make.user("nina")
     for page in ("/", "/studies/"):
         words = signed_in(nina).get(page).content.decode()
-        assert "people that its operator chose" in words and "/studies/new/" not in words
+        assert "people chosen by its operator" in words and "/studies/new/" not in words
 
 
 def test_staff_and_the_people_who_are_named_create_studies(settings: Any, rita: User) -> None:
@@ -146,7 +146,7 @@ def test_a_page_tells_no_more_about_a_refused_id(nina: User) -> None:
     for slug in ("hidden", "new"):
         answer = client.post("/studies/study/duplicate/", sent | {"slug": slug})
         found[slug] = (answer.status_code, answer.content.decode().replace(f'value="{slug}"', ""))
-        assert "This ID is not available" in found[slug][1]
+        assert "his ID is not available" in found[slug][1]
     assert found["hidden"][0] == found["new"][0] == 409
 
 

@@ -43,16 +43,20 @@ def test_a_study_is_made_with_its_primary_coefficients_and_the_title_makes_the_a
     study = Study.objects.get()
     assert study.primary["symptom"]["coefficient"] == "cohen_kappa" and study.primary["symptom"]["threshold"] == 0.8
     taken = client.post(reverse("new_study"), sent)
-    assert taken.status_code == 409 and "This ID is not available" in text_of(taken)
+    assert taken.status_code == 409 and "his ID is not available" in text_of(taken)
 
 
 @pytest.mark.parametrize(
     ("changed", "field", "sentence"),
     [
         ({"title": ""}, "id_title", "This field is required."),
-        ({"slug": "Not a slug"}, "id_slug", "Use up to 80 small letters"),
+        ({"slug": "Not a slug"}, "id_slug", "Use up to 80 lowercase letters"),
         ({"taxonomy": "nothing"}, "id_taxonomy", "Select a valid choice"),
-        ({"primary-symptom.threshold": "0.8"}, "id_primary-symptom.coefficient", "Choose what the threshold is for."),
+        (
+            {"primary-symptom.threshold": "0.8"},
+            "id_primary-symptom.coefficient",
+            "Choose a coefficient for the threshold.",
+        ),
         (
             {"primary-symptom.threshold": "2", "primary-symptom.coefficient": "cohen_kappa"},
             "id_primary-symptom.threshold",
@@ -72,7 +76,7 @@ def test_a_study_that_is_not_valid_is_said_so_at_the_field(changed: dict[str, st
 
 def test_a_study_needs_a_taxonomy_and_says_where_to_get_one() -> None:
     answer = signed_in("nina").get(reverse("new_study"))
-    assert answer.status_code == 200 and "To the taxonomies" in text_of(answer)
+    assert answer.status_code == 200 and "Go to taxonomies" in text_of(answer)
     refused = signed_in("nina").post(reverse("new_study"), {"title": "Faults", "taxonomy": "faults"})
     assert refused.status_code == 422
 
@@ -97,7 +101,7 @@ def test_settings_change_what_was_changed_and_primary_only_before_labelling() ->
     assert client.post(path, sent | {"title": " "}).status_code == 422
     make.open_round(study)
     fixed = text_of(client.get(path))
-    assert "they stay as they were" in fixed and "Symptom" in fixed
+    assert "these can’t be changed" in fixed and "Symptom" in fixed
     assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
     study.refresh_from_db()
     assert "symptom" in study.primary
@@ -117,7 +121,7 @@ def test_members_are_added_changed_and_the_last_owner_stays() -> None:
     alone = client.post(path, {"username": "olga", "roles": ["rater"], "kind": "person"})
     assert alone.status_code == 409 and "A study needs an owner" in text_of(alone)
     nobody = client.post(path, {"username": "nobody", "roles": ["rater"], "kind": "person"})
-    assert nobody.status_code == 422 and "There is no user “nobody”" in text_of(nobody)
+    assert nobody.status_code == 422 and "User “nobody” not found" in text_of(nobody)
     assert client.post(path, {"username": "dan", "kind": "person"}).status_code == 422
 
 
@@ -138,9 +142,9 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     shown = text_of(signed_in("rea").get(drawn["Location"]))
     assert "3 of 3 in no round yet" in shown and "drawn 3" in shown
     for changed, sentence in (
-        ({"size": "40"}, "The filter leaves 4 issues, fewer than 40."),
-        ({"repository": "acme/rockets"}, "No stored issue fits the filter."),
-        ({"size": ""}, "Say how many issues to draw."),
+        ({"size": "40"}, "The filter matches 4 issues, fewer than 40."),
+        ({"repository": "acme/rockets"}, "No stored issue matches the filter."),
+        ({"size": ""}, "Enter how many issues to draw."),
         ({"size": "0"}, "greater than or equal to 1"),
         ({"seed": "x"}, "Enter a whole number"),
         ({"stratify_by": "colour"}, "Select a valid choice"),
@@ -184,7 +188,7 @@ def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None
     [
         ({"raters": []}, "Choose at least one rater."),
         ({"raters": ["R9"]}, "Select a valid choice"),
-        ({"raters_per_item": "3"}, "3 raters per item need as many raters; 2 named."),
+        ({"raters_per_item": "3"}, "3 raters per item need at least as many raters. 2 named."),
         ({"double_percent": "140"}, "less than or equal to 100"),
         ({"issues": " "}, "Name at least one issue"),
         ({"issues": "acme/rocket#77"}, "“acme/rocket#77” is not stored"),
@@ -192,7 +196,7 @@ def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None
         ({"source": "sample"}, "Choose a sample, or draw one first."),
         ({"taxonomy_version": "9"}, "Select a valid choice"),
         ({"kind": "relabel"}, "Select a valid choice"),
-        ({"kind": "screening"}, "Give at least one reason"),
+        ({"kind": "screening"}, "Send at least one reason"),
     ],
 )
 def test_a_round_that_is_not_valid_is_said_so(changed: dict[str, object], sentence: str) -> None:

@@ -167,8 +167,8 @@ def test_buttons_that_a_person_can_not_use_are_not_shown(study: Study) -> None:
         path = address("round", study.slug, number)
         assert words in text_of(signed_in("olga").get(path))
         assert f'action="{path}' not in signed_in("rea").get(path).content.decode()
-    assert "Add somebody with an account" not in text_of(signed_in("bob").get(address("members", study.slug)))
-    assert "Draw the sample" not in text_of(signed_in("ada").get(address("samples", study.slug)))
+    assert "Add someone with an account" not in text_of(signed_in("bob").get(address("members", study.slug)))
+    assert "Draw sample" not in text_of(signed_in("ada").get(address("samples", study.slug)))
 
 
 # My work
@@ -180,7 +180,7 @@ def test_my_work_shows_each_person_what_waits_for_them(study: Study) -> None:
     assert address("resolve", study.slug, 1) not in bobs
     adas = signed_in("ada").get("/").content.decode()
     assert "1 disagreement to resolve" in adas and address("resolve", study.slug, 1) in adas
-    assert "Nothing waits for you" in signed_in("rea").get("/").content.decode()
+    assert "You have no open work" in signed_in("rea").get("/").content.decode()
 
 
 def test_my_work_leads_a_newcomer_along_the_path() -> None:
@@ -231,9 +231,9 @@ def test_an_item_page_hides_what_others_said_from_a_rater_of_the_open_round(stud
     path = address("item", study.slug, item.pk)
     for name in ("bob", "carol"):
         seen = text_of(signed_in(name).get(path))
-        assert "secret" not in seen and "Slow" not in seen and "stays hidden until it is over" in seen
+        assert "secret" not in seen and "Slow" not in seen and "are hidden until it closes" in seen
     reader = text_of(signed_in("rea").get(path))
-    assert "secret" not in reader and "Slow" not in reader and "Only owners and adjudicators read" in reader
+    assert "secret" not in reader and "Slow" not in reader and "Only owners and adjudicators see" in reader
     for name in ("olga", "ada"):
         seen = text_of(signed_in(name).get(path))
         assert "carols secret" in seen and "Slow" in seen
@@ -307,7 +307,7 @@ def test_the_overview_says_what_is_next_for_each_role(study: Study) -> None:
         dimension="symptom",
         values=["hang"],
     )
-    assert "Everything in round 1 is decided" in text_of(signed_in("olga").get(path))
+    assert "All disagreements of round 1 are resolved" in text_of(signed_in("olga").get(path))
     rounds.close_round(seat=make.owner_seat(study), number=1)
     assert "bob and carol have 8 items left in round 2" in text_of(signed_in("olga").get(path))
 
@@ -316,12 +316,12 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     study = make.study(raters=())
     path = address("study", study.slug)
     client = signed_in("olga")
-    assert "Add the raters" in text_of(client.get(path))
+    assert "Add raters" in text_of(client.get(path))
     members.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
     assert "Open the first round" in text_of(client.get(path))
     make.issues(3)
     choosing.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
-    assert "Make the first round" in text_of(client.get(path))
+    assert "Create the first round" in text_of(client.get(path))
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
 
@@ -340,7 +340,7 @@ def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> N
     client = signed_in("olga")
     assert client.post(address("open_round", study.slug, 3)).status_code == 302
     again = client.post(address("open_round", study.slug, 3))
-    assert again.status_code == 409 and "Round 3 is open; only a round that is draft" in text_of(again)
+    assert again.status_code == 409 and "Round 3 is open. Only a round that is draft" in text_of(again)
     early = client.post(address("start_resolving", study.slug, 3))
     assert early.status_code == 409 and "4 assignments of round 3 are not done yet" in text_of(early)
     assert client.post(address("start_resolving", study.slug, 3), {"withdraw": "1"}).status_code == 302
@@ -374,7 +374,7 @@ def test_items_are_searched_filtered_and_turned_page_by_page_both_ways(study: St
     assert _items(client.get(path + "?round=1")) == {"acme/rocket#1", "acme/rocket#2", "acme/rocket#3"}
     assert _items(client.get(path + "?search=issue+12+of")) == {"acme/rocket#12"}
     assert _items(client.get(path + "?search=rocket%2333")) == {"acme/rocket#33"}
-    assert "No item fits this search." in text_of(client.get(path + "?search=xyzzy"))
+    assert "No item matches this search." in text_of(client.get(path + "?search=xyzzy"))
 
 
 def _items(response: Any) -> set[str]:

@@ -256,7 +256,7 @@ def test_a_free_slot_that_a_third_rater_can_still_take_is_not_reported_as_one_th
     differ(round_, number)
     answer_as_third(round_, number)
     look = seen("olga", [(PAGES, "studies/study/rounds/1/")])
-    assert "nobody in the round can take" not in look()[0]
+    assert "have no rater" not in look()[0]
     assert Script("dan").send("GET", "studies/study/rounds/1/next/").status_code == 200
 
 
@@ -276,7 +276,7 @@ def test_the_owner_reminds_and_withdraws_one_third_rater_who_has_not_answered() 
         assert olga.send("POST", f"{at}dan/remind/").json() == {"rater": "R3", "n_items": 1}
     lines = [each for each in dan.send("GET", "inbox/").json()["results"] if each["kind"] == "reminder"]
     assert len(lines) == 1 and not lines[0]["read_at"]
-    assert "Reminder: 1 item to answer as a third rater" in words_of(Visitor("dan").get(PAGES, "inbox/"))
+    assert "Reminder: 1 item to label as a third rater" in words_of(Visitor("dan").get(PAGES, "inbox/"))
     assert olga.send("POST", f"{at}R3/withdraw/").json() == {"rater": "R3", "n_items": 1}
     asked = Assignment.objects.filter(round=round_, slot=None).order_by("item")
     assert [each.state for each in asked] == ["submitted", "withdrawn"]

@@ -1,4 +1,4 @@
-"""Training items: what is known of them, who gets them, what they tell, and that they count nowhere."""
+"""Calibration items: what is known of them, who gets them, what they tell, and that they count nowhere."""
 
 import json
 from typing import Any
@@ -96,10 +96,10 @@ def test_known_answers_are_checked_as_answers_are_with_the_path_to_what_is_wrong
         draft(study, 1, 2, 3, 4, 5, known=known)
     fields = refused.value.fields
     assert "Did you mean “crash”?" in fields[f"known.{name(1)}.symptom"][0]
-    assert fields[f"known.{name(2)}.labels"] == ["Give the known label of at least one dimension."]
+    assert fields[f"known.{name(2)}.labels"] == ["Give the gold label of at least one dimension."]
     assert f"known.{name(3)}.memo" in fields
     assert f"known.{name(4)}" in fields
-    assert fields[f"known.{name(5)}.proposals"] == ["A known answer proposes no category."]
+    assert fields[f"known.{name(5)}.proposals"] == ["A gold answer can't propose a category."]
     assert not Round.objects.exists()
 
 
@@ -203,10 +203,10 @@ def test_the_answer_to_a_training_item_is_told_at_once_and_to_an_ordinary_one_no
     round_ = opened(study, 1, known={name(8): CRASH})
     text = posted(round_, "bob", 8, {"labels": {"symptom": ["hang"]}}, key="k").content.decode()
     assert 'id="feedback"' in text
-    assert "your answer differs" in text
+    assert "your label differs" in text
     assert "It stops with a trace." in text
     again = posted(round_, "bob", 8, {"labels": {"symptom": ["hang"]}}, key="k").content.decode()
-    assert "your answer differs" in again
+    assert "your label differs" in again
     assert 'id="feedback"' not in posted(round_, "bob", 1, {"labels": {"symptom": ["hang"]}}).content.decode()
 
 

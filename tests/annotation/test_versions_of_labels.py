@@ -175,7 +175,7 @@ def test_a_retired_question_is_null_with_the_reason_and_its_row_stays() -> None:
     make.next_version(study, make.FAULTS[:at])
     found = {row.dimension: row for _, here in rows.labels(make.seat(study, "rea"), version=2) for row in here}
     assert found["distributed"].values is None
-    assert found["distributed"].unmapped == "its question is not in version 2"
+    assert found["distributed"].unmapped == "its dimension is not in version 2"
     assert found["distributed"].original_values == [True]
     assert found["fixes"].values == ["config"]
 
@@ -309,7 +309,7 @@ def test_agreement_in_terms_of_a_version_to_which_no_mapping_leads_is_a_warning(
     TaxonomyVersion.objects.filter(pk=other.pk).update(parent=None)
     entry = entries(study, other.number)["symptom"]
     assert entry["units"] == 0
-    assert f"Round 1 is left out: no mapping leads from version 1 to version {other.number}." in entry["warnings"]
+    assert f"Round 1 is excluded: no mapping leads from version 1 to version {other.number}." in entry["warnings"]
 
 
 def test_levels_are_those_of_the_version_asked_for() -> None:
@@ -336,7 +336,7 @@ def test_a_question_that_the_version_has_not_is_there_with_all_its_ratings_unmap
     entry = entries(study, 2)["distributed"]
     assert (entry["units"], entry["left_out"], percent(entry)) == (0, 1, None)
     assert entry["unmapped"] == [
-        {"category": "true", "version": 1, "reason": "its question is not in version 2", "ratings": 2}
+        {"category": "true", "version": 1, "reason": "its dimension is not in version 2", "ratings": 2}
     ]
     assert behind(study, 2, dimension="distributed", show="left_out") == [(1, 1)]
     assert behind(study, 2, dimension="distributed") == []
@@ -390,7 +390,7 @@ def test_the_command_tells_the_version_and_what_can_not_be_told(
 ) -> None:
     call_command("agreement", "study", "--version", "2")
     said = capsys.readouterr().out
-    assert "all rounds in terms of version 2" in said
+    assert "all rounds mapped to version 2" in said
     assert "hang (version 1), 3 ratings: split in version 2 into early, late" in said
     with pytest.raises(CommandError, match="no version 9"):
         call_command("agreement", "study", "--version", "9")
@@ -464,17 +464,17 @@ def visitor(name: str) -> Client:
 
 def test_the_page_of_agreement_offers_the_versions_and_lists_what_can_not_be_told(study: Study) -> None:
     page = visitor("rea").get("/studies/study/agreement/?version=2").content.decode()
-    assert '<option value="2" selected>version 2</option>' in page and "In terms of version 2." in page
-    assert "Not in version 2" in page and "split in version 2 into early, late" in page
+    assert '<option value="2" selected>version 2</option>' in page and "Mapped to version 2." in page
+    assert "No equivalent in version 2" in page and "split in version 2 into early, late" in page
     assert "/api/v1/studies/study/agreement/?version=2" in page
     own = visitor("rea").get("/studies/study/agreement/").content.decode()
-    assert "each round’s own" in own and "In terms of" not in own and "Not in version" not in own
+    assert "each round’s own" in own and "Mapped to" not in own and "No equivalent in version" not in own
 
 
 def test_the_items_behind_a_number_say_what_was_given_and_why_it_can_not_be_told(study: Study) -> None:
     address = "/studies/study/agreement/items/?version=2&dimension=symptom&show=left_out"
     page = visitor("rea").get(address).content.decode()
-    assert "in terms of version 2" in page and page.count("split in version 2 into early, late") == 3
+    assert "mapped to version 2" in page and page.count("split in version 2 into early, late") == 3
     assert "acme/rocket#2" in page and "acme/rocket#1<" not in page
 
 
@@ -486,7 +486,7 @@ def test_the_page_of_exports_sends_labels_and_ratings_in_terms_of_the_version_ch
     assert b"split in version 2" in b"".join(sent.streaming_content)  # type: ignore[attr-defined]
     plan(study, 1, to=3)
     standing = visitor("rea").get("/studies/study/exports/").content.decode()
-    assert "A plan moved the labels to version 3" in standing and "csv?version" not in standing
+    assert "A migration mapped the labels to version 3" in standing and "csv?version" not in standing
 
 
 @pytest.mark.parametrize("path", ["agreement/", "agreement/items/?dimension=symptom", "exports/", "exports/labels.csv"])

@@ -112,10 +112,10 @@ def test_remarks_on_the_whole_item_count_and_those_after_the_resolution_do_not(d
     ("method", "number", "values", "sentence"),
     [
         ("owner", 1, ["crash"], "You are not an owner of this study."),
-        ("majority", 1, ["crash"], "No answer was given by more than half of the raters here."),
-        ("majority", 5, ["crash"], "No answer was given by more than half of the raters here."),
-        ("third_rater", 1, ["crash"], "No third rater answered here."),
-        ("discussion", 1, ["crash"], "There are no remarks by two people here"),
+        ("majority", 1, ["crash"], "No label was chosen by more than half of the raters."),
+        ("majority", 5, ["crash"], "No label was chosen by more than half of the raters."),
+        ("third_rater", 1, ["crash"], "No third rater labeled this item."),
+        ("discussion", 1, ["crash"], "There are no comments by two people here"),
         ("imported", 1, ["crash"], "Choose one of"),
         ("chance", 1, ["crash"], "Choose one of"),
     ],
@@ -135,7 +135,7 @@ def test_a_stated_method_that_the_facts_bear_out_is_taken() -> None:
     assert post("olga", owner, 201)["method"] == "owner"
     with pytest.raises(Invalid, match="could not be taken") as refused:
         decide(round_, 1, ["hang"], method="majority", expected=Resolution.objects.get().public_id)
-    assert refused.value.fields == {"method": ["Most raters answered something else."]}
+    assert refused.value.fields == {"method": ["Most raters chose another label."]}
     seen = Resolution.objects.get().public_id
     assert decide(round_, 1, ["crash"], method="majority", expected=seen).method == "majority"
     ada = make.seat(study, "ada")
@@ -143,11 +143,11 @@ def test_a_stated_method_that_the_facts_bear_out_is_taken() -> None:
     ask_third_rater(seat=ada, rater="zoe", **place)
     with pytest.raises(Invalid) as refused:
         decide(round_, 2, ["slow"], method=THIRD_RATER)
-    assert refused.value.fields == {"method": ["No third rater answered here."]}
+    assert refused.value.fields == {"method": ["No third rater labeled this item."]}
     make.submit(round_, "zoe", 2, {"symptom": ["hang"]})
     with pytest.raises(Invalid) as refused:
         decide(round_, 2, ["slow"], method=THIRD_RATER)
-    assert refused.value.fields == {"method": ["The third rater answered something else."]}
+    assert refused.value.fields == {"method": ["The third rater chose another label."]}
     assert decide(round_, 2, ["hang"], method=THIRD_RATER).method == THIRD_RATER
     assert "Two disagreements were resolved: 1 by a third rater; 1 by the majority of the raters." in paragraph(round_)
 
@@ -220,7 +220,7 @@ def test_a_meeting_that_can_not_have_been_is_rejected_and_nothing_is_stored(disp
 def test_a_meeting_names_no_code_that_nobody_has(disputed) -> None:
     body = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["crash"], "meeting": meeting("bob", "R7")}
     assert post("ada", body, 422)["fields"]["meeting"] == [
-        "R7 is no code of this study. Enter names, or codes of its raters."
+        "R7 is not a code of this study. Enter names or codes of its raters."
     ]
     assert not Resolution.objects.exists() and not Meeting.objects.exists()
 
@@ -307,7 +307,7 @@ def test_the_page_presets_nothing_and_states_a_meeting(disputed) -> None:
     wrong = client.post(address, sent | {"held_on": "2026-11-20"})
     assert wrong.status_code == 422 and "List 2 to 100 people" in wrong.content.decode()
     wrong = client.post(address, sent | {"method": "majority"})
-    assert wrong.status_code == 422 and "No answer was given by more than half" in wrong.content.decode()
+    assert wrong.status_code == 422 and "No label was chosen by more than half" in wrong.content.decode()
     client.post(address, sent)
     assert Resolution.objects.get().method == "adjudicator"
     queue = "/studies/study/rounds/1/resolve/"

@@ -320,7 +320,7 @@ def test_the_pages_of_an_item_show_what_stays_and_from_which_round(study: Study)
         page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/?place={place}")
         assert page.status_code == 200 and "Patch" in page.content.decode()
     said = client.get(f"/studies/study/items/{item.pk}/").content.decode()
-    assert "unanimous, in round 1" in said and "raters differ" in said
+    assert "unanimous, in round 1" in said and "raters disagree" in said
     decide(worklist, 1, "fixes", ["config"])
     assert stands(worklist)[1, 1, "fixes"] == ("resolved", ["config"])
     close(worklist, leave_open=True)
@@ -413,7 +413,7 @@ def test_an_answer_that_changes_a_question_above_disagrees_with_the_label_agreed
     client.force_login(make.user("ada"))
     item = Item.objects.get(study=study, identifier="acme/rocket#1")
     page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/").content.decode()
-    assert "The label agreed in round 1 is “Fault”. R1 and R2 answered otherwise." in page
+    assert "The label agreed in round 1 is “Fault”. R1 and R2 labeled it differently." in page
     assert 'value="[&quot;fault&quot;]"' in page and 'value="[&quot;how-to&quot;]"' in page
     with pytest.raises(Conflict):
         close(worklist)

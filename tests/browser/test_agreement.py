@@ -52,7 +52,7 @@ def test_from_a_difference_to_the_item_and_back(study: Study, go: Any) -> None:
     page.locator("#symptom .matrix").get_by_role("link", name="1").and_(page.locator("[class^=heat] a")).first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("R1 said Failure / Crash")
     page.get_by_role("link", name="acme/rocket#2").click()
-    expect(page.get_by_role("heading", name="What was said of it")).to_be_visible()
+    expect(page.get_by_role("heading", name="Labels")).to_be_visible()
 
 
 @pytest.mark.slow

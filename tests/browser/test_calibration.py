@@ -1,4 +1,4 @@
-"""Training items and the pilot's advice in a real browser: told before the next issue, by keyboard alone."""
+"""Calibration items and the pilot's advice in a real browser: told before the next issue, by keyboard alone."""
 
 import os
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ def test_the_feedback_comes_before_the_next_issue_and_goes_on_by_keyboard(
     page.keyboard.press("Control+Enter")
     dialog = page.locator("dialog#feedback")
     dialog.wait_for()
-    assert "your answer differs" in dialog.inner_text()
+    assert "your label differs" in dialog.inner_text()
     assert "Nothing is printed any more." in dialog.inner_text()
     assert page.locator("#issue-title").inner_text() == "Issue 6 of rocket"
     expect(page.locator("#feedback-on")).to_be_focused()
@@ -82,21 +82,21 @@ def test_a_draft_main_round_says_what_the_pilot_says_and_its_training_items_are_
     address = f"{live_server.url}/studies/study/rounds/{draft.number}/"
     page.goto(address)
     assert_accessible(page)
-    page.click("text=Choose them")
-    page.wait_for_selector("h1:text-is('Training items')")
+    page.click("text=Choose calibration items")
+    page.wait_for_selector("h1:text-is('Calibration items')")
     assert_accessible(page)
     page.fill("#id_known-item", "acme/rocket#4")
     page.select_option("#id_known-of-symptom", "slow")
-    page.click("text=Make it a training item")
+    page.click("text=Add calibration item")
     page.wait_for_selector("text=Symptom: Slow")
     page.fill("#id_sheet", "item,dimension,value\nacme/rocket#3,symptom,slw")
-    page.click("text=Take the sheet")
+    page.click("text=Import sheet")
     page.wait_for_selector("text=Did you mean “slow”?")
     page.goto(address)
-    page.click("text=Open all the same")
+    page.click("text=Open anyway")
     page.wait_for_selector("text=Say why the round is opened")
     page.fill("#id_reason", "The definitions are sharper now.")
-    page.click("text=Open all the same")
+    page.click("text=Open anyway")
     page.wait_for_selector("text=“The definitions are sharper now.”")
     assert_accessible(page)
 
@@ -117,7 +117,7 @@ def test_an_answer_that_arrives_later_tells_of_its_training_item_in_a_line_and_n
     page.context.set_offline(False)
     told = page.locator("#banner [data-name=told]")
     told.wait_for()
-    assert "Training item acme/rocket#6: your answer differs." in told.inner_text()
+    assert "Calibration item acme/rocket#6: your answer differs." in told.inner_text()
     assert page.locator("dialog#feedback").count() == 0
     assert page.inner_text("#issue-title") == here
     assert_accessible(page)
@@ -125,7 +125,7 @@ def test_an_answer_that_arrives_later_tells_of_its_training_item_in_a_line_and_n
         page.screenshot(path=f"{folder}/told-1280-light.png")
     page.reload()
     told.wait_for()
-    told.get_by_role("link", name="See how it was meant").click()
+    told.get_by_role("link", name="Show feedback").click()
     page.wait_for_selector("text=Nothing is printed any more.")
     assert "Issue 6" in page.inner_text("#issue-title")
     assert told.count() == 0

@@ -40,10 +40,10 @@ def test_an_owner_reads_what_changed_and_re_pins_by_keyboard(page: Page, live_se
     page.set_viewport_size({"width": 360, "height": 740})
     assert_accessible(page)
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.get_by_role("button", name="Read the new state from now on").focus()
+    page.get_by_role("button", name="Use the latest snapshot").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("read its newest state from now on")).to_be_visible()
-    expect(page.get_by_role("button", name="Read the new state from now on")).to_have_count(0)
+    expect(page.get_by_text("read its newest snapshot from now on")).to_be_visible()
+    expect(page.get_by_role("button", name="Use the latest snapshot")).to_have_count(0)
     pinned = Item.objects.select_related("snapshot", "issue").get(identifier="acme/rocket#1")
     assert pinned.snapshot_id == pinned.issue.current_snapshot_id
 
@@ -51,9 +51,9 @@ def test_an_owner_reads_what_changed_and_re_pins_by_keyboard(page: Page, live_se
     page.get_by_role("button", name="Re-pin all 2").focus()
     page.keyboard.press("Enter")
     assert not found_by_axe(page, context="#repin-all")
-    page.get_by_role("button", name="Keep them as they are").press("Enter")
+    page.get_by_role("button", name="Keep the pinned snapshots").press("Enter")
     expect(page.get_by_role("dialog")).to_be_hidden()
     page.get_by_role("button", name="Re-pin all 2").press("Enter")
-    page.get_by_role("button", name="Read the new states from now on").press("Enter")
+    page.get_by_role("button", name="Use the latest snapshots").press("Enter")
     expect(page.get_by_text("2 items moved on")).to_be_visible()
     expect(page.get_by_role("heading", name="1 item changed at GitHub")).to_be_visible()  # bob's answer is on the old

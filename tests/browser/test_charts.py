@@ -62,7 +62,7 @@ def test_a_click_on_a_cell_opens_its_items(study: Study, visit: Visit) -> None:
     page.mouse.move(box["x"] + 3, box["y"] + 3)
     expect(page.locator(".chart-tip")).to_contain_text("Crash and Hang: 4")
     page.mouse.click(box["x"] + 3, box["y"] + 3)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("One said Crash, another Hang")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("One rater chose Crash, another Hang")
     expect(page.locator(".behind tbody tr")).to_have_count(2)
 
 
@@ -82,7 +82,7 @@ def test_cells_are_gone_through_by_keyboard(study: Study, visit: Visit) -> None:
     expect(tip).to_contain_text("Hang and Hang")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("One said Crash, another Hang")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("One rater chose Crash, another Hang")
 
 
 def test_behind_each_chart_stands_its_table(study: Study, visit: Visit) -> None:

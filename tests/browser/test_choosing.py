@@ -29,7 +29,7 @@ def test_an_owner_counts_draws_and_screens_by_keyboard(page: Page, live_server: 
     page.get_by_label("Strata").select_option("state")
     expect(frame.get_by_role("row", name="closed 2 2")).to_be_visible()
     assert_accessible(page)
-    page.get_by_role("button", name="Draw the sample").click()
+    page.get_by_role("button", name="Draw sample").click()
     expect(page.get_by_text("is drawn: 6 issues.")).to_be_visible()
     assert Sample.objects.get().strata[0] == {"stratum": "closed", "n_frame": 2, "n_drawn": 2}
     assert_accessible(page)
@@ -45,7 +45,7 @@ def test_an_owner_counts_draws_and_screens_by_keyboard(page: Page, live_server: 
     expect(rows.nth(1)).to_be_focused()
     page.keyboard.press("o")
     page.keyboard.press("Enter")
-    expect(rows.nth(1).get_by_text("Say why")).to_be_visible()
+    expect(rows.nth(1).get_by_text("Give a reason")).to_be_visible()
     expect(rows.nth(1).locator(".screening-reason")).to_be_focused()
     assert_accessible(page)
     page.keyboard.type("a question")
@@ -61,7 +61,7 @@ def test_an_owner_counts_draws_and_screens_by_keyboard(page: Page, live_server: 
     assert states == [("in", ""), ("out", "a question"), *[("unscreened", "")] * 4]
 
     page.goto(live_server.url + "/studies/study/items/?screening=unscreened")
-    page.get_by_text("Screen all 4 that are shown").click()
+    page.get_by_text("Screen all 4 shown items").click()
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="All in").click()
     expect(page.get_by_text("4 items are screened in.")).to_be_visible()

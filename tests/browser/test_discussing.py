@@ -73,14 +73,14 @@ def test_two_raters_discuss_by_keyboard_and_one_takes_the_others_value_over(roun
     carol.keyboard.press("Enter")
     ready(carol)
     assert "#remark-" in carol.url and carol.locator(".menu-inbox").count() <= 1
-    carol.get_by_role("button", name="Change my answer to this").focus()
+    carol.get_by_role("button", name="Change my label to this").focus()
     carol.keyboard.press("Enter")
     carol.wait_for_selector("text=is changed; what you said blind is kept")
     assert "blind: Hang" in carol.inner_text(".answers-table") and "now: Crash" in carol.inner_text(".answers-table")
-    assert "Your answer: Crash (blind: Hang)" in carol.inner_text(".talk-own")
+    assert "Your label: Crash (blind: Hang)" in carol.inner_text(".talk-own")
 
     look(bob)
-    bob.wait_for_selector("text=R2 changed their answer.")
+    bob.wait_for_selector("text=R2 changed their label.")
     bob.keyboard.press("Escape")
 
 
@@ -101,7 +101,7 @@ def test_a_second_adjudicator_sees_who_is_there_and_what_was_decided_before_deci
     olga.keyboard.press("Control+Enter")
     olga.wait_for_url(f"**{QUEUE}")
     look(ada)
-    ada.wait_for_selector("text=olga decided “Symptom” meanwhile.")
+    ada.wait_for_selector("text=olga resolved “Symptom” while you were reading.")
     assert ada.input_value("#remark-text") == "a remark that is half"
     assert Resolution.objects.count() == 1
 

@@ -120,9 +120,9 @@ def test_it_is_done_by_keyboard_alone_and_escape_takes_it_back(room: "Page") -> 
 
 def test_where_nothing_is_chosen_the_next_choice_gets_the_quote(room: "Page") -> None:
     select(room, 4, 7)
-    assert "Nothing is chosen yet" in room.inner_text("#evidence")
+    assert "Nothing is selected yet" in room.inner_text("#evidence")
     room.keyboard.press("1")
-    assert "goes to what you choose here next" in room.inner_text("#question-1")
+    assert "will be attached to your next choice here" in room.inner_text("#question-1")
     room.keyboard.press("f")
     assert room.inner_text("#question-1 .evidence-go") == "“job”"
     assert room.evaluate(MARKED) == [["evidence-1-1", ["job"]]]
@@ -134,7 +134,7 @@ def test_a_quote_of_an_answer_that_is_gone_is_greyed_and_not_sent(room: "Page") 
     room.keyboard.press("2")
     room.check("#question-2 [value=slow]")
     assert room.evaluate(MARKED) == [["evidence-off", ["job"]]]
-    assert "Hang is not chosen: not sent" in room.inner_text("#question-2 .evidence-line")
+    assert "Hang is not selected, so the quote is not sent" in room.inner_text("#question-2 .evidence-line")
     room.focus("#question-4")
     room.keyboard.press("n")
     room.keyboard.press("Control+Enter")

@@ -145,7 +145,7 @@ def test_what_is_not_there_or_is_sent_on_to_another_host_is_said_with_its_addres
     page.goto(f"{live_server.url}/issues/acme/rocket/1/")
     page.click(".remote-image")
     shown(page)
-    assert page.inner_text(".shown-image") == f"{name} can't be shown here; open it by itself"
+    assert page.inner_text(".shown-image") == f"{name} can't be shown here; open it separately"
     assert page.locator(".shown-image a").get_attribute("href") == images.address(f"{name}.svg")
     assert page.locator(FRAME).count() == 0
     assert {path for path, _ in images.asked} == {f"/{name}.svg"}

@@ -53,7 +53,7 @@ def test_a_workbook_becomes_a_study_whose_agreement_is_one_click_away(
     page.on("pageerror", lambda error: errors.append(str(error)))
     sign_in(page, live_server, "olga")
     page.goto(live_server.url + "/studies/")
-    page.get_by_role("link", name="Import sheets").click()
+    page.get_by_role("link", name="Import spreadsheets").click()
     page.get_by_label("Files").set_input_files(
         {"name": "labels.xlsx", "mimeType": "application/octet-stream", "buffer": workbook()}
     )

@@ -76,12 +76,12 @@ def test_three_issues_are_labelled_by_keyboard_alone(round_: Round, enter: Enter
     press("s")
     press("ArrowDown")
     press("Enter")
-    page.wait_for_selector("text=You have answered all 3 items")
+    page.wait_for_selector("text=You have labeled all 3 items")
     first, second, third = Annotation.objects.order_by("pk")
     assert values(first) == {"kind": "fault", "symptom": "hang", "fixes": None, "distributed": True}
     assert first.memo == "two nodes" and first.seconds is not None
     assert values(second) == {"kind": "how-to"}
-    assert third.skip_reason == "Too little information to decide"
+    assert third.skip_reason == "Too little information to label it"
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_word_that_finds_nothing_makes_no_proposal_by_a_reflex(enter: Enter) -
         page.keyboard.press(key)
     page.keyboard.type("zzz")
     page.keyboard.press("Enter")
-    assert page.is_visible("text=No category holds “zzz”.") and page.is_hidden("#question-3 .proposal")
+    assert page.is_visible("text=No category contains “zzz”.") and page.is_hidden("#question-3 .proposal")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert page.input_value("#question-3 [name=proposal-name]") == "zzz"
@@ -140,7 +140,7 @@ def test_what_is_missing_is_said_at_its_question_which_gets_the_focus(round_: Ro
     page = enter(round_)
     page.keyboard.press("f")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector("#error-2:has-text('“Symptom” needs an answer.')")
+    page.wait_for_selector("#error-2:has-text('“Symptom” is required.')")
     expect(page.locator("#question-2 :focus")).to_be_attached()
     assert page.is_visible("#error-4")
     page.keyboard.press("c")
@@ -156,11 +156,11 @@ def test_a_draft_survives_a_reload_and_another_browser(round_: Round, enter: Ent
     with page.expect_response(re.compile("/draft/$")):
         page.fill("#memo", "not yet sure")
     page.reload()
-    page.wait_for_selector("text=brought back")
+    page.wait_for_selector("text=restored")
     assert page.is_checked("text=Crash") and page.input_value("#memo") == "not yet sure"
     page.evaluate("localStorage.clear()")
     page.reload()
-    page.wait_for_selector("text=brought back")
+    page.wait_for_selector("text=restored")
     assert page.is_checked("text=Crash") and page.input_value("#memo") == "not yet sure"
     page.keyboard.press("y")
     page.keyboard.press("Control+Enter")
@@ -260,7 +260,7 @@ def test_who_was_signed_out_loses_nothing(round_: Round, enter: Enter) -> None:
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("#banner :text('You are signed out')")
     page.context.add_cookies(cookies)
-    page.click("text=Go on here")
+    page.click("text=Continue here")
     on_item(page, 1)
     assert Annotation.objects.count() == 1
 
@@ -279,7 +279,7 @@ def test_a_second_tab_is_told_that_the_issue_was_answered_in_the_first(round_: R
     other.click("#submit")
     other.wait_for_selector("#banner :text('another tab')")
     assert Annotation.objects.count() == 1
-    other.click("text=Replace it by this one")
+    other.click("text=Use this answer")
     on_item(other, 1)
     assert list(Annotation.objects.order_by("revision").values_list("revision", "memo")) == [
         (1, ""),
@@ -294,7 +294,7 @@ def test_two_bugs_in_one_issue_and_a_proposal_for_the_second(round_: Round, ente
         page.keyboard.press(key)
     page.check("#question-4 input[value=no]")
     page.fill("#memo", "the first")
-    page.click("text=This issue holds another bug")
+    page.click("text=Add another part")
     assert page.inner_text("[role=tab][aria-selected=true]") == "Part 2"
     page.keyboard.press("f")
     page.click("#question-2 >> text=None fits")
@@ -316,10 +316,10 @@ def test_an_earlier_answer_is_opened_and_changed(round_: Round, enter: Enter) ->
     on_item(page, 1)
     page.keyboard.press("p")
     page.wait_for_url(re.compile(r"/label/[0-9a-f-]{36}/$"))
-    page.wait_for_selector("text=You answered this item")
+    page.wait_for_selector("text=You labeled this item")
     assert page.is_checked("text=How-to question")
     page.fill("#memo", "changed my mind")
-    page.click("text=Save the change")
+    page.click("text=Save change")
     page.wait_for_url(re.compile("/label/$"))
     assert list(Annotation.objects.order_by("revision").values_list("revision", "memo")) == [
         (1, ""),
@@ -352,7 +352,7 @@ def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, wid
         page.click("[data-sheet]")
     page.check("#question-1 >> text=Fault")
     page.click("#question-2 >> text=None fits")
-    page.click("text=This issue holds another bug")
+    page.click("text=Add another part")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".is-wrong")
     assert serious(page) == []

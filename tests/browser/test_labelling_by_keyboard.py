@@ -122,7 +122,7 @@ def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
     page.keyboard.type("crash")
     press(page, "Enter", "Control+Enter")
     assert page.inner_text("#missing") == "2 answers are missing: Fix pattern, Only distributed."
-    assert focused(page) == "fixes" and page.inner_text("#error-3") == "“Fix pattern” needs an answer."
+    assert focused(page) == "fixes" and page.inner_text("#error-3") == "“Fix pattern” is required."
     press(page, "v", "o", "4", "n", "5", "ArrowRight", "Enter")
     assert focused(page) == "days" and page.is_hidden("#missing")
     page.keyboard.type("12.5")
@@ -159,7 +159,7 @@ def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
     # 6: what was used last stands first.
     press(page, "f", "ArrowDown")
     shown = page.locator("#options-2 > li").all_inner_texts()
-    assert shown[:6] == ["Used last", "Out of memory", "Slow", "Hang and timeout", "Crash", "All"]
+    assert shown[:6] == ["Recently used", "Out of memory", "Slow", "Hang and timeout", "Crash", "All"]
     press(page, "ArrowDown", "Enter", "v", "4", "y")
     submit(page, 6)
     # 7: a how-to question, flagged.
@@ -167,17 +167,17 @@ def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
     submit(page, 7)
     # 8: back to the one before, and its answer is changed.
     press(page, "p")
-    page.wait_for_selector("text=You answered this item")
+    page.wait_for_selector("text=You labeled this item")
     assert page.get_attribute("#flag", "aria-pressed") == "true"
     press(page, "Escape", "!", "m")
     page.keyboard.type("not worth a talk")
     press(page, "Control+Enter")
-    page.wait_for_selector("#submit-words:text-is('Submit, next')")
+    page.wait_for_selector("#submit-words:text-is('Submit and next')")
     for n_done in (8, 9):
         press(page, "h")
         submit(page, n_done)
     press(page, "h", "Control+Enter")
-    page.wait_for_selector("text=You have answered all 10 items")
+    page.wait_for_selector("text=You have labeled all 10 items")
 
     first, second, third, fourth, fifth, sixth, seventh, changed, *rest = Annotation.objects.order_by("pk")
     assert given(first) == {
@@ -191,7 +191,7 @@ def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
     }
     assert first.memo == "two **nodes**"
     assert given(second) == {"kind": "fault", "symptom": "hang", "fixes": ["config"], "distributed": True}
-    assert third.skip_reason == "Too little information to decide" and third.is_flagged
+    assert third.skip_reason == "Too little information to label it" and third.is_flagged
     asked = Proposal.objects.get()
     assert (asked.annotation_id, asked.name, asked.memo) == (fourth.pk, "deadlock in a ring", "none is about rings")
     assert [given(fifth, part)["symptom"] for part in (1, 2)] == ["slow", "memory"]

@@ -87,7 +87,7 @@ def upload_issues(page: Page) -> None:
     page.get_by_role("button", name="Upload", exact=True).click()
     refused = page.get_by_role("row").filter(has=page.get_by_role("cell", name="8", exact=True))
     expect(refused).to_be_visible(timeout=20_000)
-    page.get_by_role("link", name="See the issues").click()
+    page.get_by_role("link", name="Show issues").click()
     expect(page.locator("table.issues tbody tr")).to_have_count(7)
     page.get_by_role("combobox", name="Search").fill("checkpoint")
     page.get_by_role("button", name="Search").click()
@@ -126,7 +126,7 @@ def fetch_a_repository(page: Page, github: GitHub) -> None:
     may_go_on.set()
     expect(page.locator("#run .state")).to_have_text("Done", timeout=20_000)
     expect(page.locator("#run .facts div").filter(has_text="New")).to_have_text(re.compile(rf"New\s*{n_issues}"))
-    page.get_by_role("link", name="See the issues").click()
+    page.get_by_role("link", name="Show issues").click()
     expect(page.get_by_text("#220")).to_be_visible()
 
 
@@ -151,27 +151,27 @@ def open_a_round(page: Page) -> list[str]:
     page.get_by_role("button", name="Create study").click()
     page.get_by_role("link", name="Members").click()
     for name, role in (("bob", "rater"), ("carol", "rater"), ("ada", "adjudicator")):
-        adding = page.get_by_role("region", name="Add somebody with an account")
+        adding = page.get_by_role("region", name="Add someone with an account")
         adding.get_by_label("User name").fill(name)
         for each in ("owner", "adjudicator", "rater", "reader"):
             adding.get_by_role("checkbox", name=re.compile(f"^{each}")).set_checked(each == role)
         adding.get_by_role("button", name="Add member").click()
-        expect(page.get_by_text(f"{name} is invited as {role}, and can be named in rounds.")).to_be_visible()
+        expect(page.get_by_text(f"{name} is invited as {role} and can be named in rounds.")).to_be_visible()
     page.get_by_role("link", name="Rounds").click()
     page.get_by_role("link", name="Draw a sample").first.click()
     page.get_by_label("Repositories").fill("acme/engine")
     page.get_by_label("With GitHub labels").fill("bug")
     page.get_by_label("How many").fill("5")
     page.get_by_label("Seed").fill("7")
-    page.get_by_role("button", name="Draw the sample").click()
+    page.get_by_role("button", name="Draw sample").click()
     drawn = page.get_by_role("region", name="Table: issues drawn").locator("td.id")
     expect(drawn).to_have_count(5)
     items = drawn.all_inner_texts()
     page.get_by_role("link", name="New round").click()
     expect(page.get_by_text("5 items × 2 raters = 10 assignments")).to_be_visible()
-    page.get_by_role("button", name="Make the round").click()
+    page.get_by_role("button", name="Create round").click()
     page.get_by_role("button", name="Open round 1").click()
-    expect(page.get_by_text("0 of 10 answers are in")).to_be_visible()
+    expect(page.get_by_text("0 of 10 submitted")).to_be_visible()
     return items
 
 
@@ -230,13 +230,13 @@ def decide_everything(page: Page, decisions: dict[tuple[str, str], str], why: st
         page.keyboard.press("w")
         page.keyboard.type(why)
         page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("heading", name="Everything is agreed")).to_be_visible()
+    expect(page.get_by_role("heading", name="All items are agreed")).to_be_visible()
 
 
 def close_and_download(page: Page) -> bytes:
     """Closes the round, reads agreement per dimension, and downloads the agreed labels."""
     page.get_by_role("button", name="Close round 1").click()
-    expect(page.get_by_text("Round 1 is closed; its labels stand.")).to_be_visible()
+    expect(page.get_by_text("Round 1 is closed. Its agreed labels are final.")).to_be_visible()
     page.get_by_role("link", name="Agreement").first.click()
     symptom = page.locator("details.dimension").filter(has=page.locator("h2", has_text="Symptom"))
     if symptom.get_attribute("open") is None:
@@ -252,9 +252,9 @@ def close_and_download(page: Page) -> bytes:
 
 def make_a_token(page: Page) -> str:
     page.goto("/me/")
-    page.get_by_label("What for").fill("my notebook")
+    page.get_by_label("Name").fill("my notebook")
     page.get_by_role("region", name="Tokens").get_by_label("Your password").fill(PASSWORD)
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     return page.locator("#new-token").inner_text()
 
 
@@ -282,9 +282,9 @@ def test_from_an_empty_database_to_agreed_labels_in_the_hands_of_a_script(
     bob = sign_in("bob")
     accept_the_invitation(bob)
     label_everything(bob, said, memo="says bob", hidden="says carol")
-    expect(bob.get_by_role("heading", name="You have answered all 5 items")).to_be_visible()
+    expect(bob.get_by_role("heading", name="You have labeled all 5 items")).to_be_visible()
     olga.reload()
-    expect(olga.get_by_text("5 of 10 answers are in")).to_be_visible()
+    expect(olga.get_by_text("5 of 10 submitted")).to_be_visible()
     carol = sign_in("carol")
     accept_the_invitation(carol)
     label_everything(carol, {**said, theirs: "fcy", third: "fhn", skipped: "fcy"}, memo="says carol", hidden="says bob")

@@ -123,10 +123,10 @@ def test_with_its_storage_full_the_page_says_that_it_alone_keeps_what_waits(roun
     )
     page.context.set_offline(True)
     page.keyboard.press("h")
-    banner(page, "everything is kept in this page alone (don’t close it)")
-    expect(page.locator("#saved-words")).to_have_text("Kept in this page alone (don’t close it)")
+    banner(page, "everything is kept on this page only (don’t close it)")
+    expect(page.locator("#saved-words")).to_have_text("Kept on this page only (don’t close it)")
     answer(page, "one")
-    banner(page, "One answer is kept in this page alone (don’t close it) and will be sent.")
+    banner(page, "One answer is kept on this page only (don’t close it) and will be sent.")
     asked: list[str] = []
     page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
     page.close(run_before_unload=True)
@@ -169,7 +169,7 @@ def test_who_went_on_to_the_next_issue_stays_there_when_the_first_answer_arrives
     page.fill("#memo", "half typed")
     page.context.set_offline(False)
     on_item(page, 1)
-    expect(page.locator("#announcer")).to_have_text("The answer that waited is stored.")
+    expect(page.locator("#announcer")).to_have_text("The waiting labels are saved.")
     assert (shown(page), page.input_value("#memo")) == (second, "half typed")
     expect(page.locator(".label-line[aria-current]")).to_have_attribute("title", second)
     page.keyboard.press("Escape")
@@ -189,7 +189,7 @@ def test_an_answer_that_waits_on_its_own_issue_can_still_be_changed(study: "Stud
     banner(page, "Not sent yet")
     page.context.set_offline(False)
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector("text=You have answered the only item")
+    page.wait_for_selector("text=You have labeled the only item")
     assert [memo for _, _, memo in stored()] == ["considered"]
 
 
@@ -240,7 +240,7 @@ def test_a_session_that_ended_is_begun_again_in_place(round_: Round, enter: Ente
     expect(dialog.get_by_label("Password")).to_be_focused()
     page.keyboard.type("wrong")
     page.keyboard.press("Enter")
-    expect(dialog.get_by_role("alert")).to_contain_text("do not go together")
+    expect(dialog.get_by_role("alert")).to_contain_text("Wrong user name or password")
     expect(dialog.get_by_label("Password")).to_be_focused()
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
@@ -300,12 +300,12 @@ def test_what_waits_when_the_page_is_closed_is_sent_at_the_next_visit(
     page.context.set_offline(False)
     if is_over:
         page.goto(address)
-        banner(page, "Your answer to " + first + " was not taken.")
-        banner(page, "1 more is kept, too.")
+        banner(page, "Your labels of " + first + " could not be saved.")
+        banner(page, "1 more is also kept.")
         assert Annotation.objects.count() == 2
         return
     enter(round_, is_ahead=False)
-    page.wait_for_selector("text=You have answered all 2 items")
+    page.wait_for_selector("text=You have labeled all 2 items")
     assert stored() == [(first, 1, "one"), (second, 1, "two")]
 
 
@@ -319,17 +319,17 @@ def test_an_answer_that_is_refused_when_it_arrives_comes_back_to_be_given_anew(r
     make.submit(round_, "bob", int(first.rpartition("#")[2]), {"kind": ["how-to"]}, memo="from another device")
     page.fill("#memo", "half typed")
     page.context.set_offline(False)
-    banner(page, f"Your answer to {first} was not taken. This issue was answered in another tab or on another device")
+    banner(page, f"Your labels of {first} was not taken. This issue was answered in another tab or on another device")
     assert (shown(page), page.input_value("#memo")) == (second, "half typed")
     page.wait_for_selector("text=Draft saved")
     page.click("#banner >> text=Open it")
-    page.wait_for_selector("text=Filled in from the answer that was not taken")
+    page.wait_for_selector("text=Filled in from the labels that were not saved")
     assert shown(page) == first
     assert page.input_value("#memo") == "from this browser"
     assert [memo for _, _, memo in stored()] == ["from another device"]
     page.fill("#memo", "from this browser, after all")
-    page.click("text=Save the change")
-    page.wait_for_selector("text=brought back")
+    page.click("text=Save change")
+    page.wait_for_selector("text=restored")
     assert stored() == [(first, 1, "from another device"), (first, 2, "from this browser, after all")]
     assert (shown(page), page.input_value("#memo")) == (second, "half typed")
     expect(page.locator("#banner")).to_be_empty()
@@ -345,11 +345,11 @@ def test_what_is_changed_while_the_answer_is_on_its_way_stays_on_the_page(study:
         page.wait_for_timeout(20)
     page.fill("#memo", "considered")
     held.pop().continue_()
-    banner(page, "Your answer is stored as it was when you sent it")
+    banner(page, "Your labels are saved as you sent them")
     page.unroute(SUBMIT)
     assert (shown(page), page.input_value("#memo")) == (first, "considered")
     assert stored() == [(first, 1, "hasty")]
-    page.click("text=Save the change")
+    page.click("text=Save change")
     on_item(page, 1)
     assert stored() == [(first, 1, "hasty"), (first, 2, "considered")]
 
@@ -383,7 +383,7 @@ def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_wh
     number = int(first.rpartition("#")[2])
     make.submit(round_, "bob", number, {"kind": ["how-to"]}, memo="from another device")
     enter(round_, f"{make.assignment(round_, 'bob', number).public_id}/", is_ahead=False)
-    banner(page, f"Your answer to {first} was not taken. This issue was answered in another tab or on another device")
+    banner(page, f"Your labels of {first} was not taken. This issue was answered in another tab or on another device")
     assert page.input_value("#memo") == "from this browser"
     assert stored() == [(first, 1, "from another device")]
 
@@ -396,12 +396,12 @@ def test_an_answer_to_a_round_that_was_closed_meanwhile_keeps_its_words(round_: 
     banner(page, "One answer is kept")
     Round.objects.update(state=Round.State.CLOSED)
     page.context.set_offline(False)
-    banner(page, f"Your answer to {first} was not taken. Round 1 is closed")
+    banner(page, f"Your labels of {first} was not taken. Round 1 is closed")
     page.click("#banner >> text=Open it")
-    banner(page, "was not taken")
+    banner(page, "could not be saved")
     assert page.input_value("#memo") == "too late"
     assert not Annotation.objects.exists()
-    page.click("#banner >> text=Throw it away")
+    page.click("#banner >> text=Discard answer")
     expect(page.locator("#banner")).to_be_empty()
 
 
@@ -425,10 +425,10 @@ def test_the_back_button_brings_nothing_twice(round_: Round, enter: Enter, live_
     second = shown(page)
     page.fill("#memo", "half typed")
     page.click("#previous")
-    page.wait_for_selector("text=You answered this item")
+    page.wait_for_selector("text=You labeled this item")
     assert shown(page) == first
     page.go_back()
-    page.wait_for_selector("text=brought back")
+    page.wait_for_selector("text=restored")
     assert (shown(page), page.input_value("#memo")) == (second, "half typed")
     page.keyboard.press("Escape")
     page.keyboard.press("h")
@@ -446,8 +446,8 @@ def test_two_tabs_with_one_issue_are_told_of_each_other(round_: Round, enter: En
     page.keyboard.press("h")
     page.keyboard.press("Control+Enter")
     on_item(page, 1)
-    banner(other, "This issue was answered in another tab just now.")
-    other.click("text=Go on to the next one")
+    banner(other, "This issue was just labeled in another tab.")
+    other.click("text=Continue with the next item")
     on_item(other, 1)
     assert shown(other) == shown(page)
     assert Annotation.objects.count() == 1
@@ -466,10 +466,10 @@ def test_of_two_drafts_typed_on_two_devices_one_is_chosen(
     page.fill("#memo", "at the desk")
     page.wait_for_selector("text=Draft saved")
     other.fill("#memo", "on the train")
-    banner(other, "A draft of this issue was typed in another tab or on another device, too")
+    banner(other, "There is another draft of this issue from another tab or device")
     assert Draft.objects.get().body["parts"][0]["memo"] == "at the desk"
     assert other.input_value("#memo") == "on the train"
-    other.click("text=Take the other one" if takes_other else "text=Keep this one")
+    other.click("text=Use the other draft" if takes_other else "text=Keep this draft")
     other.wait_for_selector("text=Draft saved")
     left = "at the desk" if takes_other else "on the train"
     assert other.input_value("#memo") == left

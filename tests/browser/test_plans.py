@@ -39,17 +39,19 @@ def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoe
 
     sign_in(page, live_server, "olga")
     page.goto(live_server.url + "/studies/study/plans/")
-    page.get_by_role("button", name="Preview the move").click()
+    page.get_by_role("button", name="Preview migration").click()
     expect(
-        page.get_by_text("18 labels follow by themselves, 2 items go to a worklist, nothing is lost.")
+        page.get_by_text("18 labels migrate automatically, 2 items go to a relabeling queue, and no label is lost.")
     ).to_be_visible()
     assert_accessible(page)
-    tick = page.get_by_label("Look at Slow again")
+    tick = page.get_by_label("Check labels of Slow again")
     tick.check()
-    expect(page.get_by_role("button", name="Run plan 1")).to_be_visible()
+    expect(page.get_by_role("button", name="Run migration 1")).to_be_visible()
     expect(tick).to_be_focused()
-    page.get_by_role("button", name="Run plan 1").click()
-    expect(page.get_by_text("The labels stand at version 2: 18 followed by themselves")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Run migration 1").click()
+    expect(page.get_by_text("The labels are mapped to version 2. 18 migrated automatically")).to_be_visible(
+        timeout=60_000
+    )
     expect(page.locator("[hx-trigger='every 1s']")).to_have_count(0)
     assert_accessible(page)
     assert Plan.objects.get().recheck == [["symptom", "slow"]]
@@ -57,8 +59,8 @@ def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoe
     page.context.clear_cookies()
     sign_in(page, live_server, "bob")
     page.goto(live_server.url + "/studies/study/")
-    page.get_by_role("link", name="Answer the worklist").click()
-    expect(page.get_by_text("Worklist of plan 1 · version 2")).to_be_visible()
+    page.get_by_role("link", name="Start relabeling").click()
+    expect(page.get_by_text("Relabeling queue of migration 1 · version 2")).to_be_visible()
     symptom = page.locator("fieldset[data-dimension=symptom]")
     expect(symptom).to_contain_text("In version 1 you said Failure › Hang; it was split into Early hang and Late hang.")
     expect(symptom.locator(".tag", has_text="asked")).to_be_visible()
@@ -75,9 +77,9 @@ def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoe
     )  # The first moments after an issue came take no submit: a double click may be on its way.
     page.keyboard.press("Control+Enter")
     expect(page.locator("#issue-title")).to_contain_text("Issue 2")
-    expect(symptom).to_contain_text("it is defined anew: look whether it still fits")
+    expect(symptom).to_contain_text("it is redefined. Check whether it still applies")
     expect(symptom.locator("input[value=slow]")).to_be_checked()
-    symptom.get_by_text("What it meant then").click()
+    symptom.get_by_text("Earlier definition").click()
     expect(symptom.get_by_text("Too slow.")).to_be_visible()
     given = Annotation.objects.filter(assignment__round__number=2).get()
     assert set(Rating.objects.filter(annotation=given).values_list("category__key", flat=True)) == {
@@ -88,9 +90,9 @@ def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoe
     sign_in(page, live_server, "olga")
     page.goto(live_server.url + "/studies/study/plans/")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("The labels stand as before this plan.")).to_be_visible()
+    expect(page.get_by_text("The labels are as they were before this migration.")).to_be_visible()
     page.get_by_role("link", name="round 2").click()
-    expect(page.get_by_role("link", name="Worklist of plan 1")).to_be_visible()
+    expect(page.get_by_role("link", name="Relabeling queue of migration 1")).to_be_visible()
     expect(page.get_by_text("undone", exact=False).first).to_be_visible()
     assert Annotation.objects.filter(assignment__round__number=2).count() == 1
     assert not errors
@@ -116,9 +118,9 @@ def test_what_is_asked_anew_is_left_empty_only_by_a_second_submit(page: Page, li
     expect(page.locator(".question-before")).to_contain_text("it was split into")
     page.wait_for_timeout(700)
     page.keyboard.press("Control+Enter")
-    sentence = page.get_by_text("This is what you are asked anew. Answer it, or submit once more to leave it empty.")
+    sentence = page.get_by_text("This needs a new label. Choose one, or submit again to leave it empty.")
     expect(sentence.locator("visible=true").first).to_be_visible()
     assert not Annotation.objects.filter(assignment__round__number=2).exists()
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("heading", name="You have answered the only item")).to_be_visible()
+    expect(page.get_by_role("heading", name="You have labeled the only item")).to_be_visible()
     assert Annotation.objects.filter(assignment__round__number=2).count() == 1

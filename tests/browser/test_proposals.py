@@ -45,7 +45,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
 
     olga = visit("olga", PAGE)
     assert olga.locator(".proposal-group").count() == 3
-    olga.locator(".proposal-group").nth(0).get_by_text("It belongs to a category").click()
+    olga.locator(".proposal-group").nth(0).get_by_text("Map it to an existing category").click()
     olga.locator(".proposal-group").nth(0).locator("[name=map_to]").last.fill("Hang")
     olga.keyboard.press("Enter")
     olga.wait_for_selector("[data-done]:focus")
@@ -73,8 +73,8 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
     assert Category.objects.filter(name="Deadlock", dimension__version__state="draft").exists()
 
     bob.goto(bob.url.split("/studies")[0])
-    assert "1 of your items came back" in bob.inner_text(".work")
-    bob.get_by_role("link", name="Answer anew").click()
+    assert "1 of your items was returned" in bob.inner_text(".work")
+    bob.get_by_role("link", name="Relabel").click()
     bob.wait_for_selector(".outcome:visible")
     assert "“Blocked ring”: the owner mapped it to Hang." in bob.inner_text(".outcome:visible")
     for width in (360, 1000, 1280):

@@ -98,7 +98,7 @@ def test_three_items_are_resolved_by_keyboard_alone(round_: Round, enter: Enter)
     page.keyboard.type("vers")
     press("Enter")
     press("Control+Enter")
-    page.wait_for_selector("text=Everything is agreed")
+    page.wait_for_selector("text=All items are agreed")
     assert decided() == {
         (1, "kind"): ["fault"],
         (1, "symptom"): ["slow"],
@@ -145,7 +145,7 @@ def test_of_two_adjudicators_the_second_sees_the_first_decision_and_overwrites_n
     olga.keyboard.press("w")
     olga.keyboard.type("I read it otherwise")
     olga.keyboard.press("Control+Enter")
-    olga.wait_for_selector("text=ada decided this meanwhile: Fault.")
+    olga.wait_for_selector("text=ada resolved this as Fault while you were reading.")
     wait_until(olga, "() => document.activeElement.getAttribute('role') === 'alert'")
     assert olga.input_value("#rationale") == "I read it otherwise"
     assert decided() == {(1, "kind"): ["fault"]}
@@ -159,8 +159,8 @@ def test_a_decision_without_a_choice_says_so_and_goes_there(round_: Round, enter
     page = enter()
     page.click("#resolve-first")
     ready(page)
-    page.click("text=Decide, next")
-    page.wait_for_selector("text=Choose what counts here.")
+    page.click("text=Resolve and next")
+    page.wait_for_selector("text=Choose an agreed label.")
     wait_until(page, "() => document.activeElement.getAttribute('aria-invalid') === 'true'")
     assert not Resolution.objects.exists()
 
@@ -182,11 +182,11 @@ def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, wid
     if width < 500:
         page.click("[data-sheet]")
     page.check("[value=other]")
-    page.click("text=Decide, next")
-    page.wait_for_selector("text=Say which other value it is.")
+    page.click("text=Resolve and next")
+    page.wait_for_selector("text=Enter the other value.")
     assert serious(page) == []
     page.check("[data-key='1']")
-    page.click("text=Decide, next")
+    page.click("text=Resolve and next")
     page.wait_for_selector(".resolve-just")
     assert serious(page) == []
     page.evaluate("document.getElementById('keys').showModal()")

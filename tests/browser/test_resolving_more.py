@@ -111,7 +111,7 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
     expect(page.locator("#third-rater")).to_be_focused()
     page.keyboard.type("R3")
     press(page, "Tab", "Enter")
-    page.wait_for_selector("#messages :text('R3 is asked as a third rater for acme/rocket#3.')")
+    page.wait_for_selector("#messages :text('R3 is assigned to acme/rocket#3 as a third rater.')")
     assert "R3 was asked as a third rater" in page.inner_text(".resolve-beside")
     dave = visit("dave", "/studies/study/rounds/1/label/")
     dave.wait_for_selector("#announcer:not(:empty)", state="attached")
@@ -131,9 +131,9 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
 def test_bugs_are_matched_by_keyboard_and_what_differed_is_agreed(crossed: Round, open_item: Open) -> None:
     page = open_item(1)
     press(page, "m")
-    expect(page.get_by_label("Bug 1 of R1 is the agreed bug")).to_be_focused()
+    expect(page.get_by_label("Part 1 of R1 is the agreed part")).to_be_focused()
     press(page, "Tab", "Tab", "Tab", "ArrowDown", "Tab", "ArrowUp", "Tab", "Enter")
-    page.wait_for_selector("#messages :text('The bugs of R2 are matched.')")
+    page.wait_for_selector("#messages :text('The parts of R2 are matched.')")
     assert list(PartMatch.objects.order_by("part").values_list("part", "agreed_part")) == [(1, 2), (2, 1)]
     assert page.locator(".answers-differ").count() == 0
     page.goto(page.url.split("/resolve/")[0] + "/resolve/")
@@ -176,13 +176,13 @@ def test_a_fault_of_the_taxonomy_is_proposed_and_the_round_stays_open_until_it_i
 @pytest.mark.slow
 def test_a_second_adjudicator_is_told_before_and_when_deciding(crossed: Round, open_item: Open) -> None:
     ada, olga = open_item(3), open_item(3, who="olga")
-    assert "ada is here too." in olga.inner_text("#talk-news")
+    assert "ada is also reading this." in olga.inner_text("#talk-news")
     press(ada, "1", "Control+Enter")
     at(ada, "Symptom", 4)
     olga.evaluate("window.htmx.trigger(document.getElementById('talk-news'), 'look')")
-    olga.wait_for_selector(".talk-meanwhile:has-text('ada decided “Symptom” meanwhile.')")
+    olga.wait_for_selector(".talk-meanwhile:has-text('ada resolved “Symptom” while you were reading.')")
     press(olga, "2", "Control+Enter")
-    olga.wait_for_selector("text=ada decided this meanwhile: Crash.")
+    olga.wait_for_selector("text=ada resolved this as Crash while you were reading.")
     assert decided() == {(3, "symptom"): ["crash"]}
 
 
@@ -192,10 +192,10 @@ def test_flagged_items_are_gone_through_by_keyboard_with_who_flagged_them(crosse
     page.locator("text=1 flagged").focus()
     press(page, "Enter")
     page.wait_for_selector("text=bob says crash")
-    page.locator("text=Begin with the first").focus()
+    page.locator("text=Start with the first").focus()
     press(page, "Enter")
     ready(page)
-    assert "R1 wants to talk about it" in page.inner_text(".resolve-facts")
+    assert "R1 flagged for discussion" in page.inner_text(".resolve-facts")
     assert page.locator("#queue .resolve-lines a").count() == 1
 
 

@@ -44,13 +44,13 @@ def look(page: "Page", name: str) -> None:
 def make_round(page: "Page", live_server: LiveServer) -> Round:
     sign_in(page, live_server, "olga")
     page.goto(live_server.url + "/studies/study/rounds/new/", timeout=60000)
-    expect(page.get_by_label("Why an issue can be out")).to_be_hidden()
-    page.get_by_label("screening: which issues").check()
+    expect(page.get_by_label("Reasons for screening out")).to_be_hidden()
+    page.get_by_label("Screening: decide which issues").check()
     expect(page.get_by_label("Taxonomy version")).to_be_hidden()
-    page.get_by_label("Why an issue can be out").fill("Not a bug\nDuplicate")
+    page.get_by_label("Reasons for screening out").fill("Not a bug\nDuplicate")
     expect(page.locator("#preview")).to_contain_text("6 items × 2 raters")
     look(page, "new")
-    page.get_by_role("button", name="Make the round").click()
+    page.get_by_role("button", name="Create round").click()
     page.get_by_role("button", name="Open round 1").click()
     page.wait_for_selector("text=Withdraw 12")
     return Round.objects.get()
@@ -128,9 +128,9 @@ def test_issues_are_screened_by_two_raters_and_a_later_round_passes_over_what_is
     assert sorted(said.values()) == ["in"] * 4 + ["out"] * 2
 
     page.goto(live_server.url + "/studies/study/rounds/new/", timeout=60000)
-    page.get_by_label("main: counts").check()
+    page.get_by_label("Main: counts").check()
     expect(page.locator("#preview")).to_contain_text("4 items × 2 raters")
-    page.get_by_role("button", name="Make the round").click()
+    page.get_by_role("button", name="Create round").click()
     page.wait_for_selector("h1:has-text('Round 2')")
     main = rounds.get_round(make.owner_seat(study), 2)
     assert set(main.round_items.values_list("item__identifier", flat=True)) == set(order["bob"]) - {out, differs}

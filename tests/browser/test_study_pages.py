@@ -39,21 +39,21 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_label("Threshold of Symptom").fill("0.8")
     page.get_by_role("button", name="Create study").click()
 
-    expect(page.get_by_text("Add the raters.")).to_be_visible()
+    expect(page.get_by_text("Add raters.")).to_be_visible()
     page.get_by_role("link", name="Members").click()
     for name in ("bob", "carol"):
         page.get_by_label("User name").fill(name)
         page.get_by_role("button", name="Add member").click()
-        expect(page.get_by_text(f"{name} is invited as rater, and can be named in rounds.")).to_be_visible()
+        expect(page.get_by_text(f"{name} is invited as rater and can be named in rounds.")).to_be_visible()
 
     page.get_by_role("link", name="Rounds").click()
     page.get_by_role("link", name="Draw a sample").first.click()
     page.get_by_label("Repositories").fill("acme/rocket")
     page.get_by_label("With GitHub labels").fill("bug")
-    page.get_by_role("button", name="Only count").click()
+    page.get_by_role("button", name="Count only").click()
     expect(page.get_by_role("row", name="GitHub labels: bug 6")).to_be_visible()
     page.get_by_label("How many").fill("5")
-    page.get_by_role("button", name="Draw the sample").click()
+    page.get_by_role("button", name="Draw sample").click()
     expect(page.get_by_text("5 of 5 in no round yet")).to_be_visible()
 
     page.get_by_role("link", name="New round").click()
@@ -62,9 +62,9 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_label("Raters per item").focus()
     expect(page.get_by_text("3 items × 2 raters = 6 assignments")).to_be_visible()
     expect(page.get_by_label("Issues", exact=True)).to_be_hidden()
-    page.get_by_role("button", name="Make the round").click()
+    page.get_by_role("button", name="Create round").click()
     page.get_by_role("button", name="Open round 1").click()
-    expect(page.get_by_text("0 of 6 answers are in")).to_be_visible()
+    expect(page.get_by_text("0 of 6 submitted")).to_be_visible()
     study = Study.objects.get()
     assert study.rounds.get().state == Round.State.OPEN
     assert study.primary["symptom"]["coefficient"] == "cohen_kappa"
@@ -77,7 +77,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Withdraw 6 and start resolving").click()
     page.get_by_role("button", name="Close round 1").click()
-    expect(page.get_by_text("Round 1 is closed; its labels stand.")).to_be_visible()
+    expect(page.get_by_text("Round 1 is closed. Its agreed labels are final.")).to_be_visible()
 
 
 def test_nothing_is_typed_into_questions_of_a_taxonomy_that_are_about_to_be_replaced(

@@ -176,9 +176,9 @@ def test_merging_splitting_and_bringing_back_are_written_as_was(page: Page, live
     page.get_by_role("treeitem", name="Hang, retired").focus()
     press(page, "Enter")
     expect(row(page, "Hang")).to_be_focused()
-    page.get_by_role("button", name="It does not come from “Slowness” any more").wait_for(state="hidden")
+    page.get_by_role("button", name="It no longer comes from “Slowness”").wait_for(state="hidden")
     row(page, "Slow").click()
-    page.get_by_role("button", name="It does not come from “Slowness” any more").click()
+    page.get_by_role("button", name="It no longer comes from “Slowness”").click()
     expect(page.get_by_role("treeitem", name="Slowness, retired")).to_be_visible()
     saved(page)
     wait_until(page, "document.getElementById('bar-changes').textContent.startsWith('3 changes')")
@@ -283,11 +283,11 @@ def test_the_second_editor_is_told_and_nothing_is_overwritten(page: Page, live_s
     press(page, "Enter")
     banner = page.locator("#editor-banner")
     expect(banner).to_contain_text("olga saved this draft at")
-    expect(banner).to_contain_text("nothing is overwritten")
+    expect(banner).to_contain_text("Nothing is overwritten")
     version.refresh_from_db()
     assert version.revision == 2 and "It waits for ever." in make_text(queries.document(version))
     with page.expect_popup() as popup:
-        banner.get_by_role("button", name="See theirs").click()
+        banner.get_by_role("button", name="Show their version").click()
     expect(popup.value.get_by_role("tree")).to_be_visible()
     popup.value.close()
     banner.get_by_role("button", name="Save mine as another draft").click()
@@ -309,14 +309,14 @@ def test_who_takes_the_others_work_has_the_own_as_a_file(page: Page, live_server
     page.keyboard.type("Too slow")
     press(page, "Enter")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Take theirs").click()
+        page.get_by_role("button", name="Use theirs").click()
     kept = json.loads(download.value.path().read_text())
     assert "Too slow" in [each["name"] for each in kept["dimensions"][0]["categories"]]
     expect(row(page, "Slow")).to_be_visible()
     row(page, "Hang").click()
     expect(page.get_by_role("textbox", name="Definition")).to_have_value("It waits for ever.")
     expect(page.locator("#editor-banner")).to_contain_text("saved this draft since")  # offered until thrown away
-    page.get_by_role("button", name="Throw them away").click()
+    page.get_by_role("button", name="Discard changes").click()
     page.reload()
     expect(page.get_by_role("tree")).to_be_visible()
     expect(page.locator("#editor-banner")).to_be_empty()
@@ -329,7 +329,7 @@ def test_who_looks_again_learns_of_the_others_work_before_typing(page: Page, liv
     actions.replace_draft(user=make.user("max", staff=True), version=version, text=text, expected=1)
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     expect(page.locator("#editor-banner")).to_contain_text("max saved this draft at")
-    expect(page.locator("#editor-banner")).to_contain_text("Nothing of yours is unsaved")
+    expect(page.locator("#editor-banner")).to_contain_text("You have no unsaved changes")
 
 
 def test_without_a_network_all_is_kept_and_saved_when_it_is_back(page: Page, live_server: Any) -> None:
@@ -406,7 +406,7 @@ def test_what_was_not_saved_is_offered_after_a_crash(page: Page, live_server: An
     assert asked == ["beforeunload"]
     page.unroute("**/edit/")
     expect(row(page, "Slow")).to_be_visible()
-    page.get_by_role("button", name="Take them up").click()
+    page.get_by_role("button", name="Restore changes").click()
     expect(row(page, "Too slow")).to_be_visible()
     saved(page)
     assert "  Too slow" in outline(version)
@@ -444,7 +444,7 @@ def test_a_dimension_is_added_and_asked_only_where_an_earlier_answer_fits(page: 
     row(page, "Fix pattern").focus()
     press(page, "Control+Enter")
     page.get_by_label("Kind").select_option("multi")
-    page.get_by_label("Asked when").select_option("symptom")
+    page.get_by_label("Applies when").select_option("symptom")
     page.get_by_role("checkbox", name="Hang").check()
     saved(page)
     page.wait_for_timeout(1_300)
@@ -548,7 +548,7 @@ def make_text(document: Any) -> str:
 def test_the_bar_tells_what_is_not_saved_and_leads_to_what_is_doubtful(page: Page, live_server: Any) -> None:
     version = draft(DISTRIBUTED.replace(", definition: It waits.", "").replace(", definition: NCCL says so.", ""))
     open_editor(page, live_server, version)
-    bar = page.get_by_role("button", name="2 things to look at")
+    bar = page.get_by_role("button", name="2 things")
     for name in ("NCCL error", "Hang", "NCCL error"):
         bar.click()
         expect(row(page, name)).to_be_focused()

@@ -168,7 +168,7 @@ def test_jobs_wait_for_a_bucket_that_is_away_and_go_on_when_it_is_back(store: St
             Export.objects.update(worked_at=long_ago)
             assert exporting.EXPORTS.sweep() == [export.pk]
         assert [each.state for each in fresh(run, book, export)] == ["waiting", "queued", "queued"]
-        assert "storage of files does not answer" in run.error and run.waiting_until is not None
+        assert "file storage does not respond" in run.error and run.waiting_until is not None
         assert export.step == exporting.WAITS_FOR_STORAGE and book.n_attempts == 0
     finally:
         store.come_back()

@@ -114,7 +114,7 @@ def test_while_the_database_is_silent_requests_are_answered_at_once_and_probes_g
     watch.is_silent = True
     door = Deadlines(lambda request: HttpResponse())
     answer = door(RequestFactory().get("/studies/"))
-    assert answer.status_code == 503 and "The database does not answer" in answer.content.decode()
+    assert answer.status_code == 503 and "The database does not respond" in answer.content.decode()
     assert door(RequestFactory().get("/readyz")).status_code == 200
     watch.look(1)
     assert not watch.is_silent and door(RequestFactory().get("/studies/")).status_code == 200

@@ -49,7 +49,7 @@ def test_an_earlier_whole_study_file_arrives_with_every_answer_label_and_coeffic
     client = Client()
     client.force_login(User.objects.get(username="hal"))
     shown = client.get(f"/studies/{slug}/agreement/").content.decode()
-    assert "Reported differently since 25 November 2026" in shown and "with one rating" in shown
+    assert "Changes in reported statistics since 25 November 2026" in shown and "with one rating" in shown
 
 
 @pytest.mark.django_db
@@ -62,4 +62,4 @@ def test_a_study_of_this_version_reports_nothing_differently() -> None:
     client = Client()
     client.force_login(User.objects.get(username="ada"))
     shown = client.get("/studies/study/agreement/").content.decode()
-    assert "Percent agreement" in shown and "Reported differently" not in shown
+    assert "Percent agreement" in shown and "Changes in reported statistics" not in shown

@@ -177,7 +177,7 @@ def test_a_socket_folder_that_others_could_enter_is_refused(data_dir: Path) -> N
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     try:
-        with pytest.raises(embedded.ServersUnavailable, match="somebody else made it"), embedded.servers(data_dir):
+        with pytest.raises(embedded.ServersUnavailable, match="another user made it"), embedded.servers(data_dir):
             pass
     finally:
         folder.rmdir()

@@ -72,7 +72,7 @@ def test_imports_exports_and_the_index_stop_and_labeling_goes_on(settings: Setti
     exporting.work(export.pk)
     run.refresh_from_db()
     export.refresh_from_db()
-    words = "The disk of the server is almost full, and the rest of it is kept for labeling."
+    words = "The server's disk is almost full, and the rest is reserved for labeling."
     assert (run.state, run.n_failures) == ("waiting", 0) and run.error.startswith(words)
     assert export.state == "failed" and export.error.startswith(words)
     assert indexing.index() == 0 and not SearchText.objects.exists()
@@ -98,7 +98,7 @@ def test_imports_exports_and_the_index_stop_and_labeling_goes_on(settings: Setti
 def test_a_command_that_meets_a_full_disk_says_so_in_a_sentence() -> None:
     assert issubclass(room.NoRoom, ConcordError)
     for error in (OSError(28, "No space left on device"), outages_full()):
-        assert "The disk has no room left. What you saved before is safe." in str(shell._sentence_for(error))
+        assert "The disk is full. Your saved work is safe." in str(shell._sentence_for(error))
     assert shell._sentence_for(ValueError("x")) is None
 
 

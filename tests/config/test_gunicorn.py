@@ -67,7 +67,7 @@ def test_a_request_that_waited_too_long_for_a_thread_is_answered_in_words_and_no
         conn = SimpleNamespace(sock=server, arrived_at=time.monotonic() - gunicorn.LATE_SECONDS - 1)
         assert not worker.handle_request(None, conn)
         answer = proxy.recv(4096).decode()
-    assert answer.startswith("HTTP/1.1 503") and "was not begun" in answer
+    assert answer.startswith("HTTP/1.1 503") and "was not started" in answer
 
 
 @pytest.mark.parametrize(

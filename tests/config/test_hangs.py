@@ -27,7 +27,7 @@ made = dict(file="exports/x.csv", n_bytes=1, sha256="0" * 64, state="done", what
 export = Export.objects.create(study=study, number=1, created_by=olga, n_expected=0, **made)
 print(make_token(user=olga, name="files", scope="manage")[1], export.public_id)
 """
-WORDS = "The database does not answer just now. What you saved before is safe."
+WORDS = "The database does not respond. Your saved work is safe."
 METRICS = "0123456789abcdef"
 BUSY = 3
 """How many times longer than promised an answer may take on a machine that has much else to do."""
@@ -139,7 +139,7 @@ def test_a_page_does_not_wait_for_a_lock_that_lasts(site: Site) -> None:
     with closing(psycopg2.connect(embedded.database_url(site.data_dir))) as link:
         link.cursor().execute("LOCK TABLE annotation_study IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(0.1)")
         status, said, seconds = got(site, "/api/v1/studies/")
-        assert status == 503 and "at this moment" in said and seconds < 30 * BUSY, (status, said)
+        assert status == 503 and "at the same time" in said and seconds < 30 * BUSY, (status, said)
         link.rollback()
     assert got(site, "/api/v1/studies/")[0] == 200
 

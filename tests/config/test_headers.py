@@ -112,7 +112,7 @@ def test_a_form_from_elsewhere_is_refused_in_words(alice: User) -> None:
     strict.force_login(alice)
     answer = strict.post("/me/profile/", {"full_name": "Mallory"})
     assert answer.status_code == 403
-    assert "load the page again" in answer.content.decode()
+    assert "reload the page" in answer.content.decode()
     refused = strict.post("/api/v1/taxonomies/", "{}", content_type="application/json")
     assert refused.status_code == 403
     assert "<style" not in answer.content.decode()

@@ -94,13 +94,16 @@ def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Cli
     BulkJob.objects.create(kind="sample", **bulk)
     BulkJob.objects.create(kind="opening", round=make.open_round(study, 1), **bulk)
     shown = " ".join(staff.get("/operations/").content.decode().split())
-    assert "It is asked for anew on the page of exports." in shown
-    assert f'href="/studies/import/{own.pk}/"' in shown and "Its columns are open again on its page" in shown
-    assert f'href="/studies/import/{others.pk}/"' not in shown and "Its page is that of olga alone." in shown
-    assert "came · from a file" in shown and "The file is chosen again there." in shown
+    assert "Create it again on the Exports page." in shown
+    assert (
+        f'href="/studies/import/{own.pk}/"' in shown
+        and "Owners of the study can change its columns on its page" in shown
+    )
+    assert f'href="/studies/import/{others.pk}/"' not in shown and "Only olga can open its page." in shown
+    assert "came · from a file" in shown and "Choose the file again there." in shown
     assert 'href="/deleted-studies/"' in shown and "study · taken away" in shown
     assert "study · drawing of a sample" in shown and "study · opening of round 1" in shown
-    assert 'href="/studies/study/rounds/1/"' in shown and shown.count("An owner starts it again on its page.") == 2
+    assert 'href="/studies/study/rounds/1/"' in shown and shown.count("An owner can start it again on its page.") == 2
     assert {(each.kind, each.state) for each in operations.job_counts()} == {
         ("export", "failed"), ("workbook", "failed"), ("study in", "failed"), ("deletion", "queued"),
         ("bulk", "failed"),
@@ -111,7 +114,7 @@ def test_the_page_says_when_the_last_backup_was_made_and_where(
     staff: Client, settings: Settings, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path
-    assert "No backup was made yet" in staff.get("/operations/").content.decode()
+    assert "No backup is known" in staff.get("/operations/").content.decode()
     told = {"made_at": "2026-11-20T03:00:00+00:00", "path": "/srv/backups/nightly.zip", "bytes": 5_000_000}
     record(verb=BACKUP_MADE, machine="another-one", **told)
     shown = staff.get("/operations/").content.decode()
@@ -142,7 +145,7 @@ def test_why_a_job_of_a_study_failed_is_not_told_to_who_is_blind_there() -> None
 def test_staff_read_on_every_page_that_the_workers_are_gone_and_others_do_not(staff: Client) -> None:
     bob = Client()
     bob.force_login(make.user("bob"))
-    words = "No worker has been heard of"
+    words = "No worker has reported"
     heard("worker", timedelta(seconds=30))
     assert words not in staff.get("/issues/").content.decode()
     heard("worker", timedelta(minutes=3))

@@ -82,7 +82,7 @@ def test_every_door_says_that_the_database_is_away_and_opens_when_it_is_back(
         page = client.get(path)
         part = client.post(f"{path}{uuid4()}/", headers={"HX-Request": "true"})
         answer = script.send("GET", "studies/study/rounds/1/next/")
-    words = "The database does not answer just now. What you saved before is safe."
+    words = "The database does not respond. Your saved work is safe."
     assert (page.status_code, page["Retry-After"]) == (503, "5")
     assert words in page.content.decode() and "<html" in page.content.decode()
     assert part.status_code == 503 and part["HX-Retarget"] == "#messages" and "<html" not in part.content.decode()
@@ -105,7 +105,7 @@ def test_an_answer_that_the_databases_disk_has_no_room_for_is_stored_once_when_t
         cursor.execute("CREATE TRIGGER full_disk BEFORE INSERT ON annotation_annotation EXECUTE FUNCTION no_room()")
         answer = bob.send("POST", "studies/study/annotations/", given, **{"Idempotency-Key": "k"})
         assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
-        assert "no room left on its disk" in answer.json()["message"] and not Annotation.objects.exists()
+        assert "disk is full" in answer.json()["message"] and not Annotation.objects.exists()
         cursor.execute("DROP TRIGGER full_disk ON annotation_annotation")
     for status in (201, 200):
         assert bob.send("POST", "studies/study/annotations/", given, **{"Idempotency-Key": "k"}).status_code == status
@@ -154,7 +154,7 @@ def test_an_upload_without_room_is_refused_in_words_and_leaves_no_run_and_no_fil
 
     with no_room():
         answer = upload()
-    assert answer.status_code == 503 and "no room left on its disk" in answer.content.decode()
+    assert answer.status_code == 503 and "disk is full" in answer.content.decode()
     assert not FetchRun.objects.exists() and not files_in(own_folder)
     assert upload().status_code == 302 and FetchRun.objects.count() == 1
 
@@ -169,7 +169,7 @@ def test_an_export_without_room_says_so_in_its_row_and_is_made_again_later(study
 
     with no_room(10):
         failed = made()
-    assert failed.state == "failed" and "Make it again once there is room" in failed.error
+    assert failed.state == "failed" and "Create the export again when there is space" in failed.error
     assert not files_in(own_folder)
     assert made().state == "done"
 

@@ -132,7 +132,7 @@ def test_a_plan_over_its_limit_has_failed_with_nothing_assigned_and_is_run_again
     owner = Client()
     owner.force_login(make.user("olga"))
     page = owner.get(f"/studies/study/plans/{plan.number}/").content.decode()
-    assert "The last run failed." in page and f"Run plan {plan.number}" in page
+    assert "The last run failed." in page and f"Run migration {plan.number}" in page
     assert Script("olga").send("GET", "studies/study/plans/").json()["results"][0]["state"] == "failed"
     assert owner.post(f"/studies/study/plans/{plan.number}/run/").status_code == 302
     moving.work(plan.pk)

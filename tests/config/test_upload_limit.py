@@ -55,4 +55,4 @@ def test_a_file_up_to_the_limit_is_taken_and_a_larger_one_is_refused_in_words(se
     assert found[0][0] == 202, found[0]
     for more in (1, 900 << 10):
         status, said = found[more]
-        assert (status, said["code"]) == (422, "too_large") and f"at most {limit:,} are taken" in said["message"]
+        assert (status, said["code"]) == (422, "too_large") and f"At most {limit:,} are allowed" in said["message"]

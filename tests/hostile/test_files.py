@@ -115,7 +115,7 @@ def test_a_workbook_is_read_without_its_links_macros_and_the_size_it_claims() ->
     "content", [b"\x1f\x8b\x08\x00" + b"\0" * 60, b"BZh9" + b"\0" * 60, b"\xfd7zXZ\0" + b"\0" * 60]
 )
 def test_what_is_packed_otherwise_is_not_unpacked(content: bytes) -> None:
-    with pytest.raises(Unfit, match="is compressed; unpack it first"):
+    with pytest.raises(Unfit, match="is compressed. Unpack it first"):
         open_book(io.BytesIO(content), "ratings.csv.gz")
 
 

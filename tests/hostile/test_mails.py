@@ -74,7 +74,7 @@ def test_a_name_stays_a_name_in_an_invitation_and_in_a_link_for_a_password(
         invitation, link = mailoutbox
         assert not wrong_with(invitation, "zoe@example.org"), name
         assert not wrong_with(link, "olga@example.org"), name
-        assert invitation.subject.startswith("An invitation to “") and link.subject == "A new password for Concord"
+        assert invitation.subject.startswith("An invitation to “") and link.subject == "Set a new password for Concord"
         mailoutbox.clear()
 
 

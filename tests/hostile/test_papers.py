@@ -62,7 +62,7 @@ def test_what_is_wrong_is_found() -> None:
 
 def table_of(*texts: str) -> str:
     cells = [[Cell(text), Cell("1")] for text in texts]
-    return Table(key="counts", title="", heads=["Of what", "n"], rows=cells).as_latex(" ".join(texts))
+    return Table(key="counts", title="", heads=["Subject", "n"], rows=cells).as_latex(" ".join(texts))
 
 
 @pytest.mark.parametrize("text", [*PLACES, *MORE])

@@ -110,7 +110,7 @@ def test_a_form_without_a_file_and_an_empty_file_name_their_field(ann):
 
 def test_a_compressed_file_is_refused_before_it_is_kept(ann):
     answer = ann.upload(gzip.compress(b'{"number": 1, "title": "a"}'))
-    assert (answer.status_code, answer.json()["message"]) == (400, "The file is compressed; unpack it first.")
+    assert (answer.status_code, answer.json()["message"]) == (400, "The file is compressed. Unpack it first.")
     assert not FetchRun.objects.exists()
 
 

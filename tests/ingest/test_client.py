@@ -82,7 +82,7 @@ def test_a_redirect_keeps_the_parameters_and_is_counted(server):
 @pytest.mark.parametrize("where", ["https://elsewhere.example/repos/o/r", "//elsewhere.example/repos/o/r"])
 def test_a_token_is_not_carried_to_another_host(server, where):
     server.say(301, None, Location=where)
-    assert refused(Client(server.url, ["t"])).message == "GitHub sends to an address that can't be followed."
+    assert refused(Client(server.url, ["t"])).message == "GitHub redirects to a URL that can't be followed."
     assert len(server.asked) == 1
 
 
@@ -211,10 +211,10 @@ def test_a_used_up_budget_waits_for_its_renewal_by_githubs_clock(server):
     [
         (502, "<html>Unicorn</html>", TooMuch, "status 502"),
         (504, {"message": "Timeout"}, TooMuch, "status 504"),
-        (200, "<html>Unicorn</html>", FetchMustWait, "cut off"),
-        (200, '{"data": {"viewer": {"log', FetchMustWait, "cut off"),
-        (200, {"data": None}, FetchMustWait, "cut off"),
-        (200, [], FetchMustWait, "cut off"),
+        (200, "<html>Unicorn</html>", FetchMustWait, "incomplete"),
+        (200, '{"data": {"viewer": {"log', FetchMustWait, "incomplete"),
+        (200, {"data": None}, FetchMustWait, "incomplete"),
+        (200, [], FetchMustWait, "incomplete"),
         (404, {"message": "Not Found"}, GraphqlMissing, "not reachable"),
         (403, {"message": "Resource not accessible by integration"}, GraphqlMissing, "not accessible"),
         (403, {"message": "Resource protected by organization SAML enforcement."}, FetchFailed, "SAML"),
@@ -248,6 +248,8 @@ def test_tokens_appear_in_no_message_and_no_log(server, caplog):
     server.say(403, {"message": "The token ghp_verysecret may not do this"})
     client = Client(server.url, ["ghp_verysecret"])
     for ask in ("rest", "graphql"):
-        assert "may not do this" in refused(client, ask).message
+        assert "don't have permission to do this" in refused(client, ask).message
         assert "verysecret" not in refused(client, ask).message
-    assert "verysecret" not in "".join(line for line in caplog.text.splitlines() if "may not do this" not in line)
+    assert "verysecret" not in "".join(
+        line for line in caplog.text.splitlines() if "don't have permission to do this" not in line
+    )

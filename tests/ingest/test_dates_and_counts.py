@@ -158,7 +158,7 @@ def test_a_study_reads_pinned_dates_until_its_owner_takes_the_new_ones(take: Any
     client.force_login(study.created_by)
     item = Item.objects.get(identifier="acme/rocket#1")
     page = client.get(f"/studies/study/items/{item.pk}/changes/").content.decode()
-    assert "Closing date" in page and "Read the new state from now on" in page
+    assert "Closing date" in page and "Use the latest snapshot" in page
     assert olga.post("studies/study/changes/repin/", {"all": True}).json() == {"repinned": 1}
     assert closed() == ["2024-03-05T00:00:00Z", "2024-01-05T00:00:00Z"]
     assert olga.get("studies/study/updates/").json()["results"] == []

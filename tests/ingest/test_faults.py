@@ -28,7 +28,7 @@ def go_on(run: FetchRun) -> FetchRun:
     """What the clock, a worker and, where a run failed, a user do when time has passed."""
     FetchRun.objects.filter(pk=run.pk, state="waiting").update(waiting_until=timezone.now())
     if run.state == FetchRun.State.FAILED:
-        assert "attempts failed; continue the run" in run.error
+        assert "attempts failed. Continue the run" in run.error
         continue_run(run=run, send=False)
     runs.pick_up()
     sync.work(run.pk)

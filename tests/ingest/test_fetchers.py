@@ -31,7 +31,7 @@ from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 Fetch = Callable[..., FetchRun]
-NOT_THERE = "is not at GitHub, or it is private and the token may not read it; check the name."
+NOT_THERE = "is not at GitHub, or it is private and the token may not read it. Check the name."
 WAYS = ["graphql", "rest"]
 API = "https://api.github.com"
 
@@ -288,7 +288,7 @@ def test_a_message_of_what_became_private_is_not_stored_among_public_issues(
         "repository": shapes.repository(API, home),
     }
     run = worked(FetchRun.objects.get(pk=hook.send("issues", payload).json()["run"]))
-    assert run.state == "failed" and "is private at GitHub now" in run.error
+    assert run.state == "failed" and "is now private at GitHub" in run.error
     assert Issue.objects.get().current_snapshot.title == "Open"
     assert fetch(user=make.user("sam", staff=True)).state == "done"
     assert worked(continue_run(run=run, send=False)).state == "done"
@@ -380,7 +380,7 @@ def test_a_message_that_does_not_say_public_is_not_stored_among_public_issues(
     for changes in ({"private": None}, {"visibility": "internal"}):
         event, told = renamed_message(issue, **changes)
         run = worked(FetchRun.objects.get(pk=hook.send(event, told).json()["run"]))
-        assert run.state == "failed" and "is private at GitHub now" in run.error
+        assert run.state == "failed" and "is now private at GitHub" in run.error
     assert Issue.objects.get().current_snapshot.title == "Open"
 
 
@@ -397,7 +397,7 @@ def test_a_public_repository_under_an_old_private_name_opens_nothing(world: Worl
     secret_issue(world, fetch).repository.rename("ward/secret")
     world.repository("lab/secret").issue("Bait")
     run = fetch("lab/secret", user=eve)
-    assert run.state == "failed" and "is another repository at GitHub now" in run.error
+    assert run.state == "failed" and "is now another repository at GitHub" in run.error
     assert Script("eve").send("GET", "issues/lab/secret/1/").status_code == 404
     assert Repository.objects.get().private
     assert fetch("ward/secret", user=make.user("sam")).state == "done"

@@ -254,7 +254,7 @@ def test_a_repository_that_is_not_there_fails_in_words_and_leaves_no_name(github
     run = fetch("no/where")
     assert (run.state, run.error) == (
         "failed",
-        "no/where is not at GitHub, or it is private and the token may not read it; check the name.",
+        "no/where is not at GitHub, or it is private and the token may not read it. Check the name.",
     )
     assert not Repository.objects.exists()
 
@@ -286,7 +286,7 @@ def test_the_rate_limit_makes_the_run_wait_until_it_is_renewed(world, github, fe
     run = fetch()
     assert run.state == "waiting"
     assert "hourly rate limit (primary rate limit) is used up" in run.error
-    assert "set GITHUB_TOKENS" in run.error
+    assert "Set GITHUB_TOKENS" in run.error
     assert timedelta(seconds=1790) < run.waiting_until - timezone.now() < timedelta(seconds=1810)
     n_requests = github.n_requests
     runs.pick_up()
@@ -357,7 +357,7 @@ def test_what_may_not_be_read_fails_with_githubs_reason(world, github, fetch):
     run = fetch()
     assert (run.state, run.error) == (
         "failed",
-        "GitHub does not let us read o/r: Resource protected by organization SAML.",
+        "GitHub denies access to o/r: Resource protected by organization SAML.",
     )
 
 

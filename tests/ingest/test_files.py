@@ -86,7 +86,7 @@ def test_every_form_of_json_is_read(content, found):
         ('{"number": 3, "title": "a", "comments": [1]}', "A comment is a number, not an object."),
         ('{"number": 3, "title": "a", "created_at": "soon"}', "created_at is “soon”, not a date and time."),
         ('{"number": 3, "title": "a", "user": 5}', "The author is a number, not an object."),
-        ('{"number": 3, "title": "a", "html_url": "http://[x"}', "“http://[x” is not an address."),
+        ('{"number": 3, "title": "a", "html_url": "http://[x"}', "“http://[x” is not a URL."),
         (
             '{"number": 3, "title": "a", "html_url": "https://github.com/p/q/issues/3"}',
             "This issue is of p/q, not of o/r.",
@@ -111,7 +111,7 @@ def test_a_bad_item_of_an_array_does_not_take_the_next_one_along(bad):
     ("content", "reason"),
     [
         ('[{"number":1,"title":"a"},\n{"number":2,"ti', "The file ends in the middle of this row."),
-        ('[{"number":1,"title":"a"},\n', "The file ends inside the list that begins in line 1; the rest is missing."),
+        ('[{"number":1,"title":"a"},\n', "The file ends inside the list that begins in line 1. The rest is missing."),
     ],
 )
 def test_a_truncated_array_gives_what_came_before_the_cut(content, reason):
@@ -125,7 +125,7 @@ def test_a_line_that_is_cut_off_says_where():
 
 def test_bytes_that_are_not_utf8_refuse_their_row_only():
     rows = read(b'{"number":1,"title":"a"}\n{"number":2,"title":"\xe9"}\n{"number":3,"title":"c"}')
-    assert rows == [(1, 1), (2, "This row has bytes that are not UTF-8; save the file as UTF-8."), (3, 3)]
+    assert rows == [(1, 1), (2, "This row has bytes that are not UTF-8. Save the file as UTF-8."), (3, 3)]
 
 
 def test_nul_and_half_surrogates_become_replacement_signs():
@@ -134,7 +134,7 @@ def test_nul_and_half_surrogates_become_replacement_signs():
 
 
 def test_an_issue_that_comes_twice_is_refused_the_second_time():
-    assert read('{"number":1,"title":"a"}\n{"number":1,"title":"b"}')[1] == (2, "o/r#1 is in this file already.")
+    assert read('{"number":1,"title":"a"}\n{"number":1,"title":"b"}')[1] == (2, "o/r#1 is already in this file.")
 
 
 def test_pull_requests_are_told_apart():

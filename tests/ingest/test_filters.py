@@ -181,7 +181,7 @@ def test_labels_are_compared_without_case() -> None:
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [("lable:bug", "Did you mean “label:”?"), ("sort:created", "A frame has an order of its own.")],
+    [("lable:bug", "Did you mean “label:”?"), ("sort:created", "A frame has its own order.")],
 )
 def test_a_search_that_cannot_be_read_makes_no_frame(words: str, sentence: str) -> None:
     with pytest.raises(Invalid) as rejected:
@@ -194,21 +194,21 @@ def test_a_search_that_cannot_be_read_makes_no_frame(words: str, sentence: str) 
     [
         ({"lables": ["bug"]}, "filter.lables", "Do you mean labels?"),
         ({"created_after": "2023-01-01"}, "filter.created_after", "Do you mean created_until?"),
-        ({"xyzzy": 1}, "filter.xyzzy", "There are: repository"),
-        ({"repository": "rocket"}, "filter.repository", "“rocket” is not a repository; write owner/name."),
-        ({"repository": 7}, "filter.repository", "Write text, or a list of texts."),
+        ({"xyzzy": 1}, "filter.xyzzy", "Known: repository"),
+        ({"repository": "rocket"}, "filter.repository", "“rocket” is not a repository. Enter it as owner/name."),
+        ({"repository": 7}, "filter.repository", "Send text, or a list of texts."),
         ({"state": "shut"}, "filter.state", "Write open, closed or all."),
-        ({"labels": [1]}, "filter.labels", "Write text, or a list of texts."),
-        ({"search": ["a"]}, "filter.search", "Write text."),
-        ({"created_since": "yesterday"}, "filter.created_since", "Write a date such as 2024-05-31."),
-        ({"created_since": 20240531}, "filter.created_since", "Write a date"),
-        ({"comments_at_least": "3"}, "filter.comments_at_least", "Write a whole number from 0."),
-        ({"comments_at_least": True}, "filter.comments_at_least", "Write a whole number from 0."),
-        ({"locked": "yes"}, "filter.locked", "Write true or false."),
-        ({"has_closing_change": "commit"}, "filter.has_closing_change", "Write true, false or merged_pull_request."),
-        ({"presence": ["gone"]}, "filter.presence", "“gone” is none of here, deleted"),
+        ({"labels": [1]}, "filter.labels", "Send text, or a list of texts."),
+        ({"search": ["a"]}, "filter.search", "Enter text."),
+        ({"created_since": "yesterday"}, "filter.created_since", "Enter a date such as 2024-05-31."),
+        ({"created_since": 20240531}, "filter.created_since", "Enter a date"),
+        ({"comments_at_least": "3"}, "filter.comments_at_least", "Enter a whole number from 0."),
+        ({"comments_at_least": True}, "filter.comments_at_least", "Enter a whole number from 0."),
+        ({"locked": "yes"}, "filter.locked", "Use true or false."),
+        ({"has_closing_change": "commit"}, "filter.has_closing_change", "Use true, false or merged_pull_request."),
+        ({"presence": ["gone"]}, "filter.presence", "“gone” is not one of here, deleted"),
         ({"keywords": {"every": ["a"]}}, "filter.keywords", "“every” is unknown"),
-        ([], "filter", "Write a mapping"),
+        ([], "filter", "Send a mapping"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_its_word(filter: Any, field: str, sentence: str) -> None:

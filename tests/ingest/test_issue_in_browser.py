@@ -171,13 +171,13 @@ def test_what_changed_and_a_thread_are_accessible_and_fit(
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 740})
     page.goto(f"{live_server.url}{thread.get_absolute_url()}")
-    for _ in ("the thread", "what changed"):
+    for _ in ("the thread", "show changes"):
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if not page.get_by_role("heading", name="What changed").count():
-            page.get_by_role("link", name="What changed on").first.click()
-            page.get_by_role("heading", name="What changed").wait_for()
+        if not page.get_by_role("heading", name="Show changes").count():
+            page.get_by_role("link", name="show changes").first.click()
+            page.get_by_role("heading", name="Show changes").wait_for()
     assert page.locator("ins", has_text="offload").is_visible()
 
 

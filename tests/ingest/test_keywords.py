@@ -102,8 +102,8 @@ def test_no_keyword_is_no_condition(nothing: object) -> None:
     [
         (["*"], "no letter or digit"),
         ("!!", "no letter or digit"),
-        ([1], "Write a keyword"),
-        ({"any": {"a": 1}}, "Write a keyword"),
+        ([1], "Send a keyword"),
+        ({"any": {"a": 1}}, "Send a keyword"),
         ({"every": ["a"]}, "“every” is unknown"),
         ({"any": ["a"], "in": ["labels"]}, "“labels” is no place"),
         (["a" * 201], "more than 200 characters"),

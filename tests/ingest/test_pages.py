@@ -64,7 +64,7 @@ def test_a_file_is_uploaded_and_its_refused_rows_are_listed(ann):
     run = FetchRun.objects.get()
     sync.work(run.pk)
     page = ann.get(answer.url).content.decode()
-    assert "Refused rows" in page
+    assert "Rejected rows" in page
     assert "{bad &lt;b&gt;row&lt;/b&gt;" in page
 
 
@@ -83,8 +83,8 @@ def test_many_refusals_come_in_pages(ann):
     ("fields", "sentence"),
     [
         ({"repository": "", "state": "all"}, "This field is required."),
-        ({"repository": "nonsense", "state": "all"}, "Write it as owner/name"),
-        ({"repository": "o/r", "state": "all", "since": "soon"}, "Write a date"),
+        ({"repository": "nonsense", "state": "all"}, "Enter it as owner/name"),
+        ({"repository": "o/r", "state": "all", "since": "soon"}, "Enter a date"),
         ({"repository": "o/r", "state": "merged"}, "not one of the available choices"),
     ],
 )
@@ -106,7 +106,7 @@ def test_a_failed_run_says_why_and_is_continued_by_a_button(github, ann):
     run = FetchRun.objects.get()
     sync.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
-    assert "o/r is not at GitHub, or it is private and the token may not read it; check the name." in page
+    assert "o/r is not at GitHub, or it is private and the token may not read it. Check the name." in page
     assert "Continue" in page
     github.world.repository("o/r").issue()
     ann.post(f"/fetches/{run.pk}/continue/")
@@ -166,7 +166,7 @@ def test_a_filter_that_makes_no_sense_is_told(ann, query):
 def test_beyond_the_end_of_the_list_the_way_leads_back(ann, take):
     take(lines(2))
     page = ann.get("/issues/?repository=o/r&after=1").content.decode()
-    assert "The list ends before this page." in page and 'href="?repository=o%2Fr"' in page
+    assert "This page is past the end of the list." in page and 'href="?repository=o%2Fr"' in page
 
 
 @pytest.mark.parametrize("query", ["after=x", "before=-1", "after=99999999999999999999", "label=%00", "search=%00%27"])
@@ -252,11 +252,11 @@ def test_what_changed_stands_beside_each_snapshot_and_any_two_are_compared(ann, 
     ]
     newest, middle, oldest = (line.snapshot.sha256[:12] for line in lines)
     page = ann.get(f"/issues/o/r/1/?from={oldest}&to={newest}").content.decode()
-    assert "What changed in o/r#1" in page and "2 &lt;b&gt;" in page and "Edited." in page
+    assert "Changes of o/r#1" in page and "2 &lt;b&gt;" in page and "Edited." in page
     assert "2 <b>" not in page
     assert "Edited." not in ann.get(f"/issues/o/r/1/?from={oldest}&to={middle}").content.decode()
     for strange in ("from=x&to=y", "from=%00&to=%27", f"from={oldest}"):
-        assert "What changed in" not in ann.get(f"/issues/o/r/1/?{strange}").content.decode()
+        assert "Changes of" not in ann.get(f"/issues/o/r/1/?{strange}").content.decode()
 
 
 @pytest.mark.slow
@@ -390,7 +390,7 @@ def test_repositories_come_in_pages(ann):
             {"state": "open", "labels": ["a", "b"], "since": "2024-01-01T00:00:00Z"},
             "Open issues labelled a, b, changed since 1 January 2024, 00:00 UTC.",
         ),
-        ({"state": "all", "since": "last"}, "Open and closed issues, what changed since the last complete fetch."),
+        ({"state": "all", "since": "last"}, "Open and closed issues, show changes the last complete fetch."),
     ],
 )
 def test_a_run_says_what_it_was_asked_for(ann, asked, sentence):
@@ -413,7 +413,7 @@ def test_a_run_shows_what_it_spent_and_how_long_it_will_take(ann):
     spent = {"n_requests": 61, "n_unchanged_answers": 12, "n_requests_left": 4939, "n_closing_changes": 7}
     run = made_run(n=spent | {"n_expected": 400, "n_seen": 190, "n_pull_requests": 10})
     words = " ".join(strip_tags(ann.get(f"/fetches/{run.pk}/").content.decode()).split())
-    assert "Requests61 12 of them free" in words and "Left at GitHub4,939" in words and "Closing changes7" in words
+    assert "Requests61 12 of them free" in words and "Requests left4,939" in words and "Closing changes7" in words
     assert "200 of about 400 read" in words and "about 60 s left" in words
 
 
@@ -427,7 +427,7 @@ def test_a_file_says_how_many_bytes_are_read(ann):
 def test_a_waiting_run_says_for_how_long_also_without_a_script(ann):
     run = made_run("waiting")
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
-    assert ("goes on by itself in" in page and "1 h 2 min</strong>" in page) or "1 h 1 min</strong>" in page
+    assert ("continues automatically in" in page and "1 h 2 min</strong>" in page) or "1 h 1 min</strong>" in page
     assert "Try now" in page and "Cancel" in page
 
 
@@ -446,11 +446,11 @@ def test_fetching_again_asks_only_for_what_changed(world, ann):
     sync.work(FetchRun.objects.get().pk)
     for address in ("/repositories/", "/repositories/o/r/"):
         page = ann.get(address).content.decode()
-        assert "Fetch what changed" in page and 'name="since" value="last"' in page
+        assert "Fetch changes" in page and 'name="since" value="last"' in page
     ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all", "since": "last"})
     run = FetchRun.objects.latest("pk")
     assert run.requested["since"] == "last"
-    assert "what changed since the last complete fetch" in ann.get(f"/fetches/{run.pk}/").content.decode()
+    assert "show changes the last complete fetch" in ann.get(f"/fetches/{run.pk}/").content.decode()
 
 
 @pytest.mark.parametrize(
@@ -462,8 +462,8 @@ def test_a_file_that_brings_nothing_says_so_and_asks_for_another(ann, content, s
     run = FetchRun.objects.get()
     sync.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
-    assert "Nothing was stored." in page and sentence in page
-    assert "Upload another file" in page and "See the issues" not in page and "The other rows arrived" not in page
+    assert "Nothing was saved." in page and sentence in page
+    assert "Upload another file" in page and "Show issues" not in page and "The other rows were imported" not in page
 
 
 def test_a_cancelled_run_does_not_say_that_it_goes_on_by_itself(ann):
@@ -480,9 +480,9 @@ def test_a_cancelled_run_does_not_say_that_it_goes_on_by_itself(ann):
 def test_a_filter_by_a_repository_that_is_not_stored_says_so(ann, take):
     take(lines(1))
     page = ann.get("/issues/?repository=o/elsewhere").content.decode()
-    assert "No repository of this name is stored" in page and "<option selected>o/elsewhere</option>" in page
+    assert "No repository with this name is stored" in page and "<option selected>o/elsewhere</option>" in page
     page = ann.get("/issues/?repository=O/R").content.decode()
-    assert "No repository of this name" not in page and 'href="/repositories/o/r/"' in page
+    assert "No repository with this name" not in page and 'href="/repositories/o/r/"' in page
 
 
 @pytest.mark.parametrize(

@@ -107,12 +107,12 @@ def test_rows_are_refused_with_their_line_and_whole_and_the_others_arrive():
     assert "4 cells under 3 columns" in found[2].refusal
     assert found[3].refusal == "number: “x” is not the number of an issue."
     assert found[3].text == 'x,"d\ne",f'
-    assert found[6].refusal == "o/r#1 is in this file already."
+    assert found[6].refusal == "o/r#1 is already in this file."
 
 
 def test_bytes_of_windows_1252_are_refused_by_row_or_for_the_head():
     assert rows(b"number,title\n1,caf\xe9\n2,ok\n") == [
-        (2, "The row has bytes that are not UTF-8; save the file as UTF-8."),
+        (2, "The row has bytes that are not UTF-8. Save the file as UTF-8."),
         (3, "o/r#2"),
     ]
     with pytest.raises(Unreadable, match="Windows-1252"):
@@ -159,7 +159,7 @@ def test_another_sheet_is_read_by_its_name():
     content = workbook(["about"], more={"All issues": [["number", "title"], [7, "Seven"]]})
     assert rows(content, sheet="All issues") == [(2, "o/r#7")]
     assert list(open_table(io.BytesIO(content)).sheets) == ["Issues", "All issues"]
-    with pytest.raises(Unreadable, match="no sheet “None such”; it has “Issues”, “All issues”"):
+    with pytest.raises(Unreadable, match="no sheet “None such”. It has “Issues”, “All issues”"):
         rows(content, sheet="None such")
 
 
@@ -187,7 +187,7 @@ def test_bombs_are_refused_before_they_are_unpacked(monkeypatch):
         open_table(io.BytesIO(archive(**{"xl/worksheets/sheet1.xml": b" " * (2 << 20)})))
     monkeypatch.undo()
     monkeypatch.setattr(workbooks, "PART_BYTES_MAX", 1 << 20)
-    with pytest.raises(Unreadable, match="larger than any spreadsheet makes them"):
+    with pytest.raises(Unreadable, match="larger than any spreadsheet program creates"):
         open_table(io.BytesIO(archive(**{"xl/styles.xml": b" " * (2 << 20)})))
     content = workbook(["number", "title"], [1, "a"])
     entity = b'<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;">]>'
@@ -243,7 +243,7 @@ def test_reading_goes_on_from_the_place_where_it_stopped(kind):
     assert len(first.rows) == BATCH_ROWS
     rest = [row for batch in TableReader(io.BytesIO(content), PLAIN, OURS, first.place).batches() for row in batch.rows]
     assert [row.record.number for row in rest[:-1]] == list(range(BATCH_ROWS + 1, n + 1))
-    assert rest[-1].refusal == "o/r#1 is in this file already."
+    assert rest[-1].refusal == "o/r#1 is already in this file."
 
 
 # What a row says
@@ -294,12 +294,12 @@ def test_what_has_no_column_is_not_known_and_an_empty_cell_says_what_it_can():
         ("number,title", "1,", "The title is missing."),
         ("number,title", "0,a", "number: “0” is a number which no issue has."),
         ("number,title,state", "1,a,merged", "state: “merged” is neither open nor closed."),
-        ("number,title,state_reason", "1,a,because", "state_reason: “because” is none of"),
+        ("number,title,state_reason", "1,a,because", "state_reason: “because” is not one of"),
         ("number,title,created_at", "1,a,03/04/2024", "can be 2024-04-03 or 2024-03-04"),
-        ("number,title,created_at", "1,a,45385", "give the column the format of a date"),
+        ("number,title,created_at", "1,a,45385", "Format the column as a date"),
         ("number,title,n_comments", "1,a,many", "n_comments: “many” is not a count."),
-        ("number,title,html_url", "1,a,somewhere", "html_url: “somewhere” is not an address."),
-        ("number,title,identifier", "1,a,o/r#2", "The row says number 2 and number 1."),
+        ("number,title,html_url", "1,a,somewhere", "html_url: “somewhere” is not a URL."),
+        ("number,title,identifier", "1,a,o/r#2", "The row has number 2 and number 1."),
         ("number,title,repository", "1,a,p/q", "This issue is of p/q, not of o/r."),
         ("number,title,repository", "1,a,nowhere", "repository: “nowhere” is not a repository"),
         ("number,title,author", "1,a,Ann Smith", "author: “Ann Smith” is not the login of an account."),
@@ -431,9 +431,9 @@ def test_two_columns_that_would_do_are_doubted_and_not_chosen():
 
 
 def test_a_guess_that_lacks_the_title_says_so():
-    with pytest.raises(Invalid, match="can't be told for certain") as refused:
+    with pytest.raises(Invalid, match="can't be identified for certain") as refused:
         checked_guess(["number", "x"], [["1", "y"]])
-    assert refused.value.fields["columns"][0] == "Say which column holds the title."
+    assert refused.value.fields["columns"][0] == "Choose the column of the title."
 
 
 def test_every_column_has_a_name_of_its_own():
@@ -451,7 +451,7 @@ def test_names_of_columns_are_never_alike(head):
 def test_a_mapping_that_does_not_fit_names_the_columns():
     with pytest.raises(Invalid, match="The columns are: Number, T.") as refused:
         lay_out(["Number", "T"], {"number": "number", "title": "Title", "colour": "T"})
-    assert refused.value.fields["columns"][0] == "There is no column “Title”."
+    assert refused.value.fields["columns"][0] == "Column “Title” not found."
     assert "“colour” can't be mapped" in refused.value.fields["columns"][1]
     assert lay_out(["Number", "T"], {"number": "number", "title": "T"}).places == {"number": 0, "title": 1}
 

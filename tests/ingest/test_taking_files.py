@@ -298,8 +298,8 @@ def test_a_file_goes_on_from_its_line_and_still_refuses_what_came_before_it(take
     run = FetchRun.objects.get()
     assert counts(run) == (403, 401, 0, 0, 2)
     assert [(row.line, row.reason) for row in run.refusals.all()] == [
-        (401, "o/r#7 is in this file already."),
-        (402, "o/r#350 is in this file already."),
+        (401, "o/r#7 is already in this file."),
+        (402, "o/r#350 is already in this file."),
     ]
 
 

@@ -40,7 +40,7 @@ def test_columns_are_chosen_by_keyboard_and_the_preview_follows(page: "Page", li
     page.get_by_label("Repository of all other rows").fill("o/r")
     page.keyboard.press("Tab")
     expect(page.locator(".preview").get_by_text("o/r#10")).to_be_visible()
-    page.get_by_text("41 columns left out").click()
+    page.get_by_text("41 columns not imported").click()
     for theme, width in (("light", 1280), ("dark", 360)):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_viewport_size({"width": width, "height": 800})

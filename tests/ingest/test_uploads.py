@@ -107,21 +107,21 @@ def test_the_preview_follows_the_columns_that_are_chosen(ann):
     assert "The title is missing." in page
     assert "<html" not in page
     part = ann.get(f"{address}columns/", chosen(title="Summary"))
-    assert "Say which column holds the number" in part.content.decode()
+    assert "Choose the column of the number" in part.content.decode()
     assert "disabled" in part.content.decode()
     part = ann.get(f"{address}columns/", chosen(title="Summary", number="Issue #") | {"repository": "nonsense"})
-    assert "is not a repository; write owner/name." in part.content.decode()
+    assert "is not a repository. Enter it as owner/name." in part.content.decode()
 
 
 def test_a_mapping_that_lacks_something_imports_nothing(ann):
     address = upload(ann, TABLE).url
     answer = ann.post(address, chosen(title="Summary"))
     assert answer.status_code == 422
-    assert "Say which column holds the number" in answer.content.decode()
+    assert "Choose the column of the number" in answer.content.decode()
     answer = ann.post(address, chosen(**COLUMNS) | {"repository": "nonsense"})
     assert answer.status_code == 422
     answer = ann.post(address, chosen(title="Summary", number="Not there"))
-    assert "There is no column “Not there”." in answer.content.decode()
+    assert "Column “Not there” not found." in answer.content.decode()
     answer = ann.post(address, chosen(title="Summary", number="Issue #") | {"draw": "1"})
     assert answer.status_code == 200
     assert Upload.objects.count() == 1
@@ -226,7 +226,7 @@ def test_a_run_whose_table_is_broken_says_so(db):
     FetchRun.objects.filter(pk=run.pk).update(upload=run.upload.storage.save("x.csv", ContentFile(b"a,b\n1,2\n")))
     sync.work(run.pk)
     run.refresh_from_db()
-    assert (run.state, "There is no column “Issue #”." in run.error) == ("failed", True)
+    assert (run.state, "Column “Issue #” not found." in run.error) == ("failed", True)
 
 
 # REST and command
@@ -318,7 +318,7 @@ def test_the_command_takes_a_table_by_the_same_rule_and_in_the_same_words(db, tm
     path.write_text("number,Title,title\n1,a,b\n")
     with pytest.raises(CommandError, match="Title can be “Title” or “title”. The columns are: number, Title, title."):
         run_command("--file", str(path), "--repository", "o/r")
-    with pytest.raises(CommandError, match="is no FIELD=COLUMN"):
+    with pytest.raises(CommandError, match="is not FIELD=COLUMN"):
         run_command("--file", str(path), "--map", "number")
 
 
@@ -397,10 +397,10 @@ def test_files_of_runs_that_ended_long_ago_go_and_such_a_run_can_not_be_continue
     assert leftovers.remove_old_files() == 1
     run = FetchRun.objects.get()
     assert not run.upload
-    with pytest.raises(Conflict, match="was removed meanwhile; upload it again"):
+    with pytest.raises(Conflict, match="was removed. Upload it again"):
         continue_run(run=run)
     page = signed_in("ann").get(f"/fetches/{run.pk}/").content.decode()
-    assert "Its file was removed meanwhile" in page
+    assert "Its file was removed" in page
     assert f"/fetches/{run.pk}/continue/" not in page
     assert leftovers.remove_old_files() == 0
 

@@ -67,7 +67,7 @@ def test_the_work_for_a_hostile_text_is_bounded(text: str) -> None:
     end = formatted_end(text, UNITS_OF_TEXT)
     found, units = rendering._render(text, "owner/name")
     assert units <= 5 * UNITS_OF_TEXT
-    assert end < len(text) and "formatting them would take too long" in found
+    assert end < len(text) and "without formatting, which would take too long" in found
     assert html.unescape(found).endswith(f"{text[end:]}</pre>")
 
 

@@ -83,8 +83,8 @@ def test_mails_tell_who_invites_into_what_and_nothing_of_what_was_said_there(
     lines = re.sub(r"/invitations/[\w-]+/", "/invitations/…/", invitation.body)
     lines = re.sub(r"by \d+ \w+ \d+", "by …", lines)
     assert lines == (
-        "ida invites you to the study “Study” on Concord, as adjudicator and rater.\n\nAccept here, by …:\n"
-        "http://testserver/invitations/…/\n\nIf this says nothing to you, do nothing.\n"
+        "ida invited you to the study “Study” on Concord as adjudicator and rater.\n\nAccept here until "
+        "…:\nhttp://testserver/invitations/…/\n\nIf you did not expect this, ignore this e-mail.\n"
     )
     assert "Study" not in link.body and "ida" not in link.body
 

@@ -115,12 +115,12 @@ def test_an_invalid_document_names_each_field_with_line_and_column(maria: Caller
     assert status == 422
     assert answer["fields"] == {
         "dimensions[0].categories[1].key": [
-            "Line 9, column 52: Another category in this dimension has the key “how-to” (line 9); choose another."
+            "Line 9, column 52: Another category in this dimension has the key “how-to” (line 9). Choose another."
         ],
-        "dimensions[1].applies_when.is[0]": ["Line 13, column 42: “fault” is no category of “kind”."],
+        "dimensions[1].applies_when.is[0]": ["Line 13, column 42: “fault” is not a category of “kind”."],
         "dimensions[3].kind": [
-            "Line 31, column 11: “txt” is no kind of dimension; kinds are single, multi, boolean, ordinal, number and "
-            "text. Did you mean “text”?"
+            "Line 31, column 11: “txt” is not a kind of dimension. Kinds are single, multi, boolean, "
+            "ordinal, number and text. Did you mean “text”?"
         ],
     }
 

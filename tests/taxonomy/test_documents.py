@@ -153,10 +153,10 @@ def test_a_bomb_of_aliases_and_a_deep_well_cost_nothing() -> None:
 CASES = {
     "not a mapping": ("- a\n- b\n", 1, 1, "", "a taxonomy is expected"),
     "unknown field at the top": (WHOLE.replace("note:", "notes:"), 3, 1, "notes", "Did you mean “note”?"),
-    "field given twice": ("slug: s\n" + WHOLE, 2, 1, "slug", "given twice; it stands in line 1"),
+    "field given twice": ("slug: s\n" + WHOLE, 2, 1, "slug", "appears twice; it is already in line 1"),
     "slug missing": (WHOLE.removeprefix("slug: training-faults\n"), 1, 1, "slug", "needs “slug”; add “slug: …”"),
     "slug with capitals": (WHOLE.replace("training-faults", "Training Faults"), 1, 7, "slug", "“training-faults”"),
-    "title empty": (WHOLE.replace("title: Kind of issue", "title:"), 6, 5, "dimensions[0].title", "Nothing stands"),
+    "title empty": (WHOLE.replace("title: Kind of issue", "title:"), 6, 5, "dimensions[0].title", "Text is missing"),
     "no dimensions": ("slug: s\ntitle: T\ndimensions: []\n", 3, 13, "dimensions", "at least one dimension"),
     "dimensions is a text": ("slug: s\ntitle: T\ndimensions: kind\n", 3, 13, "dimensions", "list of dimensions"),
     "unknown kind": (
@@ -279,7 +279,7 @@ CASES = {
         9,
         37,
         "dimensions[0].categories[1].shortcut",
-        "choose another",
+        "Choose another",
     ),
     "parent unknown": (
         dimension("- {key: hang, name: A}", "- {key: b, name: B, parent: hnag}"),
@@ -300,7 +300,7 @@ CASES = {
         8,
         9,
         "dimensions[0].categories[0].selectable",
-        "nothing stands below it",
+        "has no subcategories",
     ),
     "control character": (
         dimension(r'- {key: a, name: A, definition: "a\0b"}'),

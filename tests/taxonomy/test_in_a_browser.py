@@ -36,7 +36,7 @@ def test_a_category_is_found_by_typing_and_stands_below_its_parents(page: Any) -
     assert page.locator("#category-count").inner_text() == "1 of 4"
     page.keyboard.press("Escape")
     assert len(shown(page)) == 4
-    page.get_by_role("button", name="Fold all", exact=True).click()
+    page.get_by_role("button", name="Collapse all", exact=True).click()
     assert "Hang and timeout" not in shown(page)
 
 

@@ -55,7 +55,7 @@ def test_a_kind_that_no_version_knows_has_to_declare_a_column() -> None:
 
 @pytest.mark.django_db
 def test_a_kind_registered_anywhere_is_in_documents_the_schema_and_the_editor(client: Client) -> None:
-    with pytest.raises(InvalidDocument, match="is no kind of dimension"):
+    with pytest.raises(InvalidDocument, match="is not a kind of dimension"):
         load(DOCUMENT)
     with slider_registered():
         assert schema.dump(load(DOCUMENT)).endswith("kind: slider\n")

@@ -124,7 +124,7 @@ def test_backwards_the_version_is_named_that_has_not_the_question() -> None:
     every[30] = Told(3, 20, (), {"symptom": "boolean", "phase": "single"})
     back = route(every, 30, 10)
     assert back is not None and back.values("phase", ("training",)) == Blocked("dimension", 1)
-    assert Blocked("dimension", 1).words == "its question is not in version 1"
+    assert Blocked("dimension", 1).words == "its dimension is not in version 1"
     assert back.values("symptom", (True,)) == Blocked("kind", 1)
 
 

@@ -103,7 +103,7 @@ def test_nonsense_is_not_found(maria: Client, second: TaxonomyVersion, page: str
 
 def test_an_empty_house_says_how_to_begin(maria: Client) -> None:
     page = maria.get("/taxonomies/").content.decode()
-    assert "No taxonomy yet." in page
+    assert "No taxonomies yet." in page
     assert presets()[0].document.title in page
 
 
@@ -114,7 +114,7 @@ def test_a_ready_made_taxonomy_is_loaded_by_one_click_and_only_once(maria: Clien
     assert maria.get(answer["Location"]).status_code == 200
     answer = maria.post("/taxonomies/", {"preset": name})
     assert answer.status_code == 409
-    assert "This ID is not available" in answer.content.decode()
+    assert "his ID is not available" in answer.content.decode()
     assert maria.post("/taxonomies/", {"preset": "nonsense"}).status_code == 404
     assert Taxonomy.objects.count() == 1
 
@@ -142,7 +142,7 @@ def test_a_mistake_comes_back_with_its_place_and_with_the_text(maria: Client, gi
     page = answer.content.decode()
     assert answer.status_code == 422
     assert words in page
-    assert "One thing to correct; nothing was stored." in page.replace("\n", " ")
+    assert "One problem to correct. Nothing was saved." in page.replace("\n", " ")
     if "text" in given:
         assert given["text"].splitlines()[:1] == [] or given["text"].splitlines()[0] in page
     assert not Taxonomy.objects.exists()
@@ -161,7 +161,7 @@ def test_a_draft_is_replaced_and_published_from_its_page(maria: Client, second: 
 
 def test_a_draft_is_started_by_one_button_and_gone_on_with(maria: Client, second: TaxonomyVersion) -> None:
     page = maria.get("/taxonomies/s/").content.decode()
-    assert "Go on with the draft of version 2" in page
+    assert "Edit the draft of version 2" in page
     assert "Start the next version" not in page
     assert maria.post("/taxonomies/s/versions/2/publish/").status_code == 302
     assert "Start the next version" in maria.get("/taxonomies/s/").content.decode()
@@ -182,7 +182,7 @@ def test_a_draft_that_was_written_meanwhile_is_not_overwritten_published_or_disc
     answer = maria.post(page, {"text": FIRST, "expected": "1"})
     shown = answer.content.decode()
     assert answer.status_code == 409
-    assert "Version 2 was written by stefan meanwhile" in shown
+    assert "stefan saved version 2 after you opened it" in shown
     assert "- {key: crash, name: Crash}" in shown
     assert 'name="expected" value="2"' in shown
     for action in ("publish/", "discard/"):
@@ -210,7 +210,7 @@ def test_two_versions_stand_side_by_side_with_the_words_that_differ(maria: Clien
         "/taxonomies/s/versions/2/", {"text": text.replace("title: D\n", "title: Symptom\n    required: false\n")}
     )
     page = maria.get("/taxonomies/s/diff/1..2/").content.decode()
-    for told in ("all changes <span", "renamed <span", "kept as they were <span", 'id="d.slow"', "&lt;b&gt;"):
+    for told in ("all changes <span", "renamed <span", "unchanged <span", 'id="d.slow"', "&lt;b&gt;"):
         assert told in page, told
     assert '<ins><span class="visually-hidden">[new: </span>Very slow<span' in page
     assert '<del><span class="visually-hidden">[gone: </span>yes<span' in page
@@ -218,7 +218,7 @@ def test_two_versions_stand_side_by_side_with_the_words_that_differ(maria: Clien
     assert "Hang" in maria.get("/taxonomies/s/diff/1..2/?kind=kept").content.decode()
     assert "Very" not in maria.get("/taxonomies/s/diff/1..2/?kind=kept").content.decode()
     assert "Very" in maria.get("/taxonomies/s/diff/1..2/?kind=nonsense").content.decode()
-    assert "Nothing differs." not in page
+    assert "No differences." not in page
 
 
 def test_any_two_versions_are_chosen_and_compared(maria: Client, second: TaxonomyVersion) -> None:
@@ -244,9 +244,9 @@ def test_the_text_of_a_version_is_written_into_the_form_only_where_it_is_asked_f
 ) -> None:
     page = page.replace("fruit", second.taxonomy.slug)
     plain = maria.get(page).content.decode()
-    assert f"Begin with the text of version {number}" in plain and "dimensions:" not in plain
+    assert f"Start with the text of version {number}" in plain and "dimensions:" not in plain
     filled = maria.get(f"{page}?text=1").content.decode()
-    assert "dimensions:" in filled and "Begin with the text" not in filled
+    assert "dimensions:" in filled and "Start with the text" not in filled
     assert "/api/v1/taxonomies/schema.json" in plain
 
 

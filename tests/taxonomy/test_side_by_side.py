@@ -1,4 +1,4 @@
-"""Two versions side by side, and as Markdown for an appendix."""
+"""Two versions side by side, and as Download Markdown for an appendix."""
 
 import re
 from dataclasses import replace
@@ -75,13 +75,13 @@ GOLDEN = r"""# Faults: version 1 to version 2
 
 Taxonomy `s`. Version 1: published on 3 May 2026. Version 2: draft, written on 4 May 2026.
 
-Changes of categories: 4 added, 1 renamed, 2 merged, 2 split, 1 retired, 1 other details, 3 kept as they were.
+Changes of categories: 4 added, 1 renamed, 2 merged, 2 split, 1 retired, 1 other details, 3 unchanged.
 
 Note of version 2: After round 1.
 
 ## Kind (`kind`)
 
-No category changed; 2 kept as they were.
+No category changed; 2 unchanged.
 
 ## Symptoms (`symptom`)
 
@@ -165,7 +165,7 @@ def test_a_pair_shows_the_fields_that_differ_with_the_words_marked() -> None:
     assert (row.kind, row.also) == ("renamed", ("redefined",))
     assert row.olds[0].name == ((False, "A|B `c` <"), (True, "d"), (False, ">"))
     assert row.news[0].name == ((False, "A|B `c` <"), (True, "e"), (False, ">"))
-    assert [(field.words, field.differs) for field in row.news[0].fields] == [("Definition", True), ("Not here", True)]
+    assert [(field.words, field.differs) for field in row.news[0].fields] == [("Definition", True), ("Excludes", True)]
     slow = rows(told()[1])["symptom.slow"]
     assert (slow.kind, [field.words for field in slow.news[0].fields]) == ("details", ["Examples"])
     assert slow.news[0].fields[0].texts == (((False, "one"),), ((True, "two"),))
@@ -262,5 +262,5 @@ def test_a_text_on_one_line_holds_no_markup() -> None:
 
 def test_nothing_changed_is_said_too() -> None:
     text = written(OLD, OLD)
-    assert "Changes of categories: none, 9 kept as they were." in text
-    assert "No category changed; 7 kept as they were." in text
+    assert "Changes of categories: none, 9 unchanged." in text
+    assert "No category changed; 7 unchanged." in text

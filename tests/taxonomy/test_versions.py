@@ -284,7 +284,7 @@ def test_who_read_an_older_revision_overwrites_nothing(maria: User) -> None:
     draft = load_document(user=maria, text=FIRST)
     replace_draft(user=otto, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
     with pytest.raises(
-        StaleDraft, match=r"written by Otto O. meanwhile \(revision 2; you had read revision 1\)"
+        StaleDraft, match="Otto O. saved version 2 after you opened it \\(revision 2; you have revision 1\\)"
     ) as caught:
         replace_draft(user=maria, version=draft, text=FIRST, expected=1)
     draft.refresh_from_db()
@@ -394,8 +394,8 @@ def test_the_shell_says_what_is_wrong(tmp_path: Path) -> None:
         (["load_taxonomy", str(path)], "Line 4, column 1: A taxonomy has no field “notes”"),
         (["load_taxonomy", "liu"], "neither a file nor a ready-made taxonomy"),
         (["load_taxonomy", presets()[0].name, "--user", "nobody"], "nobody"),
-        (["dump_taxonomy", "nothing"], "There is no taxonomy nothing"),
-        (["dump_taxonomy", "nothing", "--diff", "1"], "There is no taxonomy nothing"),
+        (["dump_taxonomy", "nothing"], "Taxonomy nothing not found"),
+        (["dump_taxonomy", "nothing", "--diff", "1"], "Taxonomy nothing not found"),
     ]:
         with pytest.raises(CommandError, match=words):
             run(*arguments)

@@ -11,7 +11,7 @@ from accounts.errors import ConcordError
 
 
 class Command(BaseCommand):
-    help = "Add a person and print their first password, once."
+    help = "Add a person and print their first password, which is shown only once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
@@ -29,4 +29,4 @@ class Command(BaseCommand):
             answer = {"user": user.username, "email": user.email, "staff": user.is_staff, "password": password}
             self.stdout.write(json.dumps(answer))
         else:
-            self.stdout.write(f"Added {user.username}. First password, shown this once: {password}")
+            self.stdout.write(f"Added {user.username}. First password, shown only once: {password}")

@@ -13,14 +13,14 @@ from accounts.errors import ConcordError
 
 
 class Command(BaseCommand):
-    help = "Print a link by which USER chooses a new password, once, within 24 hours."
+    help = "Print a password link for USER. It works once, within 24 hours."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user")
-        parser.add_argument("--site", default="", help="where people reach this server, if not at SITE_URL")
+        parser.add_argument("--site", default="", help="URL of this server, if not SITE_URL")
 
         parser.add_argument(
-            "--confirm", action="store_true", help="make none, and confirm that USER used the earlier ones themselves"
+            "--confirm", action="store_true", help="create no link; confirm that USER used the earlier ones"
         )
 
     def handle(self, *args: Any, user: str, site: str, confirm: bool, **options: Any) -> None:

@@ -13,7 +13,7 @@ from accounts.models import ApiToken
 
 
 class Command(BaseCommand):
-    help = "Make an API token for a person and print it alone, once."
+    help = "Create an API token for a person and print it alone, once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER")

@@ -48,26 +48,26 @@ class Command(BaseCommand):
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="its slug")
+        parser.add_argument("study", metavar="STUDY", help="ID of the study")
         parser.add_argument(
-            "--round", type=_round, metavar="N", help="only this round, or `headline`; else all together"
+            "--round", type=_round, metavar="N", help="only this round, or `headline`; otherwise all together"
         )
         parser.add_argument("--dimension", metavar="KEY", help="only this dimension")
         for name, choices in CHOICES.items():
             default = None if name == "applies" else choices[0]
             parser.add_argument(
-                f"--{name}", choices=choices, default=default, help=None if default else "else as the study is set"
+                f"--{name}", choices=choices, default=default, help=None if default else "otherwise as the study is set"
             )
         parser.add_argument(
-            "--version", type=int, metavar="N", help="all in terms of this version; else each round in its own"
+            "--version", type=int, metavar="N", help="all mapped to this version; otherwise each round in its own"
         )
-        parser.add_argument("--metric", help="the distance of Krippendorff's alpha, where another than the kind's own")
-        parser.add_argument("--weights", choices=WEIGHTS, help="of weighted kappa and AC2, where other than fixed")
+        parser.add_argument("--metric", help="the distance of Krippendorff's alpha, if not the default of the kind")
+        parser.add_argument("--weights", choices=WEIGHTS, help="of weighted kappa and AC2, if other than fixed")
         parser.add_argument("--repository", metavar="OWNER/NAME", help="only items from there")
         parser.add_argument("--stratum", metavar="NAME", help="only items that a sample drew from it")
-        parser.add_argument("--raters", metavar="R1,R2", help="only what these two gave")
+        parser.add_argument("--raters", metavar="R1,R2", help="only labels of these two raters")
         parser.add_argument(
-            "--width", default="", metavar="W", help="how many more units narrow the 95%% intervals to this width"
+            "--width", default="", metavar="W", help="how many more units narrow the 95%% CI to this width"
         )
         parser.add_argument(
             "--methods", action="store_true", help="print the methods paragraph and the checklist of all rounds instead"
@@ -101,7 +101,7 @@ class Command(BaseCommand):
         if not entries:
             none = "no round of the headline is finished"
             why = none if options["round"] == WORD else "no round has been opened"
-            self.stdout.write(f"There is nothing to compare yet: {why}.")
+            self.stdout.write(f"No agreement to show yet: {why}.")
         kinds = {each.key: each.kind for each in newest_dimensions(seat.study.taxonomy)}
         for entry in entries:
             kind = kinds.get(entry["dimension"], "single")
@@ -124,10 +124,10 @@ class Command(BaseCommand):
             several = f"rounds {listed([str(number) for number in entry['rounds']])}"
             where = f"{several if entry['round'] is None else where} (the headline)"
         if entry["version"] is not None:
-            where += f" in terms of version {entry['version']}"
+            where += f" mapped to version {entry['version']}"
         self.stdout.write(
-            f"{entry['dimension']}: {where}, {entry['when']} discussion, {entry['units']} units by {entry['raters']} "
-            f"raters, {entry['left_out']} left out"
+            f"{entry['dimension']}: {where}, {entry['when']} discussion, {entry['units']} units by "
+            f"{entry['raters']} raters, {entry['left_out']} excluded"
         )
         primary = fixed.get("coefficient")
         for each in coefficients_to_print(entry, primary):

@@ -21,21 +21,21 @@ from annotation.exports.options import READERS, REVISIONS, SHAPES
 
 
 class Command(BaseCommand):
-    help = "Write agreed labels, ratings or whatever else leaves a study to a file, whole or not at all."
+    help = "Export labels, ratings or other study data to a file (atomic)."
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Lets `--version` name a taxonomy's version instead of Django's."""
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="its slug")
+        parser.add_argument("study", metavar="STUDY", help="ID of the study")
         parser.add_argument("--what", choices=list(KINDS), default="labels")
-        parser.add_argument("--format", help="else by the file's ending, else the first that the kind has")
+        parser.add_argument("--format", help="otherwise by the file's extension, or the default of the kind")
         parser.add_argument("--out", required=True, metavar="PATH")
         parser.add_argument("--round", type=int, metavar="N")
         parser.add_argument("--dimension", metavar="KEY")
         parser.add_argument(
-            "--version", type=int, metavar="N", help="labels or ratings in terms of this version of the taxonomy"
+            "--version", type=int, metavar="N", help="labels or ratings mapped to this version of the taxonomy"
         )
         parser.add_argument("--raters", metavar="CODES", help="ratings of these alone, as R1,R2")
         parser.add_argument("--revision", choices=REVISIONS, help="ratings of this one alone")

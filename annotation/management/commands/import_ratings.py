@@ -27,16 +27,18 @@ ANSWERS = {
 
 class Command(BaseCommand):
     help = (
-        "Take ratings from a CSV, XLSX or Parquet file: item, rater, dimension, value (round, part, seconds, memo), or "
-        "one column per dimension with --dimensions; or what Label Studio and doccano export. Rows that can't be taken "
-        "are listed; the others arrive."
+        "Import ratings from a CSV, XLSX or Parquet file: item, rater, dimension, value (round, part, "
+        "seconds, memo), or one column per dimension with --dimensions. Also reads Label Studio and doccano "
+        "exports. Invalid rows are reported; valid rows are imported."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="FILE")
         parser.add_argument("--study", required=True, metavar="SLUG")
-        parser.add_argument("--create", action="store_true", help="make the study, its taxonomy from the values found")
-        parser.add_argument("--owner", metavar="USER", help="who owns the new study, or in whose name this is done")
+        parser.add_argument(
+            "--create", action="store_true", help="create the study, with its taxonomy from the values found"
+        )
+        parser.add_argument("--owner", metavar="USER", help="owner of the new study, or the user to run as")
         parser.add_argument(
             "--map",
             nargs="+",
@@ -46,12 +48,8 @@ class Command(BaseCommand):
             help="which column holds item, rater, round, part … or a dimension, or an attribute",
         )
         parser.add_argument("--dimensions", default="", metavar="A,B,…", help="columns that hold one dimension each")
-        parser.add_argument(
-            "--attributes", default="", metavar="A,B,…", help="columns that say something of the item itself"
-        )
-        parser.add_argument(
-            "--final", default="final", metavar="NAME", help="the rater whose rows are what was decided"
-        )
+        parser.add_argument("--attributes", default="", metavar="A,B,…", help="columns with attributes of the item")
+        parser.add_argument("--final", default="final", metavar="NAME", help="the rater whose rows are final labels")
         parser.add_argument(
             "--several", default="", metavar="A,B,…", help="dimensions of a new study that take several values"
         )
@@ -62,11 +60,12 @@ class Command(BaseCommand):
                 metavar="A,B,…",
                 help=f"dimensions of a new study whose values are whole numbers: {kind}",
             )
+        parser.add_argument("--guess", action="store_true", help="read all sheets of a workbook as the page would")
         parser.add_argument(
-            "--guess", action="store_true", help="read all sheets of a workbook as the page would guess them"
-        )
-        parser.add_argument(
-            "--duplicates", default="", choices=("", *DUPLICATES), help="labels that one rater gave twice, differently"
+            "--duplicates",
+            default="",
+            choices=("", *DUPLICATES),
+            help="labels that one rater assigned twice, differently",
         )
         parser.add_argument(
             "--blank",
@@ -76,7 +75,7 @@ class Command(BaseCommand):
             "empty set",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="print what each column is and the first rows, and store nothing"
+            "--dry-run", action="store_true", help="print each column's meaning and the first rows, and store nothing"
         )
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object alone")
 
@@ -114,7 +113,7 @@ class Command(BaseCommand):
             return
         self._tell(report)
         if is_dry:
-            self.stdout.write("Nothing was stored.")
+            self.stdout.write("Nothing was saved.")
 
     def _options(self, options: dict[str, Any]) -> Options:
         return Options(
@@ -134,17 +133,17 @@ class Command(BaseCommand):
         if owner:
             return get_user(owner)
         if create:
-            raise CommandError("Say who is to own the new study: --owner USER.")
+            raise CommandError("Name the owner of the new study: --owner USER.")
         found = Membership.objects.filter(study__slug=study, roles__contains=[OWNER], user__isnull=False)
         member = found.select_related("user").first()
         if member is None or member.user is None:
-            raise NotFound(f"There is no study “{study}”; make it from this sheet with --create --owner USER.")
+            raise NotFound(f"Study “{study}” not found. Create it from this sheet with --create --owner USER.")
         return member.user
 
     def _mapping(self, pairs: list[str]) -> dict[str, str]:
         for pair in pairs:
             if "=" not in pair:
-                raise CommandError(f"“{pair}” is no FIELD=COLUMN, such as item=issue_url.")
+                raise CommandError(f"“{pair}” is not FIELD=COLUMN, such as item=issue_url.")
         return dict(pair.split("=", 1) for pair in pairs)
 
     def _show(self, plan: SheetPlan) -> None:
@@ -169,9 +168,9 @@ class Command(BaseCommand):
     def _tell(self, report: ImportReport) -> None:
         self.stdout.write(
             f"{report.study}: {report.n_rows} rows of {report.n_items} items and {report.n_raters} raters, "
-            f"{report.n_ratings} new ratings, {report.n_ratings_unchanged} that were there before, "
-            f"{report.n_resolutions} resolutions ({report.n_left_blank} more without a value), {report.n_unchanged} "
-            f"answers and resolutions unchanged, {report.n_refused} refused."
+            f"{report.n_ratings} new ratings, {report.n_ratings_unchanged} already stored, "
+            f"{report.n_resolutions} resolutions ({report.n_left_blank} more without a value), "
+            f"{report.n_unchanged} submissions and resolutions unchanged, {report.n_refused} rejected."
         )
         if report.n_attributes:
             self.stdout.write(f"  {report.n_attributes} attributes of items")

@@ -14,14 +14,12 @@ from annotation.actions.arriving import bring_study, report_of
 
 
 class Command(BaseCommand):
-    help = (
-        "Import a whole study from the file that `export STUDY --what study` wrote on another server, all or nothing."
-    )
+    help = "Import a full export that `export STUDY --what study` wrote on another server, all or nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH")
-        parser.add_argument("--owner", required=True, metavar="USER", help="who owns the study here")
-        parser.add_argument("--slug", default="", help="its address here, else the one that it had")
+        parser.add_argument("--owner", required=True, metavar="USER", help="owner of the study on this server")
+        parser.add_argument("--slug", default="", help="its ID on this server, otherwise the one it had")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object alone")
 
     def handle(self, *args: Any, path: str, owner: str, slug: str, as_json: bool, **options: Any) -> None:
@@ -37,8 +35,8 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(report, ensure_ascii=False))
             return
         n_answers, n_items = report["rows"]["annotation"], report["rows"]["item"]
-        self.stdout.write(f"{report['study']}: {n_answers} answers of {n_items} items, owned by {owner}")
-        self.stdout.write(f"{report['new_issues']} of {report['issues']} issues are new here")
+        self.stdout.write(f"{report['study']}: {n_answers} submissions for {n_items} items, owned by {owner}")
+        self.stdout.write(f"{report['new_issues']} of {report['issues']} issues are new on this server")
         for each in report["taxonomies"]:
-            came = "came along" if each["is_new"] else "was here"
+            came = "imported" if each["is_new"] else "already here"
             self.stdout.write(f"taxonomy {each['here']}: {came}")

@@ -287,7 +287,7 @@ class _Answer:
         return self._undone_words(_old_values(old, given) if old else ())
 
     def _undone_words(self, values: Sequence[OldValue]) -> str:
-        return f"In round {self.earlier.round.number}, before its plan was undone, {self._has_said(values)}."
+        return f"In round {self.earlier.round.number}, before its migration was undone, {self._has_said(values)}."
 
     def _before(self, part: int, dimension: TreeDimension, told: _Told) -> Before | None:
         is_asked = self.asked is None or (part, dimension.key) in self.asked
@@ -298,7 +298,7 @@ class _Answer:
         if reason in ("", "redefined", "unanswered", "new") and not is_asked:
             return None
         if not reason:
-            reason, words = "again", f"{self._began(values)}; it is asked again."
+            reason, words = "again", f"{self._began(values)}. Relabel it."
             if self.earlier.round.state == Round.State.UNDONE:
                 words = self._undone_words(values)
         return Before(
@@ -327,18 +327,18 @@ class _Answer:
             words = f"In version {self.old_tree.number} {self.who} skipped this item: {answer.skip_reason}"
             return _Told(reason="skipped", words=words)
         if old is None:
-            return _Told(reason="new", words=f"This question is new in version {self.tree.number}.")
+            return _Told(reason="new", words=f"This dimension is new in version {self.tree.number}.")
         given: Any = part["labels"].get(dimension.key)
         proposal: Proposal | None = part["proposals"].get(dimension.key)
         if given is None and proposal is None:
-            words = f"In version {self.old_tree.number} {self.who} gave no answer here."
+            words = f"In version {self.old_tree.number} {self.who} gave no label here."
             return _Told(reason="unanswered", words=words)
         blocked = self.way.dimension_blocked(dimension.key) if self.way else Blocked("kind", self.tree.number)
         if blocked is not None or old.has_categories != dimension.has_categories:
             began = self._began(list(_old_values(old, given)))
             if blocked is not None and blocked.reason == "dimension":
-                return _Told(reason="new", words=f"{began}; the question was taken away since and is asked anew.")
-            return _Told(reason="kind", words=f"{began}; the question is of another kind now.")
+                return _Told(reason="new", words=f"{began}. The dimension was removed since, and is back.")
+            return _Told(reason="kind", words=f"{began}. The dimension is now of another kind.")
         if not dimension.has_categories:
             return _Told(values=(given,))
         keys = sorted(given or (), key=lambda key: old.by_key[key].position)
@@ -362,7 +362,7 @@ class _Answer:
                 kept[became] = None
             reasons.insert(0, ("pending", clause))
         if len(kept) > 1 and not new.is_set:
-            kept, reasons = {}, [("kind", "the question takes one answer now")]
+            kept, reasons = {}, [("kind", "the dimension now takes one value")]
         values: Values | None = tuple(sorted(kept, key=lambda key: new.by_key[key].position)) if kept else None
         if values is None and not reasons and new.is_set:
             values = ()
@@ -385,13 +385,17 @@ class _Answer:
             return None, found.reason, f"{subject} {ends.get(found.reason, 'is not there')}"
         category = new.by_key[found]
         if not category.selectable:
-            return None, "group", f"{subject} only groups others now; choose one below {category.name}"
+            return (
+                None,
+                "group",
+                (f"{subject} now only groups others. Choose one of the subcategories of {category.name}"),
+            )
         kinds = self.way.kinds_of(new.key, old.key)
         shown = category.path.replace(" / ", " › ") if category.name == old.name else category.name
         if category.path != old.path:
             return found, "renamed", f"{subject} {'became part of' if 'merged' in kinds else 'is now'} {shown}"
         if "redefined" in kinds:
-            return found, "redefined", f"{subject} is defined anew: look whether it still fits"
+            return found, "redefined", f"{subject} is redefined. Check whether it still applies"
         return found, "", ""
 
     def _proposed(self, new: TreeDimension, proposal: Proposal) -> tuple[str | None, Mapping[str, object] | None, str]:
@@ -400,13 +404,13 @@ class _Answer:
         outcome = self.settled.outcomes.get(proposal.pk)
         if outcome is None:
             again = {"name": proposal.name, "memo": proposal.memo}
-            return None, again, f"{words}; nothing was decided about it yet"
+            return None, again, f"{words}. It was not answered yet"
         if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
-            return None, None, f"{words}; it was declined: {outcome.reason.rstrip('. ')}"
+            return None, None, f"{words}. It was declined: {outcome.reason.rstrip('. ')}"
         key = self.settled.key(outcome, new)
         name = new.by_key[key].name if key else outcome.category_name
         is_new = outcome.outcome == ProposalOutcome.Outcome.ACCEPTED
-        said = f"it was accepted as {name}" if is_new else f"{name} stands for it"
+        said = f"it was accepted as {name}" if is_new else f"it was mapped to {name}"
         return key, None, f"{words}; {said}" + ("" if key else ", which this version does not have")
 
 

@@ -95,10 +95,10 @@ def ground(study: Study, to: TaxonomyVersion) -> Ground:
     if not rounds:
         at = standing.number if standing else None
         raise Conflict(
-            f"The study's labels stand at version {at} already."
+            f"The study's labels are already mapped to version {at}."
             if at is not None and at >= to.number
-            else f"No label of this study stands below version {to.number}, so there is nothing to move. "
-            "Rounds count once they are resolving or closed.",
+            else f"No label of this study is below version {to.number}, so there is nothing to migrate. Rounds "
+            "count once they are resolving or closed.",
             code="nothing_to_move",
         )
     ways: dict[int, Route] = {}
@@ -107,8 +107,8 @@ def ground(study: Study, to: TaxonomyVersion) -> Ground:
             way = route(each.taxonomy_version_id, to.pk)
             if way is None:
                 raise Conflict(
-                    f"Round {each.number} was labelled under version {each.taxonomy_version.number}, and no mapping "
-                    f"leads from there to version {to.number}.",
+                    f"Round {each.number} was labeled under version {each.taxonomy_version.number}, and no "
+                    f"mapping leads from there to version {to.number}.",
                     code="no_mapping",
                 )
             ways[each.taxonomy_version_id] = way

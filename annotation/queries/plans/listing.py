@@ -28,23 +28,23 @@ def plan_of(round_: Round) -> Plan | None:
 def why_not_run(plan: Plan) -> str:
     """Why a plan can't be run now, in a sentence; empty where it can. Three queries."""
     if plan.state not in Plan.OPEN:
-        return f"Plan {plan.number} is {plan.state}; make a new one."
+        return f"Migration {plan.number} is {plan.state}. Create a new one."
     if plan.to_version.is_draft:
-        return f"Version {plan.to_version.number} is a draft; publish it first."
+        return f"Version {plan.to_version.number} is a draft. Publish it first."
     open_rounds = _labelling(plan).filter(state=Round.State.OPEN).order_by("number")
     if numbers := list(open_rounds.values_list("number", flat=True)):
         which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
-        return f"{which} open; what is answered there would come too late. Finish it, or move it to resolving, first."
+        return f"{which} open, so its labels would be too late. Finish it, or move it to resolving, first."
     owed = Assignment.objects.filter(
         round__in=_labelling(plan).filter(state__in=Round.OVER), slot__isnull=True, state__in=Assignment.UNFINISHED
     ).exclude(rater__kind=Membership.Kind.MACHINE)
     if n := owed.count():
         which = "1 item waits" if n == 1 else f"{n} items wait"
         return (
-            f"{which} for the answer of a third rater, who would read off the worklist what others said. Wait for it."
+            f"{which} for a third rater, who could infer the labels of others from the relabeling queue. Wait for it."
         )
     if Plan.objects.filter(study=plan.study_id, state__in=Plan.AT_WORK).exists():
-        return "Another plan of this study is at work; wait for it."
+        return "Another migration of this study is running. Wait for it."
     return ""
 
 
@@ -53,15 +53,15 @@ def why_not_undo(plan: Plan) -> str:
     if plan.state in Plan.AT_WORK:
         return ""
     if plan.state != Plan.State.DONE:
-        return f"Plan {plan.number} is {plan.state}; only one that was run can be undone."
+        return f"Migration {plan.number} is {plan.state}. Only one that was run can be undone."
     later = Plan.objects.filter(study=plan.study_id, state=Plan.State.DONE, done_at__gt=plan.done_at)
     if later_plan := later.order_by("-done_at").first():
-        return f"Plan {later_plan.number} was run after it; undo that one first."
+        return f"Migration {later_plan.number} was run after it. Undo that one first."
     opened = _labelling(plan).filter(opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
     if plan.worklist_id:
         opened = opened.exclude(pk=plan.worklist_id)
     if next_round := opened.order_by("number").first():
-        return f"Round {next_round.number} was opened since; its labels rest on version {plan.to_version.number}."
+        return f"Round {next_round.number} was opened since. Its labels are based on version {plan.to_version.number}."
     return ""
 
 

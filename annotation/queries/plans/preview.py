@@ -107,16 +107,16 @@ class Preview:
         found = []
         if self.absent:
             codes = ", ".join(each.rater.code or "" for each in self.absent)
-            found.append(f"Nobody can sign in as {codes}; name stand-ins who answer in their place.")
+            found.append(f"{codes} can't sign in. Name substitutes who relabel for them.")
         if self.pending.get("open"):
             n = self.pending["open"]
             found.append(
-                f"{n} {'proposal is' if n == 1 else 'proposals are'} not answered yet; what is PENDING stays so."
+                f"{n} {'proposal is' if n == 1 else 'proposals are'} not answered yet. PENDING labels stay PENDING."
             )
         resolving = [str(each.number) for each in self.ground.rounds if each.state == Round.State.RESOLVING]
         if resolving:
             which = f"Round {resolving[0]} is" if len(resolving) == 1 else f"Rounds {', '.join(resolving)} are"
-            found.append(f"{which} still being resolved; decisions taken later follow, too.")
+            found.append(f"{which} still being resolved. Later resolutions are migrated, too.")
         return found
 
     def as_document(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def answer(seat: Seat, kind: str, words: Words, *, labels: Labelled | None = Non
     rows, selection = _selected(labels.columns, question, fields)
     _check(labels.columns, question, fields)
     if fields:
-        raise Invalid("This can't be asked.", fields=fields)
+        raise Invalid("Analysis not valid.", fields=fields)
     chosen = labels.columns if len(rows) == labels.columns.n_rows else labels.columns.taken(rows)
     columns, folded = _columns(chosen, question)
     number = _number(seat, chosen, question) if question.measure else None
@@ -114,7 +114,7 @@ def _selected(columns: Columns, question: Question, fields: dict[str, list[str]]
         if n := int((kept & ~has).sum()):
             column = columns.column(key)
             assert column is not None
-            left_out.append(LeftOut(f"{column.title}: not what was asked for.", n))
+            left_out.append(LeftOut(f"{column.title}: other than requested.", n))
         kept &= has
     rows = np.flatnonzero(kept)
     n_items = n_different(columns.items if len(rows) == columns.n_rows else columns.items[rows])
@@ -161,12 +161,12 @@ def _unknown_pair(columns: Columns, text: str, alone: str) -> str:
     key, colon, value = text.partition(":")
     column = columns.column(key)
     if colon and column is not None:
-        return f"{column.title} has no category “{value[:80]}”; there are {_listed(column.categories.keys)}."
+        return f"{column.title} has no category “{value[:80]}”. Known: {_listed(column.categories.keys)}."
     if colon:
         return _no_column(columns, key)
     if alone:
-        return f"There is no category “{text[:80]}” in {alone}; write it as its key, or dimension:category."
-    return "Write dimension:category; several with commas between them."
+        return f"Category “{text[:80]}” not found in {alone}. Enter its key, or dimension:category."
+    return "Enter dimension:category. Separate several with commas."
 
 
 # Which columns are asked for
@@ -191,14 +191,16 @@ def _check(columns: Columns, question: Question, fields: dict[str, list[str]]) -
         _check_mark(columns, question, fields)
     if question.measure and question.measure not in MEASURES and question.measure not in columns.numbers:
         known = [*MEASURES, *columns.numbers]
-        fields["measure"] = [f"There is no measure “{question.measure[:80]}”; there are {_listed(known)}."]
+        fields["measure"] = [f"Unknown measure “{question.measure[:80]}”. Use one of {_listed(known)}."]
     for word, keys in (("level", question.levels), ("fold", question.folds)):
         for key in keys:
             if key and key not in (*question.dimensions, question.by, question.mark):
-                fields.setdefault(word, [f"“{key[:80]}” is not asked for here."])
+                fields.setdefault(word, [f"“{key[:80]}” is not part of this analysis."])
     for key, _ in _pairs(columns, question.left_out, fields, "left_out", _alone(question)):
         if key not in (*question.dimensions, question.by, question.mark):
-            fields.setdefault("left_out", [f"“{key[:80]}” is not asked for here; `where` chooses parts by it."])
+            fields.setdefault(
+                "left_out", [f"“{key[:80]}” is not part of this analysis. Use `where` to filter parts by it."]
+            )
 
 
 def _check_alone(columns: Columns, key: str, fields: dict[str, list[str]]) -> None:
@@ -210,19 +212,19 @@ def _check_mark(columns: Columns, question: Question, fields: dict[str, list[str
     mark = columns.singles.get(question.mark) or columns.attributes.get(question.mark)
     if mark is None:
         marks_ = [key for key, each in columns.singles.items() if each.is_two_valued] or list(columns.singles)
-        fields["mark"] = [f"There is no mark “{question.mark[:80]}”; there are {_listed(marks_)}."]
+        fields["mark"] = [f"Unknown mark “{question.mark[:80]}”. Use one of {_listed(marks_)}."]
     elif not question.value and not mark.is_two_valued:
-        fields["value"] = [f"Say which category of {mark.title.lower()} is the mark."]
+        fields["value"] = [f"Name the category of {mark.title.lower()} that is the mark."]
     elif question.value and question.value not in mark.categories.place:
         known_values = _listed(mark.categories.keys)
-        fields["value"] = [f"{mark.title} has no category “{question.value[:80]}”; there are {known_values}."]
+        fields["value"] = [f"{mark.title} has no category “{question.value[:80]}”. Known: {known_values}."]
 
 
 def _no_column(columns: Columns, key: str) -> str:
     if key in columns.numbers:
-        return f"“{key}” is a number; ask for it as a measure of numbers."
+        return f"“{key}” is a number. Use it as a measure in an analysis of numbers."
     named = [*columns.singles, *columns.multis, *columns.attributes]
-    return f"There is no dimension or attribute “{key[:80]}”; there are {_listed(named)}."
+    return f"Unknown dimension or attribute “{key[:80]}”. Use one of {_listed(named)}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -264,13 +266,11 @@ def _check_size(columns: Mapping[str, Column], question: Question) -> None:
     pairs = [a * b for a, b in pairwise(sizes)]
     word = "within" if question.kind == "flow" else "by"
     if question.kind == "numbers" and groups > MOST_GROUPS:
-        raise Invalid("This can't be asked.", fields={word: [f"There are {groups} groups; fold them, so that at most "
-                      f"{MOST_GROUPS} are left."]})  # fmt: skip
+        sentence = f"There are {groups} groups. Fold them to at most {MOST_GROUPS}."
+        raise Invalid("Analysis not valid.", fields={word: [sentence]})
     if question.kind != "combinations" and max([*pairs, *sizes, 1]) * groups > MOST_CELLS:
-        sentence = (
-            f"The table would have more than {MOST_CELLS} cells; fold rare categories, or ask for a higher level."
-        )
-        raise Invalid("This can't be asked.", fields={"fold": [sentence]})
+        sentence = f"The table would have more than {MOST_CELLS} cells. Fold rare categories, or choose a higher level."
+        raise Invalid("Analysis not valid.", fields={"fold": [sentence]})
 
 
 def _number(seat: Seat, columns: Columns, question: Question) -> Number:

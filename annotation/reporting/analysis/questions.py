@@ -68,7 +68,7 @@ def read_question(kind: str, words: Words) -> Question:
     needed = NEEDED[kind]
     for name in needed:
         if not reading.text(name):
-            reading.fail(name, "This is needed: name a measure." if name == "measure" else "This is needed.")
+            reading.fail(name, "Missing parameter: name a measure." if name == "measure" else "This field is required.")
     also = ALSO.get(kind, ())
     dimensions: tuple[str, ...] = tuple(
         reading.text(name) for name in ("dimension", "rows", "columns") if name in (*needed, *also)
@@ -77,9 +77,9 @@ def read_question(kind: str, words: Words) -> Question:
         dimensions = reading.several("dimensions")
         fewest, most = (flow.FEWEST, flow.MOST) if kind == "flow" else (1, MOST_DIMENSIONS)
         if dimensions and not (fewest <= len(dimensions) <= most and len(set(dimensions)) == len(dimensions)):
-            reading.fail("dimensions", f"Name {fewest} to {most} different dimensions, with commas between them.")
+            reading.fail("dimensions", f"Name {fewest} to {most} different dimensions, separated by commas.")
     if kind == "crosstab" and len(set(dimensions)) == 1 and dimensions[0]:
-        reading.fail("columns", "Name another one than in rows.")
+        reading.fail("columns", "Name another dimension than in rows.")
     whole = OF.get(kind, ())
     found = Question(
         kind=kind,
@@ -102,7 +102,7 @@ def read_question(kind: str, words: Words) -> Question:
         parts=reading.choice("parts", PARTS, PARTS[0]),
     )
     if reading.fields:
-        raise Invalid("This can't be asked.", fields=reading.fields)
+        raise Invalid("Analysis not valid.", fields=reading.fields)
     return found
 
 
@@ -121,7 +121,7 @@ class _Reading:
         if not isinstance(given, str):
             given = given[-1] if given else ""
         if "\0" in given:
-            self.fail(name, "This holds a character that can't be read.")
+            self.fail(name, "This contains a character that can't be read.")
             return ""
         return given.strip()
 
@@ -135,7 +135,7 @@ class _Reading:
         values = [given] if isinstance(given, str) else [str(each) for each in given]
         found = tuple(values[0].split(",")) if len(values) == 1 else tuple(values)
         if any("\0" in each for each in found):
-            self.fail(name, "This holds a character that can't be read.")
+            self.fail(name, "This contains a character that can't be read.")
             return ()
         return tuple(each for each in found if each.strip())
 
@@ -149,7 +149,7 @@ class _Reading:
 
     def one_of(self, name: str, given: str, choices: Sequence[str]) -> str:
         if given not in choices:
-            self.fail(name, f"Write one of {', '.join(choices)}.")
+            self.fail(name, f"Use one of {', '.join(choices)}.")
         return given
 
     def choice(self, name: str, choices: Sequence[str], default: str) -> str:
@@ -163,13 +163,13 @@ class _Reading:
     def positive(self, name: str, default: float) -> float:
         found = self.number(name)
         if found is not None and not found > 0:
-            self.fail(name, "Write a number above 0: from 1 how many parts, below 1 which share of them.")
+            self.fail(name, "Enter a number above 0: from 1 a number of parts, below 1 a share of them.")
         return default if found is None else found
 
     def at_least_0(self, name: str, given: str) -> float:
         found = self._float(name, given)
         if not found >= 0:
-            self.fail(name, "Write a number: from 1 how many parts, below 1 which share of them.")
+            self.fail(name, "Enter a number: from 1 a number of parts, below 1 a share of them.")
         return found
 
     def whole(self, name: str) -> int | None:
@@ -177,7 +177,7 @@ class _Reading:
         if not given:
             return None
         if not given.isascii() or not given.isdigit() or len(given) > 9:
-            self.fail(name, "Write a whole number.")
+            self.fail(name, "Enter a whole number.")
             return None
         return int(given)
 
@@ -187,6 +187,6 @@ class _Reading:
         except ValueError:
             found = float("nan")
         if not abs(found) < 1e15:
-            self.fail(name, "Write a number.")
+            self.fail(name, "Enter a number.")
             return 0.0
         return found

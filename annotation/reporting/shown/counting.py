@@ -45,7 +45,7 @@ def tallied(asked: Asked) -> Answer:
     sentences += _most(found.total)
     sentences.append(_of_words(told, found))
     if by and len(found.groups) > MOST_PANELS:
-        sentences.append(f"The figure shows all {len(found.groups)} groups together; the table has each.")
+        sentences.append(f"The figure pools all {len(found.groups)} groups. The table shows each group.")
     return Answer(
         title=title,
         sentences=[*sentences, *_unused(found, column)],
@@ -79,7 +79,7 @@ def _most(group: Group) -> list[str]:
         return []
     first = told[0]
     between = f"{percent(first.share.ci_low)} to {percent(first.share.ci_high)}"
-    return [f"Most frequent is “{first.name}”: {first.share.n:,}, {percent(first.share.share)} ({between})."]
+    return [f"The most frequent is “{first.name}”: {first.share.n:,}, {percent(first.share.share)} ({between})."]
 
 
 def _of_words(told: Told, found: Counts) -> str:
@@ -132,7 +132,7 @@ def _table(asked: Asked, told: Told, found: Counts) -> Table:
             [Cell(each.name), _n(each.share, asked.items_url(told, (key, each.category))), *_share_cells(each.share)]
             for each in (found.total.categories[place] for place in having)
         ]
-        heads = [title, "n", "Share", "95 % interval"]
+        heads = [title, "n", "Share", "95% CI"]
         return Table("counts", title, heads, [*rows, [*whole, Cell(""), Cell("")]], frozenset({1, 2, 3}))
     heads = [title, "All", *(name for group in found.groups for name in (group.name, f"{group.name}, share"))]
     rows = []
@@ -157,7 +157,7 @@ def _n(share: Share, url: str) -> Cell:
 
 def _share_cells(share: Share) -> tuple[Cell, Cell]:
     low, high = share.ci_low, share.ci_high
-    interval = "" if low is None or high is None else f"{low * 100:.1f}–{high * 100:.1f} %"
+    interval = "" if low is None or high is None else f"{low * 100:.1f}–{high * 100:.1f}%"
     return Cell(percent(share.share), value=rounded(share.share)), Cell(interval)
 
 
@@ -170,7 +170,7 @@ def marked(asked: Asked) -> Answer:
     singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, Single)}
     booleans = [key for key, each in singles.items() if each.is_two_valued]
     if not singles:
-        return nothing("Share of a mark")
+        return nothing("Share of a yes/no dimension")
     mark = asked.question.one("mark") or (booleans or list(singles))[0]
     rest = {key: each for key, each in asked.groups.items() if key != mark}
     keys = asked.groups[mark].categories.keys if mark in asked.groups else ()
@@ -204,7 +204,7 @@ def marked(asked: Asked) -> Answer:
         choices=[
             Choice("mark", "Mark", asked.choices_of(singles), mark),
             Choice("value", "Value", list(names.items()), value),
-            Choice("dimension", "Per category of", asked.choices_of(rest), key),
+            Choice("dimension", "By category of", asked.choices_of(rest), key),
             Choice("by", "Within", asked.choices_of(rest, "all together"), by),
         ],
         left_out=left_out(asked, told, found.left_out),
@@ -259,7 +259,7 @@ def _mark_table(asked: Asked, told: Told, title: str, group: MarkedGroup, place:
         for each in group.categories
         if each.share.of or each.unknown
     ]
-    heads = [told.columns[told.question.dimensions[0]].title, "With it", "Of", "Share", "95 % interval", "Not known"]
+    heads = [told.columns[told.question.dimensions[0]].title, "With it", "Of", "Share", "95% CI", "Not known"]
     return Table(f"shares-{place}" if place else "shares", title, heads, rows, frozenset({1, 2, 3, 4, 5}))
 
 
@@ -270,7 +270,7 @@ def profiled(asked: Asked) -> Answer:
     key = asked.question.one("dimension") or next(iter(asked.dimensions))
     rest = {name: each for name, each in asked.groups.items() if name != key}
     if not rest:
-        return nothing("Profiles", "There is nothing to compare profiles by.")
+        return nothing("Profiles", "No profiles to compare.")
     told = asked.ask(dimension=key, by="repository" if "repository" in rest else next(iter(rest)))
     found = cast(Profiles, told.found)
     by = told.question.by
@@ -295,7 +295,7 @@ def profiled(asked: Asked) -> Answer:
     ]
     for each in found.correlations[:3]:
         if each.rho is not None:
-            how = "much alike" if each.rho > 0.7 else "alike in part" if each.rho > 0.4 else "hardly alike"
+            how = "similar" if each.rho > 0.7 else "partly similar" if each.rho > 0.4 else "not similar"
             pair = f"{names.get(each.a)} and {names.get(each.b)}"
             sentences.append(
                 f"{pair} are {how}: rho = {each.rho:.2f}, {p_words(each.p_value)} ({TESTS[each.method or 't']})."
@@ -341,7 +341,7 @@ def _correlation_map(title: str, found: Profiles, names: dict[str | None, str]) 
         return None
     drawn = HeatMap(
         title=title,
-        subtitle="Spearman’s rho; the stronger the colour, the more alike.",
+        subtitle="Spearman’s rho. The stronger the color, the more similar.",
         position=0,
         rows=[names.get(code, code) for code in groups[1:]],
         columns=[names.get(code, code) for code in groups[:-1]],
@@ -377,7 +377,7 @@ def combined(asked: Asked) -> Answer:
         ]
         for each, words in shown
     ]
-    title = "Values that come together"
+    title = "Values that occur together"
     figure = None
     if shown:
         top = shown[:MOST_DRAWN]
@@ -412,7 +412,7 @@ def combined(asked: Asked) -> Answer:
             f"{counted(found.n_found, 'combination')} of two to four values that at least "
             f"{counted(found.least, 'part')} {'has' if found.least == 1 else 'have'}.{listed} "
             f"Shares are {found.denominator.words}.",
-            "Lift says how many times as often values come together as they would if nothing hung together.",
+            "Lift is the ratio of the observed frequency to the frequency expected if values were independent.",
         ],
         sections=[Section("", [], figure, table)],
         choices=[*menus, Choice("least", "At least n", (), asked.question.one("least"), control="number")],

@@ -69,7 +69,7 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
         return [*said, f"Not tested: {found.untested[0].lower()}{found.untested[1:]}"]
     association = found.association
     if association is None or association.undefined or association.test is None:
-        reason = association.undefined if association and association.undefined else "There is nothing to compare."
+        reason = association.undefined if association and association.undefined else "Nothing to compare."
         return [*said, f"Not tested: {reason[0].lower()}{reason[1:]}"]
     test, strength = association.test, association.strength
     how = {
@@ -80,38 +80,37 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     }[test.method]
     if test.p_value < SURE:
         said.append(
-            f"{rows} and {columns.lower()} hang together: counts as uneven as these are rare where they do not "
+            f"{rows} and {columns.lower()} are associated: counts this uneven are rare under independence "
             f"({p_words(test.p_value)}; {how})."
         )
     else:
         said.append(
-            f"Nothing says that {rows.lower()} and {columns.lower()} hang together: such counts are common where they "
-            f"do not ({p_words(test.p_value)}; {how})."
+            f"There is no evidence that {rows.lower()} and {columns.lower()} are associated: such counts are "
+            f"common under independence ({p_words(test.p_value)}; {how})."
         )
     if strength is not None:
         said += strength_said(strength)
-    said.append(f"Why this test: {test.because[0].lower()}{test.because[1:]}")
+    said.append(f"Choice of test: {test.because[0].lower()}{test.because[1:]}")
     n_marked = int((_marks(found) != 0).sum())
     if n_marked:
         said.append(
-            f"{MORE} and {FEWER} mark the {counted(n_marked, 'cell')} with more or fewer parts than independence gives "
-            f"(adjusted residuals, p < 0.05 after Holm, {TESTS[association.residuals_method or 'normal']})."
+            f"{MORE} and {FEWER} mark the {counted(n_marked, 'cell')} with more or fewer parts than expected "
+            "under independence (adjusted residuals, p < 0.05 after Holm, "
+            f"{TESTS[association.residuals_method or 'normal']})."
         )
     return said
 
 
 def strength_said(strength: Strength) -> list[str]:
     """Cramér's V, and why it may lie above its own interval; without a word for its size, which has no one source."""
-    corrected = (
-        "" if strength.cramers_v_corrected is None else f" ({strength.cramers_v_corrected:.2f} without its bias)"
-    )
+    corrected = "" if strength.cramers_v_corrected is None else f" ({strength.cramers_v_corrected:.2f} bias-corrected)"
     said = [
         f"Cramér’s V = {strength.cramers_v:.2f}, 95% CI [{strength.ci_low:.2f}, {strength.ci_high:.2f}]{corrected}."
     ]
     if strength.cramers_v > strength.ci_high:
         said.append(
-            "V lies above the interval, which is that of the population’s V: where few parts stand in many cells, "
-            "chance alone makes V large. Report the value without its bias."
+            "V is above the interval, which is that of the population’s V. With few parts in many cells, "
+            "chance alone makes V large. Report the bias-corrected value."
         )
     return said
 
@@ -145,7 +144,7 @@ def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | Non
     steps = ", ".join(f"{least * 100:g}" for least in HEATS)
     drawn = HeatMap(
         title=title,
-        subtitle=f"Colour: share {denominator.words}, steps at {steps}\N{NO-BREAK SPACE}%.",
+        subtitle=f"Color: share {denominator.words}, steps at {steps}%.",
         position=asked.position(rows_key),
         rows=list(found.rows.names),
         columns=list(found.columns.names),
@@ -156,7 +155,7 @@ def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | Non
     )
     return Figure(
         "crosstab",
-        f"{title}: how often they meet",
+        f"{title}: joint counts",
         lambda look, width: heat_map(drawn, look, width),
         is_map=True,
     )
@@ -217,8 +216,8 @@ def _stand_out(asked: Asked, told: Told, found: Crosstab) -> list[Section]:
         for row, place in places
     ]
     heads = [asked.groups[rows_key].title, asked.groups[columns_key].title, "n", "Expected", "Adjusted residual"]
-    table = Table("residuals", "Cells that stand out", heads, rows, frozenset({2, 3, 4}))
-    return [Section("Cells that stand out", [], None, table)]
+    table = Table("residuals", "Cells that differ from independence", heads, rows, frozenset({2, 3, 4}))
+    return [Section("Cells that differ from independence", [], None, table)]
 
 
 def flowed(asked: Asked) -> Answer:
@@ -337,7 +336,7 @@ def _paths(asked: Asked, told: Told, group: FlowGroup, place: int) -> Table:
         ]
         rows.append(cells)
     heads = [*(each.title for each in columns), "n", "Share"]
-    title = "The ways that parts take" + (f": {group.name}" if group.value is not None else "")
+    title = "Paths of the parts" + (f": {group.name}" if group.value is not None else "")
     more = len(group.paths) - MOST_PATHS
-    caption = f"{more:,} more ways that fewer parts take are not listed." if more > 0 else ""
+    caption = f"{more:,} more paths of fewer parts are not listed." if more > 0 else ""
     return Table(f"flow-{place + 1}", title, heads, rows, frozenset({len(heads) - 2, len(heads) - 1}), caption)

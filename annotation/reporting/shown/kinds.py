@@ -27,13 +27,13 @@ KINDS = {
         Kind(
             "counts",
             "Counts",
-            "How often each category was agreed on, in all and by group.",
+            "How often each category is the agreed label, in total and by group.",
             tallied,
         ),
         Kind(
             "crosstab",
             "Cross table",
-            "How often the categories of two dimensions meet, and whether they hang together.",
+            "How often the categories of two dimensions occur together, and whether they are associated.",
             crossed,
         ),
         Kind(
@@ -44,32 +44,32 @@ KINDS = {
         ),
         Kind(
             "shares",
-            "Share of a mark",
-            "How many parts of each category carry a mark, such as “only distributed”.",
+            "Share of a yes/no dimension",
+            "How many parts of each category have a mark, such as “only distributed”.",
             marked,
         ),
         Kind(
             "numbers",
             "Numbers",
-            "Days open, comments, changed lines: quantiles, the share at or under a cut, and whether groups differ.",
+            "Days open, comments, changed lines: quantiles, the share at or below a cutoff, and whether groups differ.",
             measured,
         ),
         Kind(
             "profiles",
             "Profiles",
-            "Whether two repositories or stages have the same order of categories.",
+            "Whether two repositories or stages have the same ranking of categories.",
             profiled,
         ),
         Kind(
             "saturation",
             "Saturation",
-            "Whether labelling more items still brings new categories.",
+            "Whether labeling more items still brings new categories.",
             saturated,
         ),
         Kind(
             "combinations",
             "Combinations",
-            "Which values of several dimensions come together often.",
+            "Which values of several dimensions often occur together.",
             combined,
         ),
     )
@@ -79,5 +79,5 @@ KINDS = {
 def get_kind(key: str) -> Kind:
     """Raises NotFound for a page that there is not."""
     if key not in KINDS:
-        raise NotFound(f"There is no analysis “{key[:40]}”; there are {', '.join(KINDS)}.")
+        raise NotFound(f"Unknown analysis “{key[:40]}”. Use one of {', '.join(KINDS)}.")
     return KINDS[key]

@@ -60,10 +60,10 @@ def measured(asked: Asked) -> Answer:
     else:
         sections.append(Section("", [], None, _quantiles(asked, told, title, groups, found.cut, unit)))
     if found.total.n:
-        sections.append(Section("At or under", [], _curve_figure(asked, told, title, known, found.cut, unit), None))
+        sections.append(Section("At or below", [], _curve_figure(asked, told, title, known, found.cut, unit), None))
     if found.comparison is not None and found.comparison.pairs:
         names = {each.value: each.name for each in found.groups}
-        sections.append(Section("Group by group", [], None, _pair_table(found.comparison, names)))
+        sections.append(Section("By group", [], None, _pair_table(found.comparison, names)))
     return Answer(
         title=title,
         sentences=sentences,
@@ -83,15 +83,16 @@ def measured(asked: Asked) -> Answer:
 def _first(found: Numbers, unit: str) -> list[str]:
     total = found.total
     if total.undefined:
-        return [f"Of none of the {counted(total.n_missing, found.counted)} it is known."]
+        return [f"Not known for any of the {counted(total.n_missing, found.counted)}."]
     quantiles = dict(total.quantiles)
     said = [
-        f"Known of {counted(total.n, found.counted)}{f', not of {total.n_missing:,}' if total.n_missing else ''}: "
-        f"median {quantiles[0.5]:.3g} {unit}, a quarter up to {quantiles[0.25]:.3g}, three quarters up to "
+        "Known for "
+        f"{counted(total.n, found.counted)}{f', not for {total.n_missing:,}' if total.n_missing else ''}: "
+        f"median {quantiles[0.5]:.3g} {unit}, lower quartile {quantiles[0.25]:.3g}, upper quartile "
         f"{quantiles[0.75]:.3g}."
     ]
     if total.at_or_under is not None and found.cut is not None:
-        said.append(f"At or under {found.cut:g} {unit}: {said_of(total.at_or_under)}.")
+        said.append(f"At or below {found.cut:g} {unit}: {said_of(total.at_or_under)}.")
     return said
 
 
@@ -105,7 +106,7 @@ def _compared(found: Numbers, told: Told) -> list[str]:
     said = []
     names = {each.value: each.name for each in found.groups}
     if comparison.h is not None and comparison.p_value is not None:
-        differ = "The groups differ" if comparison.p_value < SURE else "Nothing says that the groups differ"
+        differ = "The groups differ" if comparison.p_value < SURE else "There is no evidence that the groups differ"
         said.append(
             f"{differ}: Kruskal–Wallis H = {comparison.h:.2f}, {comparison.df} degrees of freedom, "
             f"{p_words(comparison.p_value)} ({TESTS[comparison.method or 'chi_square']}), epsilon² = "
@@ -123,7 +124,7 @@ def _compared(found: Numbers, told: Told) -> list[str]:
     if comparison.pairs and not sure and comparison.h is None:
         pair = comparison.pairs[0]
         how = f"{p_words(pair.p_value)} (Mann–Whitney, {TESTS[pair.method]})" if pair.method else p_words(None)
-        said.append(f"Nothing says that the two groups differ: {how}.")
+        said.append(f"There is no evidence that the two groups differ: {how}.")
     return said
 
 
@@ -138,8 +139,8 @@ def _quantiles(
 ) -> Table:
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     heads = [told.columns[told.question.by].title if told.question.by else "", "n", "Not known", "Least"]
-    heads += ["5 %", "25 %", "Median", "75 %", "95 %", "Most", "Mean", "SD"]
-    heads += [] if cut is None else [f"At or under {cut:g}", "95 % interval"]
+    heads += ["5%", "25%", "Median", "75%", "95%", "Most", "Mean", "SD"]
+    heads += [] if cut is None else [f"At or below {cut:g}", "95% CI"]
     rows = []
     for key, (name, each) in groups.items():
         at = dict(each.quantiles)
@@ -158,7 +159,7 @@ def _quantiles(
             between = (
                 ""
                 if under is None or under.ci_low is None or under.ci_high is None
-                else f"{under.ci_low * 100:.1f}–{under.ci_high * 100:.1f} %"
+                else f"{under.ci_low * 100:.1f}–{under.ci_high * 100:.1f}%"
             )
             share = under.share if under else None
             url = _behind(asked, told, key, f"<={cut:g}") if under and under.n else ""
@@ -193,7 +194,7 @@ def _box_figure(
         drawn.append(Box(row, five, words, asked.items_url(told, (by, key))))
     names = [known_of(name, each.n) for _, name, each in listed]
     is_log = _is_skewed(known)
-    axis = f"{unit}{', logarithmic' if is_log else ''}: box 25 to 75 %, whiskers 5 to 95 %"
+    axis = f"{unit}{', logarithmic' if is_log else ''}: box 25 to 75%, whiskers 5 to 95%"
     found = Boxes(title, axis, names, drawn, is_log, asked.position(by))
     return Figure("boxes", title, lambda look, width: boxes(found, look, width))
 
@@ -212,24 +213,22 @@ def _curve_figure(
         Curve(
             known_of(name, each.n),
             [(point.value, point.share) for point in each.curve],
-            [f"{name}: {percent(point.share)} at or under {point.value:.3g} {unit}" for point in each.curve],
+            [f"{name}: {percent(point.share)} at or below {point.value:.3g} {unit}" for point in each.curve],
             [_behind(asked, told, key, f"<={point.value!r}") for point in each.curve],
         )
         for key, (name, each) in chosen.items()
     ]
     found = Curves(
-        f"{title}: share at or under",
+        f"{title}: share at or below",
         f"{unit}{', logarithmic' if is_log else ''}",
-        "share at or under",
+        "share at or below",
         lines,
         cut=cut if cut or not is_log else None,
         is_share=True,
         is_log=is_log,
         is_step=True,
     )
-    return Figure(
-        "curve", f"{title}: which share is at or under each number", lambda look, width: curves(found, look, width)
-    )
+    return Figure("curve", f"{title}: share at or below each number", lambda look, width: curves(found, look, width))
 
 
 def _pair_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
@@ -246,7 +245,7 @@ def _pair_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
         ]
         for each in comparison.pairs
     ]
-    heads = ["Group", "and", "Mann–Whitney U", "p", "p after Holm", "Test", "Cliff’s delta", "95 % interval"]
+    heads = ["Group", "and", "Mann–Whitney U", "p", "p after Holm", "Test", "Cliff’s delta", "95% CI"]
     return Table("pairs", "Groups compared by rank", heads, rows, frozenset({2, 3, 4, 6, 7}))
 
 
@@ -258,7 +257,7 @@ def saturated(asked: Asked) -> Answer:
     found = cast(Saturation, told.found)
     key = told.question.dimensions[0]
     column = told.columns[key]
-    title = f"{column.title}: new categories by labelled items"
+    title = f"{column.title}: new categories by labeled items"
     identifiers = dict(
         Item.objects.filter(pk__in=[each.item for each in found.first_seen]).values_list("pk", "identifier")
     )
@@ -274,11 +273,11 @@ def saturated(asked: Asked) -> Answer:
     after = [(counted(point.n_items, "item"), point) for point in found.curve]
     drawn = Curves(
         title,
-        "items labelled",
+        "items labeled",
         "categories",
         [
             Curve(
-                "in the order of labelling",
+                "in the order of labeling",
                 [(point.n_items, point.n_categories) for point in found.curve],
                 [f"after {items}: {point.n_categories} categories" for items, point in after],
             ),
@@ -304,7 +303,7 @@ def saturated(asked: Asked) -> Answer:
         )
     heads = [column.title, "With item", "Which", "Items that have it"]
     figure = Figure("saturation", title, lambda look, width: curves(drawn, look, width)) if found.n_items else None
-    table = Table("saturation", "When each category came up first", heads, rows, frozenset({1, 3}))
+    table = Table("saturation", "First item of each category", heads, rows, frozenset({1, 3}))
     return Answer(
         title=title,
         sentences=sentences,

@@ -149,7 +149,7 @@ TESTS = {
 
 def percent(share: float | None) -> str:
     """`45.1 %`; a dash for none."""
-    return "–" if share is None else f"{share * 100:.1f} %"
+    return "–" if share is None else f"{share * 100:.1f}%"
 
 
 def p_words(p: float | None) -> str:

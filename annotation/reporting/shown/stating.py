@@ -14,7 +14,7 @@ STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 
 def nothing(title: str, words: str = "") -> Answer:
     """Where there is nothing to ask yet."""
-    return Answer(title, [words or "No label is agreed yet."], [], [])
+    return Answer(title, [words or "No agreed labels yet."], [], [])
 
 
 def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[str, int, str]]:
@@ -23,9 +23,9 @@ def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[s
     out += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
     waiting, hidden = asked.labelled.n_waiting, asked.labelled.n_hidden
     if waiting:
-        out.append(("Items that raters are not done with.", waiting, ""))
+        out.append(("Items still being labeled.", waiting, ""))
     if hidden:
-        out.append(("Items that are hidden until you have rated them.", hidden, ""))
+        out.append(("Items that are hidden until you have labeled them.", hidden, ""))
     return out
 
 
@@ -48,24 +48,26 @@ def from_which(asked: Asked) -> list[str]:
         versions = sorted(set(labels.versions.values()))
         of = f"version {versions[0]}" if len(versions) == 1 else f"versions {listed(versions)}"
         parts = f"{counted(labels.columns.n_rows, 'part')} of {counted(labels.n_items, 'item')}"
-        found.append(f"Agreed labels of {which}, in terms of {of} of the taxonomy: {parts}.")
+        found.append(f"Agreed labels of {which}, mapped to {of} of the taxonomy: {parts}.")
     if n := labels.n_screened_out:
         found.append(f"{counted(n, 'item')} of them {'is' if n == 1 else 'are'} screened out and kept by the study.")
     for told in asked.answers[-1:]:
         if told.question.where or told.question.parts == "single":
             selected = told.selection
-            found.append(f"Looked at were {counted(selected.n_parts, 'part')} of {counted(selected.n_items, 'item')}.")
+            found.append(
+                f"The analysis includes {counted(selected.n_parts, 'part')} of {counted(selected.n_items, 'item')}."
+            )
         levels = asked.levels(told)
         words = {"parent": "one level up", "root": "by the roots of their tree"}
-        found += [f"{told.columns[key].title} is told {words[level]}." for key, level in levels.items()]
+        found += [f"{told.columns[key].title} is reported {words[level]}." for key, level in levels.items()]
         for key, folded in told.folded.items():
             if folded.categories:
                 n = len(folded.categories)
                 rare = counted(n, "rare category", "rare categories")
                 is_are = "is" if n == 1 else "are"
                 found.append(
-                    f"Of {told.columns[key].title.lower()}, {rare} {is_are} told as others ({folded.n:,} parts)."
+                    f"For {told.columns[key].title.lower()}, {rare} {is_are} reported as others ({folded.n:,} parts)."
                 )
         if told.question.left_out:
-            found.append(f"Left out on request: {', '.join(told.question.left_out)}.")
+            found.append(f"Excluded on request: {', '.join(told.question.left_out)}.")
     return found

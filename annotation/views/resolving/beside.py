@@ -39,7 +39,7 @@ def ask(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         rater = request.POST.get("rater", "")
         insists = request.POST.get("unblinded") == "1"
         made = ask_third_rater(seat=here.seat, round_=here.round, item=item, rater=rater, unblinded=insists)
-        return f"{made.rater} is asked as a third rater for {item.identifier}."
+        return f"{made.rater} is assigned to {item.identifier} as a third rater."
 
     return _done(request, here, item, asked)
 
@@ -63,7 +63,7 @@ def fault(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse
             name=request.POST.get("name", ""),
             memo=request.POST.get("memo", ""),
         )
-        return f"“{made.name}” is proposed; the owner answers it."
+        return f"“{made.name}” is proposed. The owner answers the proposal."
 
     return _done(request, here, item, proposed)
 
@@ -81,7 +81,7 @@ def match(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse
     def matched() -> str:
         revision = request.POST.get("revision") or None
         match_parts(seat=here.seat, round_=here.round, item=item, rater=rater, parts=parts, expected=revision)
-        return f"The bugs of {rater} are matched."
+        return f"The parts of {rater} are matched."
 
     return _done(request, here, item, matched)
 
@@ -93,7 +93,7 @@ def apply(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Applies the study's rules to a round that is being resolved."""
     try:
         apply_rules(seat=get_seat(cast(User, request.user), slug), number=number)
-        messages.success(request, "The rules are being applied; what they decide and whom they ask stands here soon.")
+        messages.success(request, "The rules are being applied. Their resolutions and third raters appear here soon.")
     except (Forbidden, NotFound):
         raise
     except ConcordError as error:

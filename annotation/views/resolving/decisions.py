@@ -32,7 +32,9 @@ def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpR
     """One item with all that its raters said; a POST decides one place and answers with the next."""
     here = here_at(request, slug, number)
     if not may_look(here):
-        raise WrongState(f"Round {number} is {here.round.state}; decisions are taken when its raters are done.")
+        raise WrongState(
+            f"Round {number} is {here.round.state}. Disagreements can be resolved when its raters are done."
+        )
     item = get_item_at(here.seat, pk)
     here.seat.require_sight_of(here.round, item)
     if request.method == "POST":
@@ -113,8 +115,8 @@ def _values(tree: VersionTree, key: str, filled: Filled) -> object:
     except ValueError:
         values = None
     if not isinstance(values, list):
-        sentence = "Say which other value it is." if filled.choice == "other" else "Choose what counts here."
-        raise Invalid("The decision could not be taken.", fields={"values": [sentence]})
+        sentence = "Enter the other value." if filled.choice == "other" else "Choose an agreed label."
+        raise Invalid("Disagreement not resolved.", fields={"values": [sentence]})
     return values
 
 

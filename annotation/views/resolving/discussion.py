@@ -86,7 +86,7 @@ def _own(
     cell = row.cells[column] if row is not None and column is not None else None
     may_change = here.round.state == Round.State.RESOLVING
     return {
-        "words": "skipped" if own.current.skip_reason else (cell.words if cell and cell.words else "no answer here"),
+        "words": "skipped" if own.current.skip_reason else (cell.words if cell and cell.words else "no label here"),
         "blind": cell.blind if cell else "",
         "value": as_value(cell.values) if cell and cell.values is not None else "",
         "revision": own.current.revision,
@@ -107,8 +107,8 @@ def news(
     """Who else looks at the item now, what happened meanwhile, and where to ask again."""
     present = [taking_part.words(pk) for pk in _present(here, item, taking_part)]
     decided, changed = (meanwhile.decided, meanwhile.changed) if meanwhile else ((), ())
-    sentences = [f"{who} decided “{title}” meanwhile." for who, title in dict.fromkeys(decided)]
-    sentences += [f"{taking_part.words(pk)} changed their answer." for pk in dict.fromkeys(changed)]
+    sentences = [f"{who} resolved “{title}” while you were reading." for who, title in dict.fromkeys(decided)]
+    sentences += [f"{taking_part.words(pk)} changed their label." for pk in dict.fromkeys(changed)]
     mark = sha256(json.dumps([present, sentences]).encode()).hexdigest()[:16]
     resolution, answer = Resolution.public_id_of(since.resolution), Annotation.public_id_of(since.annotation)
     asked = f"after={Remark.public_id_of(after)}&decided={resolution}&answered={answer}&told={mark}"

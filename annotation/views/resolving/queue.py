@@ -36,7 +36,7 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method == "POST":
         here.seat.require(ADJUDICATOR, OWNER)
         if not may_look(here):
-            raise WrongState(f"Round {number} is {here.round.state}; a meeting is stated for what was resolved.")
+            raise WrongState(f"Round {number} is {here.round.state}. Meetings are stated for resolutions.")
         return _state_meeting(request, here)
     return _page_of(request, here)
 

@@ -35,7 +35,7 @@ METHODS: Mapping[str, str] = {
     Resolution.Method.ADJUDICATOR: "adjudicator",
 }
 STATED = {
-    Resolution.Method.THIRD_RATER: "Third rater’s answer",
+    Resolution.Method.THIRD_RATER: "Third rater’s label",
     Resolution.Method.MAJORITY: "Majority of the raters",
     Resolution.Method.OWNER: "Owner’s decision",
 }

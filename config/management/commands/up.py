@@ -194,7 +194,7 @@ class Command(BaseCommand):
         self._say(f"\nConcord is ready after {seconds:.0f} s:  http://{HOST}:{port}/\n")
         with suppress(FileNotFoundError, ValueError):
             if not settings.LOOPBACK_ONLY:
-                raise ValueError("nobody may sign in with what everybody knows")
+                raise ValueError("nobody may sign in with what everyone knows")
             sign_ins = json.loads(_demo_path().read_text())
             self._say("Sign in to the demo study as")
             wide = max(len(name) for name, *_ in sign_ins)

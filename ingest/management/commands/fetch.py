@@ -34,7 +34,7 @@ OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "number_
 
 
 class Command(BaseCommand):
-    help = "Fetch the issues of a repository from GitHub, or take them from a file; returns when it is done."
+    help = "Fetch the issues of a repository from GitHub, or import them from a file. Returns when it is done."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("repository_name", nargs="?", metavar="OWNER/NAME")
@@ -42,7 +42,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--labels",
             default="",
-            help="Names separated by commas, one that contains a comma in double quotes: issues that have all of them.",
+            help="Names separated by commas, one that contains a comma in double quotes. Finds issues that have "
+            "all of them.",
         )
         parser.add_argument(
             "--since", default="", help="Only what changed since then (UTC); last: since the last complete fetch."
@@ -77,7 +78,7 @@ class Command(BaseCommand):
             action="store_true",
             help="Only show how many requests it takes, how long under GitHub's limit, and what a token would change.",
         )
-        parser.add_argument("--user", metavar="NAME", help="In whose name (otherwise nobody's).")
+        parser.add_argument("--user", metavar="NAME", help="Run as this user (otherwise as nobody).")
         parser.add_argument("--json", action="store_true", help="Print one JSON object alone.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -151,10 +152,11 @@ class Command(BaseCommand):
         self.stderr.write(f"{run.state}{until}: {run.error}" if run.error else f"{run.state}{until}")
 
     def _report(self, run: FetchRun) -> None:
-        pull_requests = f"; {run.n_pull_requests} pull requests left out" if run.n_pull_requests else ""
+        pull_requests = f"; {run.n_pull_requests} pull requests excluded" if run.n_pull_requests else ""
         self.stdout.write(
-            f"{run.title}: {run.n_seen} rows, {run.n_new} new, {run.n_changed} changed, {run.n_unchanged} unchanged, "
-            f"{run.n_refused} refused{pull_requests}; {run.n_comments} comments, {run.n_requests} requests."
+            f"{run.title}: {run.n_seen} rows, {run.n_new} new, {run.n_changed} changed, {run.n_unchanged} "
+            f"unchanged, {run.n_refused} rejected{pull_requests}; {run.n_comments} comments, {run.n_requests} "
+            "requests."
         )
         for refusal in run.refusals.all()[:REFUSALS_SHOWN]:
             where = f"line {refusal.line}: " if refusal.line else ""
@@ -192,5 +194,5 @@ def _numbers(text: str) -> list[int]:
 
 def _columns(pairs: list[str]) -> dict[str, str]:
     if wrong := [pair for pair in pairs if "=" not in pair]:
-        raise CommandError(f"“{wrong[0]}” is no FIELD=COLUMN.")
+        raise CommandError(f"“{wrong[0]}” is not FIELD=COLUMN.")
     return dict(pair.split("=", 1) for pair in pairs)

@@ -42,7 +42,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"open": [vars(each) for each in uploads]}, cls=DjangoJSONEncoder))
             return
         for each in changed:
-            self.stdout.write(f"{each.full_name} is {'private' if each.private else 'open to everyone'} now.")
+            self.stdout.write(f"{each.full_name} is now {'private' if each.private else 'open to everyone'}.")
         self.stdout.write(
             "Uploaded and open to everyone who signs in:" if uploads else "No uploaded repository is open."
         )

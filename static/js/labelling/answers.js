@@ -41,7 +41,7 @@ export class Answers {
     });
     this.flag = new Flag(byId("flag"), (on) => {
       this.state.flag = on;
-      this.announce(on ? "Flagged for discussion." : "Not flagged any more.");
+      this.announce(on ? "Flagged for discussion." : "No longer flagged.");
       this.changed();
     });
     byId("add-part").addEventListener("click", () => this.addPart());
@@ -134,7 +134,7 @@ export class Answers {
       if (element.hidden && !hidden) came.push(dimension.title);
       element.hidden = hidden;
     }
-    if (speak && came.length) this.announce(`Now also asked: ${came.join(", ")}.`);
+    if (speak && came.length) this.announce(`Now also applies: ${came.join(", ")}.`);
   }
 
   touched(question) {
@@ -183,7 +183,7 @@ export class Answers {
   }
 
   removePart() {
-    if (!isEmptyPart(this.part) && !window.confirm(`Remove part ${this.at + 1} and its answers?`)) return;
+    if (!isEmptyPart(this.part) && !window.confirm(`Remove part ${this.at + 1} and its labels?`)) return;
     this.state.parts.splice(this.at, 1);
     this.blame([]);
     this.turnTo(Math.min(this.at, this.state.parts.length - 1));

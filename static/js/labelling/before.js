@@ -23,7 +23,7 @@ export function leftEmpty(answers) {
     const isEmpty = value === undefined || value === "" || (Array.isArray(value) && !value.length);
     if (isEmpty && !proposals[dimension]?.name) places.set(`${part} ${dimension}`, { part: part - 1, name: dimension });
   }
-  const sentence = "This is what you are asked anew. Answer it, or submit once more to leave it empty.";
+  const sentence = "This needs a new label. Choose one, or submit again to leave it empty.";
   return [...places.values()].map((place) => ({ ...place, sentence }));
 }
 
@@ -56,7 +56,7 @@ function lines({ words, values }) {
   const defined = values.filter(({ definition }) => definition);
   if (!defined.length) return [said];
   const fold = document.createElement("details");
-  fold.append(Object.assign(document.createElement("summary"), { textContent: "What it meant then" }));
+  fold.append(Object.assign(document.createElement("summary"), { textContent: "Earlier definition" }));
   for (const { name, definition } of defined) {
     const row = document.createElement("p");
     row.append(Object.assign(document.createElement("strong"), { textContent: name }), ` ${definition}`);

@@ -26,9 +26,9 @@ export function showDefinition(category, hue) {
   const head = make("h2", category.name, "hue");
   const parts = [head];
   if (category.path) parts.push(make("p", category.path, "definition-path"));
-  parts.push(make("p", category.definition || "No definition is written for this category.", category.definition ? "" : "muted"));
-  parts.push(...list("Belongs here", category.include, "definition-in"));
-  parts.push(...list("Does not belong here", category.exclude, "definition-out"));
+  parts.push(make("p", category.definition || "This category has no definition.", category.definition ? "" : "muted"));
+  parts.push(...list("Includes", category.include, "definition-in"));
+  parts.push(...list("Excludes", category.exclude, "definition-out"));
   parts.push(...list("Examples", category.examples, "definition-examples"));
   place.replaceChildren(...parts);
   place.scrollTop = 0;
@@ -42,5 +42,5 @@ export function resetDefinition(version) {
   place.hidden = !version.dimensions.some(({ categories }) => categories.some(told));
   place.className = "definition";
   delete place.dataset.category;
-  place.replaceChildren(make("p", "What a category means is shown here while you are on it.", "muted"));
+  place.replaceChildren(make("p", "The definition of a category appears here when you focus it.", "muted"));
 }

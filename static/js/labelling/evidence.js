@@ -83,7 +83,7 @@ export class Evidence {
   ask() {
     const taken = takeQuote(reading(), getSelection());
     if (!taken) {
-      this.announce("Select words in the issue first; then they can be attached to an answer.");
+      this.announce("Select text in the issue first. Then you can attach it to an answer.");
       return;
     }
     this.back = document.activeElement;
@@ -98,14 +98,14 @@ export class Evidence {
     const options = isLong || isFull ? [] : this.answered();
     if (isLong) this.offer([], `A quote has at most ${LONGEST.toLocaleString("en")} characters. Select less.`);
     else if (isFull) this.offer([], `There are ${MOST} quotes already. Remove one first.`);
-    else if (!options.length) this.offerQuestions("Nothing is chosen yet. What you choose next in …");
+    else if (!options.length) this.offerQuestions("Nothing is selected yet. Your next choice in …");
     else this.offer([...options, { key: "0", words: "Another category …", take: () => this.more() }], "");
     this.popover.hidden = false;
     this.place();
   }
 
   more() {
-    this.offerQuestions("What you choose next in …");
+    this.offerQuestions("Your next choice in …");
     this.place();
     if (this.popover.contains(document.activeElement) || this.back) this.choices.querySelector("button")?.focus();
   }
@@ -259,7 +259,7 @@ export class Evidence {
     const button = target.closest("button");
     if (button?.matches(".evidence-go")) {
       const range = this.ranges.get(this.quotes[Number(button.dataset.place)]);
-      if (!range) return this.announce("These words are not in what is shown.");
+      if (!range) return this.announce("This text is not in the shown snapshot.");
       byId("answers-column").classList.remove("is-open");
       reveal(reading(), range);
     } else if (button?.matches(".evidence-drop")) this.drop(Number(button.dataset.place));
@@ -310,8 +310,8 @@ export class Evidence {
     const words = [];
     if (quote.where !== "body") words.push(quote.where === "title" ? "title" : `comment ${quote.comment}`);
     if (question.isMulti && counts && name) words.push(name);
-    if (!counts) words.push(`${name || "this answer"} is not chosen: not sent`);
-    if (!this.ranges.has(quote)) words.push("not in what is shown");
+    if (!counts) words.push(`${name || "this answer"} is not selected, so the quote is not sent`);
+    if (!this.ranges.has(quote)) words.push("not in the shown snapshot");
     if (words.length) go.append(" ", make("small", "muted", words.join(" · ")));
     row.append(make("span", "evidence-mark"), go);
     if (this.answers.mayChange) {
@@ -328,8 +328,8 @@ export class Evidence {
     const row = make("li", "evidence-line evidence-waiting");
     const cancel = make("button", "plain evidence-cancel", "×");
     cancel.type = "button";
-    cancel.setAttribute("aria-label", "Attach the quote to nothing");
-    row.append(make("span", "", `${shortened(this.pending.quote.quote, 40)} goes to what you choose here next.`), cancel);
+    cancel.setAttribute("aria-label", "Don’t attach the quote");
+    row.append(make("span", "", `${shortened(this.pending.quote.quote, 40)} will be attached to your next choice here.`), cancel);
     return row;
   }
 

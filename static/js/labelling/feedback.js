@@ -43,10 +43,10 @@ export function feedbackBanner(shelf, turn, gone) {
   if (turn) shelf.drop("told", turn.assignment);
   const [first, ...more] = shelf.all("told").sort((a, b) => a.at - b.at);
   if (!first) return;
-  const rest = more.length ? ` ${more.length} more ${more.length === 1 ? "was" : "were"} told meanwhile.` : "";
-  banner("told", `Training item ${first.words}.${rest}`, {
+  const rest = more.length ? ` ${more.length} more ${more.length === 1 ? "has" : "have"} feedback.` : "";
+  banner("told", `Calibration item ${first.words}.${rest}`, {
     name: "told",
-    link: ["See how it was meant", `${first.url}#meant`],
+    link: ["Show feedback", `${first.url}#meant`],
     button: "Seen",
     press: () => {
       shelf.drop("told", first.assignment);

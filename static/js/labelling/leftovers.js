@@ -20,7 +20,7 @@ export function sendLeftovers({ version, shelf, server }) {
       shelf.drop("refused", entry.assignment);
     } else {
       const page = new DOMParser().parseFromString(answer.html, "text/html");
-      outbox.refuse(entry, wordsOf(page) || `The server refused this (${answer.status}).`);
+      outbox.refuse(entry, wordsOf(page) || `The server rejected this (${answer.status}).`);
     }
     if (outbox.entries.length) return;
     if (nStored) location.reload();
@@ -33,7 +33,7 @@ export function sendLeftovers({ version, shelf, server }) {
   }
 
   function away() {
-    banner("warn", "No connection. What you answered is kept in this browser and will be sent.", { name: "away" });
+    banner("warn", "No connection. Your labels are kept in this browser and will be sent.", { name: "away" });
   }
 
   tell();

@@ -6,7 +6,7 @@ import { isBlank } from "./state.js";
 export function missing(state, version) {
   return state.parts.flatMap(({ labels, proposals }, part) => version.applicable(labels)
     .filter(({ key, is_set: isSet, required }) => required && isEmpty(labels[key], isSet) && !proposals[key])
-    .map(({ key, title }) => ({ part, name: key, sentence: `“${title}” needs an answer.` })));
+    .map(({ key, title }) => ({ part, name: key, sentence: `“${title}” is required.` })));
 }
 
 const isEmpty = (value, isSet) => isBlank(value) || (Array.isArray(value) && !value.length && !isSet);

@@ -48,7 +48,7 @@ export class Outbox {
     const old = turn.may_change && !this.own.has(turn.assignment) && this.shelf.read("submit", turn.assignment);
     if (!old || old.expected === turn.revision) return;
     this.shelf.drop("submit", turn.assignment);
-    if (old.key !== turn.key) this.refuse(old, "This issue was answered in another tab or on another device meanwhile.");
+    if (old.key !== turn.key) this.refuse(old, "This issue was labeled in another tab or on another device.");
   }
 
   add(entry) {

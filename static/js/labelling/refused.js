@@ -15,13 +15,13 @@ export function refusedBanner(shelf, turn, gone) {
   const first = all.find(({ assignment }) => assignment === turn?.assignment) ?? all[0];
   if (!first) return;
   const isHere = first.assignment === turn?.assignment;
-  const more = all.length > 1 ? ` ${all.length - 1} more ${all.length === 2 ? "is" : "are"} kept, too.` : "";
-  const what = first.skip ? `That you skip ${first.name} (“${first.skip}”)` : `Your answer to ${first.name}`;
-  const where = isHere ? "It is filled in here again." : "It is kept in this browser.";
-  banner("bad", `${what} was not taken. ${first.why} ${where}${more}`, {
+  const more = all.length > 1 ? ` ${all.length - 1} more ${all.length === 2 ? "is" : "are"} also kept.` : "";
+  const what = first.skip ? `Skipping ${first.name} (“${first.skip}”)` : `Your labels of ${first.name}`;
+  const where = isHere ? "They are filled in here again." : "They are kept in this browser.";
+  banner("bad", `${what} could not be saved. ${first.why} ${where}${more}`, {
     name: "refused",
-    link: isHere ? null : ["Open it", first.url],
-    button: "Throw it away",
+    link: isHere ? null : ["Open item", first.url],
+    button: "Discard answer",
     press: () => {
       shelf.drop("refused", first.assignment);
       gone();

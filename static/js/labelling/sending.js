@@ -83,9 +83,9 @@ export class Server {
       });
       if (response.ok) return "";
       const isJson = response.headers.get("Content-Type")?.includes("json");
-      return (isJson && (await response.json()).message) || `The server refused this (${response.status}). Try again.`;
+      return (isJson && (await response.json()).message) || `The server rejected this (${response.status}). Try again.`;
     } catch {
-      return "There is no connection to the server. Try again in a moment.";
+      return "The server can't be reached. Try again in a moment.";
     }
   }
 

@@ -44,7 +44,7 @@ export class Shelf {
 
   /** Where what was kept last is, in words. */
   get where() {
-    return this.isClosed ? "in this page alone (don’t close it)" : "in this browser";
+    return this.isClosed ? "on this page only (don’t close it)" : "in this browser";
   }
 
   drop(kind, assignment) {

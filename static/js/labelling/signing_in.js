@@ -29,7 +29,7 @@ export class SigningIn {
       if (isLoud) void this.open();
     } else {
       const link = isAnother ? null : ["Sign in in a new tab", address];
-      banner("warn", kept, { name: NAME, link, newTab: true, button: "Go on here", press: () => this.back() });
+      banner("warn", kept, { name: NAME, link, newTab: true, button: "Continue here", press: () => this.back() });
     }
   }
 
@@ -50,7 +50,7 @@ export class SigningIn {
   async submit() {
     const { username, password } = this.form.elements;
     if (!password.value) {
-      this.tell("Write your password.");
+      this.tell("Enter your password.");
       password.focus();
       return;
     }

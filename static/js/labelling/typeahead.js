@@ -57,14 +57,14 @@ export class Typeahead {
   results(query) {
     const categories = found(this.dimension, query, this.hooks.recent()).slice(0, 30);
     for (const category of categories) this.add(category, query);
-    if (!categories.length) this.note(`No category holds “${query}”.`);
+    if (!categories.length) this.note(`No category contains “${query}”.`);
     if (this.hooks.propose) this.addProposal(query);
   }
 
   tree() {
     const recent = this.hooks.recent().map((key) => this.dimension.byKey.get(key)).filter((category) => category?.selectable);
     if (recent.length) {
-      this.group({ name: "Used last", keys: [""] });
+      this.group({ name: "Recently used", keys: [""] });
       for (const category of recent) this.add(category, "", true);
       this.group({ name: "All", keys: [""] });
     }

@@ -30,7 +30,7 @@ export function showImage(button, { offersHost = true } = {}) {
     } else frame.remove();
     const link = document.createElement("a");
     Object.assign(link, { href: src, target: "_blank", rel: "noopener noreferrer" });
-    link.textContent = image?.naturalWidth ? "open by itself" : `${alt || "The image"} can't be shown here; open it by itself`;
+    link.textContent = image?.naturalWidth ? "open separately" : `${alt || "The image"} can't be shown here; open it separately`;
     told.replaceChildren(link);
     if (offersHost && image?.naturalWidth) offerHost(told, new URL(src).host);
     if (hadFocus) link.focus({ preventScroll: true });
@@ -63,13 +63,13 @@ function offerHost(told, host) {
       body: new URLSearchParams({ host }),
     }).catch(() => null);
     if (!answer?.ok) {
-      button.textContent = "This was not saved. Try again.";
+      button.textContent = "Not saved. Try again.";
       return;
     }
     for (const each of document.querySelectorAll("article.issue[data-image-hosts]")) {
       each.dataset.imageHosts = [...hostsOf(each), host].join(" ");
     }
-    button.replaceWith(words(` Images from ${host} are shown from now on. You can change this in your settings.`));
+    button.replaceWith(words(` Images from ${host} are now always shown. You can change this in your settings.`));
     lookForImages();
   });
   told.append(" ", button);

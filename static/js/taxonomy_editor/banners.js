@@ -37,12 +37,12 @@ export class Banners {
   /** Somebody else saved, or the draft is no draft any more; nothing is saved from here on. */
   stale(newer, message, isDirty) {
     const isDraft = newer?.state === "draft";
-    const who = newer ? `${newer.edited_by || "Somebody"} saved this draft at ${when(new Date(newer.edited_at))}` : message;
-    const words = isDraft || !newer ? who : `Version ${this.begin.number} is ${newer.state} by now`;
-    const mine = isDirty ? " Yours is kept here and was not saved; nothing is overwritten." : " Nothing of yours is unsaved.";
+    const who = newer ? `${newer.edited_by || "Someone"} saved this draft at ${when(new Date(newer.edited_at))}` : message;
+    const words = isDraft || !newer ? who : `Version ${this.begin.number} is now ${newer.state}`;
+    const mine = isDirty ? " Your changes are kept here but not saved. Nothing is overwritten." : " You have no unsaved changes.";
     const buttons = [];
-    if (isDraft) buttons.push(["See theirs", () => window.open(location.href, "_blank", "noopener")]);
-    buttons.push([isDirty ? "Take theirs (mine is kept as a file)" : "Take theirs", () => this.#takeTheirs(isDirty)]);
+    if (isDraft) buttons.push(["Show their version", () => window.open(location.href, "_blank", "noopener")]);
+    buttons.push([isDirty ? "Use theirs (mine is kept as a file)" : "Use theirs", () => this.#takeTheirs(isDirty)]);
     if (isDirty) buttons.push(["Save mine as another draft", (made, button) => this.#copy(this.read(), made, button)]);
     this.place.prepend(notice("warn", `${words.replace(/\.$/, "")}.${mine}`, buttons));
     this.place.querySelector("button").focus();
@@ -71,7 +71,7 @@ export class Banners {
     }
     button.disabled = false;
     const first = answer.body?.problems?.[0]?.sentence;
-    made.querySelector("p").textContent += first ? ` It can't be saved as it is: ${first}` : " It could not be saved now; try again.";
+    made.querySelector("p").textContent += first ? ` It can't be saved as it is: ${first}` : " Saving failed. Try again.";
   }
 
   /** What earlier pages left behind, each with what can be done with it. */
@@ -80,19 +80,19 @@ export class Banners {
       const isHere = each.revision === this.begin.revision;
       const words = isHere
         ? `Changes of ${when(new Date(each.at))} were not saved.`
-        : `Changes of ${when(new Date(each.at))} were not saved; ${this.begin.edited_by || "somebody"} has saved this draft since.`;
+        : `Changes of ${when(new Date(each.at))} were not saved; ${this.begin.edited_by || "someone"} has saved this draft since.`;
       const done = (made) => {
         this.shelf.forget(each.name);
         made.remove();
       };
-      const buttons = [["Download them", () => download(each.document, this.#name)], ["Throw them away", done]];
+      const buttons = [["Download changes", () => download(each.document, this.#name)], ["Discard changes", done]];
       if (isHere) {
-        buttons.unshift(["Take them up", (made) => {
+        buttons.unshift(["Restore changes", (made) => {
           this.takeUp(each.document);
           done(made);
         }]);
       } else {
-        buttons.unshift(["Save them as another draft", (made, button) => this.#copy(each.document, made, button, each.name)]);
+        buttons.unshift(["Save changes as another draft", (made, button) => this.#copy(each.document, made, button, each.name)]);
       }
       this.place.append(notice("warn", words, buttons));
     }

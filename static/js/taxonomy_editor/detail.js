@@ -56,7 +56,7 @@ export class Detail {
     if (!isSame) this.keyIsOpen = false;
     key.readOnly = view.isPast && !this.keyIsOpen;
     change.hidden = !view.isPast || this.keyIsOpen;
-    this.#text(form, "key-help", view.isPast ? "fixed: labels hang on it" : "names it in files; best left as it is later");
+    this.#text(form, "key-help", view.isPast ? "fixed: labels depend on it" : "identifies it in files; don’t change it later");
     for (const list of form.querySelectorAll("[data-list]")) this.#lines(list, docs.value(view.node, list.dataset.list), isSame);
     const history = form.querySelector("[data-show=history]");
     form.querySelector("[data-show=was]").hidden = !view.words.length && !view.sources.length;
@@ -68,7 +68,7 @@ export class Detail {
         button.type = "button";
         button.className = "plain small";
         button.textContent = "undo this link";
-        button.setAttribute("aria-label", `It does not come from “${name}” any more`);
+        button.setAttribute("aria-label", `It no longer comes from “${name}”`);
         button.dataset.source = from;
         made.append(" ", button);
         return made;
@@ -80,7 +80,7 @@ export class Detail {
 
   #dimension(form, view) {
     form.querySelector("#dimension-key").readOnly = view.isPast;
-    this.#text(form, "key-help", view.isPast ? "fixed: labels hang on it" : "names it in files");
+    this.#text(form, "key-help", view.isPast ? "fixed: labels depend on it" : "identifies it in files");
     const when = docs.value(view.node, "applies_when");
     const select = form.querySelector("#applies-dimension");
     const options = [["", "always"], ...view.earlier.map((each) => [each.fields.key, `where ${each.fields.title} is`])];
@@ -95,7 +95,7 @@ export class Detail {
     const answers = docs.isTwoValued(other)
       ? [[true, "yes", 0], [false, "no", 0]]
       : [...docs.categories(view.doc, other)].map((node) => [node.fields.key, node.fields.name, docs.level(view.doc, node.id) - 2]);
-    for (const gone of when.is.filter((each) => !answers.some(([value]) => value === each))) answers.push([gone, `${gone} (not there any more)`, 0]);
+    for (const gone of when.is.filter((each) => !answers.some(([value]) => value === each))) answers.push([gone, `${gone} (removed)`, 0]);
     for (const [value, name, depth] of answers) {
       const label = document.createElement("label");
       label.className = `choice depth-${Math.min(depth, 6)}`;

@@ -14,7 +14,7 @@ export function askMerge(name, options, take) {
   const input = document.getElementById("merge-search");
   const list = document.getElementById("merge-list");
   document.getElementById("merge-title").textContent = `Merge “${name}” into …`;
-  document.getElementById("merge-words").textContent = "Labels follow to the category that stays. What stands below moves along.";
+  document.getElementById("merge-words").textContent = "Labels are mapped to the category that stays. Subcategories move along.";
   let shown = [];
   let at = 0;
   const mark = (place) => {
@@ -79,7 +79,7 @@ export function askSplit(name, present, take) {
     event.preventDefault();
     const names = [...new Set(text.value.split("\n").map((each) => each.replace(/\s+/g, " ").trim()).filter(Boolean))];
     const doubled = names.find((each) => each.toLowerCase() !== name.toLowerCase() && present.has(each.toLowerCase()));
-    const sentence = names.length < 2 ? "Write at least two names, one on each line." : doubled ? `“${doubled}” stands beside it already.` : "";
+    const sentence = names.length < 2 ? "Enter at least two names, one per line." : doubled ? `“${doubled}” already exists at this level.` : "";
     wrong.textContent = sentence;
     wrong.hidden = !sentence;
     if (sentence) return;

@@ -59,7 +59,7 @@ export class Dragging {
       key.stopPropagation();
       end();
       this.held = null;
-      this.say("Nothing was moved.");
+      this.say("Nothing moved.");
     });
   }
 

@@ -3,7 +3,7 @@
 import * as docs from "./document.js";
 
 const WORDS = { added: "new", renamed: "renamed", redefined: "redefined", moved: "moved", merged: "merged", split: "split" };
-const DOUBTS = { alike: "named alike", undefined: "no definition", only_child: "only child", unused: "used nowhere" };
+const DOUBTS = { alike: "similar names", undefined: "no definition", only_child: "only child", unused: "not used" };
 const place = (dimension, key) => `${dimension} ${key}`;
 const several = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 

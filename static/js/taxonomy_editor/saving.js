@@ -106,14 +106,14 @@ export class Saving {
       this.flush();
       this.hooks.stale(body.newer ?? null, body.message);
     } else if (status === 401) {
-      this.hooks.state("bad", "Not saved: you are signed out. Sign in in another tab and come back; all is kept here.", address);
+      this.hooks.state("bad", "Not saved: you are signed out. Sign in in another tab and come back. Your changes are kept here.", address);
     } else if (status === 0 || status >= 500 || status === 429) {
       this.unsure = sent;
-      this.hooks.state("bad", status ? "Not saved: the server is not ready; it is tried again." : "Not saved: no connection; it is tried again. All is kept in this browser.");
+      this.hooks.state("bad", status ? "Not saved: the server is busy. Retrying …" : "Not saved: no connection. Retrying … Your changes are kept in this browser.");
       this.#in(RETRIES[Math.min(this.tries, RETRIES.length - 1)]);
       this.tries += 1;
     } else {
-      const why = { 403: "you may not change this taxonomy any more", 404: "this draft was discarded", 413: "it is too large" };
+      const why = { 403: "you can no longer change this taxonomy", 404: "this draft was discarded", 413: "it is too large" };
       this.hooks.state("bad", `Not saved: ${why[status] ?? `the server refused it (${status})`}. All is kept in this browser.`);
     }
   }

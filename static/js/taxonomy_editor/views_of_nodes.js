@@ -49,10 +49,10 @@ function historyWords(changes, hasPast) {
   const words = {
     added: hasPast ? "New in this version" : "",
     merged: `Merged from ${changes.length} categories`,
-    split: "One of those that came of a split",
-    moved: `Moved; it stood at ${own?.old_path.join(" / ")}`,
+    split: "Result of a split",
+    moved: `Moved from ${own?.old_path.join(" / ")}`,
     renamed: `Renamed from “${own?.old_path.at(-1)}”`,
-    redefined: "Its definition or rules are other than before",
+    redefined: "Definition or rules changed",
   };
   return Object.keys(words).filter((kind) => kinds.has(kind) && words[kind] && !(kind === "renamed" && kinds.has("merged"))).map((kind) => words[kind]);
 }

@@ -36,16 +36,16 @@ class Command(BaseCommand):
             self.stdout.write(schema.schema_text(), ending="")
             return
         if not slug:
-            raise CommandError("Name a taxonomy by its slug, or say --schema.")
+            raise CommandError("Name a taxonomy by its ID, or use --schema.")
         found = version_of(slug, number)
         if found is None:
             which = "taxonomy" if number is None else f"version {number} of a taxonomy"
-            raise CommandError(f"There is no {which} {slug}.")
+            raise CommandError(f"{which} {slug} not found.")
         older: int | None = options["older"]
         if older is not None:
             before = version_of(slug, older)
             if before is None:
-                raise CommandError(f"There is no version {older} of a taxonomy {slug}.")
+                raise CommandError(f"Version {older} of taxonomy {slug} not found.")
             self.stdout.write(appendix_of(compared(before, found)), ending="")
         elif as_json:
             self.stdout.write(json.dumps(schema.plain(document(found)), ensure_ascii=False, indent=2))

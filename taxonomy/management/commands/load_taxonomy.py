@@ -19,14 +19,14 @@ from taxonomy.ready_made import preset, presets
 
 class Command(BaseCommand):
     help = (
-        "Load a taxonomy from a YAML or JSON file, or a ready-made one by its name. A taxonomy that is there already "
-        "gets a new draft version, unless its newest version says just the same."
+        "Load a taxonomy from a YAML or JSON file, or a ready-made one by its name. An existing taxonomy "
+        "gets a new draft version, unless its newest version is identical."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("source", metavar="FILE|PRESET", help="a file, or a ready-made taxonomy such as liu-2023")
         parser.add_argument("--publish", action="store_true", help="publish the version at once")
-        parser.add_argument("--user", metavar="NAME", help="who maintains it (default: the first of the staff)")
+        parser.add_argument("--user", metavar="NAME", help="its maintainer (default: the first staff user)")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON alone")
 
     def handle(self, *args: Any, source: str, publish: bool, user: str | None, as_json: bool, **options: Any) -> None:
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         elif is_new:
             self.stdout.write(f"{slug} version {version.number} ({version.state})")
         else:
-            self.stdout.write(f"{slug} version {version.number} ({version.state}) says just this already.")
+            self.stdout.write(f"{slug} version {version.number} ({version.state}) is already identical.")
 
     def _text(self, source: str) -> str | bytes:
         path = Path(source)
@@ -57,4 +57,4 @@ class Command(BaseCommand):
         if any(each.name == source for each in presets()):
             return preset(source).text
         names = ", ".join(each.name for each in presets())
-        raise CommandError(f"{source} is neither a file nor a ready-made taxonomy; ready-made are: {names}.")
+        raise CommandError(f"{source} is neither a file nor a ready-made taxonomy. Ready-made ones: {names}.")

@@ -261,7 +261,7 @@ def test_merging_in_a_tree_needs_one_place_for_both():
     patterns = Patterns.from_counts(rows)
     told = agreement.summary(patterns, kind="single", metric="tree", paths=paths, intervals=False)
     found = {(each["a"], each["b"]): each for each in told["confused_pairs"]}
-    assert "neither side by side" in found["crash", "late"]["undefined"]
+    assert "neither neighbors" in found["crash", "late"]["undefined"]
 
     def alpha(changed: dict[str, str]) -> float:
         merged = [(tuple(changed.get(value, value) for value in pattern), n) for pattern, n in rows]
@@ -279,7 +279,7 @@ def test_two_sets_are_never_one_and_a_proposal_is_no_level():
     levels = Patterns.from_counts([(("low", "PENDING"), 3), (("low", "high"), 2), (("low", "low"), 4)])
     found = agreement.summary(levels, kind="ordinal", apart=["PENDING"], intervals=False)["confused_pairs"]
     assert {each["undefined"] for each in found if "PENDING" in (each["a"], each["b"])} == {
-        "“PENDING” has no place on the scale."
+        "“PENDING” is not on the scale."
     }
 
 
@@ -323,7 +323,7 @@ def test_a_rater_stands_beside_themselves_at_another_time():
             "cohen_kappa": None,
             "percent_agreement": 1.0,
             "n": 3,
-            "undefined": "Both gave “a” only, so nothing can be said about agreement beyond chance.",
+            "undefined": "Both raters used “a” only, so agreement beyond chance is undefined.",
         },
     ]
 

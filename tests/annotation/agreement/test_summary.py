@@ -183,14 +183,16 @@ def three(disturbed: float, n: int) -> Patterns:
 )
 def test_a_rater_far_from_the_others_is_warned_of(disturbed: float, n: int, is_told: bool):
     told = [
-        each for each in summary(three(disturbed, n), kind="single", intervals=False)["warnings"] if "far from" in each
+        each
+        for each in summary(three(disturbed, n), kind="single", intervals=False)["warnings"]
+        if "differs from" in each
     ]
     assert [each.split()[0] for each in told] == (["R3"] if is_told else [])
 
 
 def test_two_raters_are_never_far_from_the_others():
     apart = Patterns.from_counts([(("a", "b"), 200), (("b", "a"), 200), (("a", "a"), 10)])
-    assert not any("far from" in each for each in summary(apart, kind="single", intervals=False)["warnings"])
+    assert not any("differs from" in each for each in summary(apart, kind="single", intervals=False)["warnings"])
 
 
 @pytest.mark.parametrize(("n", "alike", "is_told"), [(5, 0, True), (4, 0, False), (5, 1, False)])

@@ -170,7 +170,7 @@ def test_one_unit_has_a_value_but_no_standard_error():
 def test_alpha_with_a_distance_of_0_everywhere_says_that_nothing_is_expected():
     alpha = agreement.krippendorff_alpha(Patterns.from_table([["a", "b"], ["b", "b"]]), lambda a, b: 0.0)
     assert alpha.value is None
-    assert "No disagreement is to be expected" in alpha.undefined
+    assert "No disagreement is expected" in alpha.undefined
 
 
 def test_one_unit_has_no_interval_and_the_reason():
@@ -213,7 +213,7 @@ def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
         (lambda: Patterns([[0, 2]], [1], ("a", "b"), ("x", "y")), "no category"),
         (lambda: Patterns([[0, 1]], [1, 1], ("a", "b"), ("x", "y")), "do not fit"),
         (lambda: summary(EMPTY, kind="colour"), "no kind"),
-        (lambda: summary(EMPTY, kind="single", metric="interval"), "does not suit"),
+        (lambda: summary(EMPTY, kind="single", metric="interval"), "Not suitable"),
         (lambda: agreement.krippendorff_alpha(EMPTY, "euclidean"), "no metric"),
         (lambda: agreement.weighted_kappa(EMPTY, "cubic"), "no weights"),
         (lambda: agreement.krippendorff_alpha(Patterns.from_table([[-1, 1]]), "ratio"), "0 or more"),

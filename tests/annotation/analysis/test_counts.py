@@ -52,7 +52,7 @@ def test_a_total_is_of_the_parts_with_a_value_and_says_which_are_left_out():
     assert of(found.total) == {"crash": (4, 7), "hang": (2, 7), "slow": (1, 7)}
     assert found.total.denominator.words == "of the 7 parts with a value of symptom"
     assert (found.n, found.n_parts) == (7, 8)
-    assert found.left_out == (LeftOut("Symptom: it was not asked, or left unanswered.", 1),)
+    assert found.left_out == (LeftOut("Symptom: not applicable, or not labeled.", 1),)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_shares_within_groups_are_of_what_was_asked(whole, setup, train):
     found = counts(single("symptom", SYMPTOM), single("stage", STAGE), of=whole)
     assert [(group.value, group.n, of(group)) for group in found.groups] == [("setup", 3, setup), ("train", 3, train)]
     assert {group.denominator.of for group in found.groups} == {whole}
-    assert found.left_out[1] == LeftOut("Stage: it was not asked, or left unanswered.", 1)
+    assert found.left_out[1] == LeftOut("Stage: not applicable, or not labeled.", 1)
 
 
 def test_a_set_counts_in_each_of_its_categories_and_the_answer_says_so():
@@ -87,8 +87,8 @@ def test_why_nothing_counts_is_told_reason_by_reason():
         "s", "Symptom", "single", Categories(("a",), ("A",)), np.array([0, NOT_AGREED, LEFT_OUT, NOT_AGREED])
     )
     assert counts(column).left_out == (
-        LeftOut("Symptom: nothing is agreed.", 2),
-        LeftOut("Symptom: the category was left out on request.", 1),
+        LeftOut("Symptom: no agreed label.", 2),
+        LeftOut("Symptom: the category was excluded on request.", 1),
     )
 
 

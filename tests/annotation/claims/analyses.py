@@ -243,14 +243,15 @@ class Analyses:
             self.same(claim, method, exact if n <= SMALLEST else "normal approximation")
 
         self.read(
-            text.removeprefix("Cells that stand out. "),
+            text.removeprefix("Cells that differ from independence. "),
             [
                 (rf"{N} parts? of {N} items? have a value of both\.", counts),
                 (r"Not tested: (.*?)\.$", not_tested),
                 (rf"(Nothing says that )?(.+?) and (.+?) hang together: (?:counts as uneven as these are rare where they do not|such counts are common where they do not) \(({P}); (.+?)\)\.", tested),
                 (r"Cramér's V = ([\d.]+), 95 ?% CI \[([\d.]+), ([\d.]+)\](?: \(([\d.]+) without its bias\))?\.", strength),
                 (r"V lies above the interval, .*? Report the value without its bias\.", above),
-                (rf"Why this test: {N} of {N} expected counts are below 5(?:, |; )(none below 1|the smallest is [\d.e+-]+)\.(?= |$)", because),
+                (f"Choice of test: {N} of {N} expected counts are below 5(?:, |; )(none below 1|the smallest "
+                    "is [\\d.e+-]+)\\.(?= |$)", because),
                 (rf"▲ and ▼ mark the {N} cells? with more or fewer parts than independence gives \(adjusted residuals, p < 0\.05 after Holm, (.+?)\)\.", marked),
             ],
         )  # fmt: skip
@@ -345,7 +346,7 @@ class Analyses:
         titles = [self.title(step).lower() for step in steps]
         of_titles = f"{', '.join(titles[:-1])} and {titles[-1]}"
         more = max(0, len(ways) - len(rows))
-        table = "The ways that parts take" + (f": {called}" if within else "")
+        table = "Paths of the parts" + (f": {called}" if within else "")
 
         def drawn(claim: str, n: str, of: str) -> None:
             self.same(claim, (number(n), number(of)), (len(whole), len(looked_at)))
@@ -375,7 +376,7 @@ class Analyses:
         for *way, n, share in rows:
             count = truth.get(tuple(way), 0)
             self.same(" → ".join(way), number(n), count)
-            self.printed(f"{' → '.join(way)}, share", share.removesuffix(" %"), 100 * count / max(len(group), 1))
+            self.printed(f"{' → '.join(way)}, share", share.removesuffix("%"), 100 * count / max(len(group), 1))
 
     # Saturation
 
@@ -412,7 +413,7 @@ class Analyses:
             self.same(claim, number(n), n_once)
             self.printed(claim, share, 100 * min(1.0, n_once / len(order)))
 
-        table = "When each category came up first. "
+        table = "First item of each category. "
         found = self.read(
             text.removeprefix(table),
             [

@@ -242,10 +242,10 @@ class Checker:
         """The items of a sample that are kept, out, or left open; the others of its issues are not screened."""
         asking = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] == "screening"}
         asked = {row["item"] for row in self.rows.tables["round_items"] if row["round"] in asking}
-        found: dict[str, list[Mapping[str, str]]] = {"kept": [], "out": [], "left open": [], "not screened": []}
+        found: dict[str, list[Mapping[str, str]]] = {"kept": [], "out": [], "unresolved": [], "not screened": []}
         for row in self.rows.tables["items"]:
             if str(sample["sample"]) in row["samples"].split(";"):
-                other = "left open" if row["item"] in asked else "not screened"
+                other = "unresolved" if row["item"] in asked else "not screened"
                 found[{"in": "kept", "out": "out"}.get(row["screening"], other)].append(row)
         return found
 
@@ -263,14 +263,14 @@ class Checker:
         every = []
         for sample in self.rows.samples:
             stands = self.stands(sample)
-            n_of = {words: len(stands[words]) for words in ("kept", "left open")}
+            n_of = {words: len(stands[words]) for words in ("kept", "unresolved")}
             n_of["not screened"] = sample["size"] - sum(n_of.values()) - len(stands["out"])
             every.append({words: n for words, n in n_of.items() if n})
         self.expect(told in every, claim, every)
 
     def coded(self, claim: str, n: str, inner: str) -> None:
         words = {
-            "kept": "kept", "not screened": "not screened", "left open": "left open at screening", "out": "screened out",
+            "kept": "kept", "not screened": "not screened", "unresolved": "unresolved at screening", "out": "screened out",
         }  # fmt: skip
         told = {each: int(n_) for n_, each in re.findall(r"(\d+) ([a-z ]+?)(?=,| and|$)", inner)}
         self.same(claim, number(n), sum(told.values()))
@@ -602,7 +602,7 @@ class Checker:
 
     def minimum(self, claim: str, of: str, words: str, rest: str) -> None:
         minimum = self.rows.minima[int(of)]
-        told = re.search(r"([\d.]+)% of the items right", words)
+        told = re.search("([\\d.]+)% of the items correct", words)
         self.same(claim, float(told[1]) / 100 if told else None, minimum.get("share"))
         for key, each in minimum.get("dimensions", {}).items():
             self.expect(f"{self.rows.dimensions[key]['title']}: " in words, claim)
@@ -1091,7 +1091,7 @@ class Checker:
             for row in self.rows.dimensions.values()
             if row["title"] in reasons
         ]
-        self.same(text, text, "; ".join(told) + "." if told else "It is written down for no dimension.")
+        self.same(text, text, "; ".join(told) + "." if told else "No reason is recorded for any dimension.")
 
     def check_thresholds(self, text: str, answer: str) -> None:
         pieces = re.split(rf"; (?={self.title}: )", text.rstrip("."))
@@ -1154,7 +1154,7 @@ class Checker:
             self.tries(text, tries[1])
         self.same(text, bool(tries), bool(trained))
         if not told and not trained:
-            self.same(text, text, "No pilot round and no training item was labeled.")
+            self.same(text, text, "No pilot round and no calibration item was labeled.")
 
     def check_discussed(self, text: str, answer: str) -> None:
         way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported")}
@@ -1238,7 +1238,7 @@ class Checker:
                 f"{title}: {word}",
             )
         if not told:
-            words = "No value lies below its threshold." if known else "There is no value with a threshold."
+            words = "No value is below its threshold." if known else "value with a threshold not found."
             if self.rows.submitted() and not self.rows.headline:
                 words = f"{self.why_none[0].upper()}{self.why_none[1:]}."
             self.same(text, text, words)
