@@ -39,7 +39,7 @@ def test_an_absent_rater_gets_nothing_and_finds_everything_again(mode: str) -> N
     assert (answer.status_code, answer.json()["away_until"]) == (200, day(7))
 
     refused = bob.send("GET", NEXT)
-    assert (refused.status_code, refused.json()["code"]) == (409, "away") and "is kept for you" in refused.text
+    assert (refused.status_code, refused.json()["code"]) == (409, "away") and "are kept for you" in refused.text
     assert Script("carol").send("GET", NEXT).status_code == 200
     body = {"assignment": first["assignment"], "labels": {"symptom": ["hang"]}}
     submitted = bob.send("POST", "studies/study/annotations/?next=1", body)  # what was at hand is taken all the same

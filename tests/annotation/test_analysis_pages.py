@@ -163,7 +163,7 @@ def test_a_place_of_a_curve_leads_to_the_items_up_to_there(study: Study) -> None
     shown = unescape(get("rea", f"{ANALYSIS}numbers/?measure=comments&by=kind").content.decode())
     assert "label=comments%3A%3C%3D0.0" in shown
     items = get("rea", f"{ITEMS}?label=kind:fault&label=comments:%3C%3D0.0")
-    assert "Comments: at or below 0.0" in words_of(items)
+    assert "Comments: at or under 0.0" in words_of(items)
     assert items.content.decode().partition("<tbody>")[2].count("<tr id=") == 4
     assert "<tr id=" not in get("rea", f"{ITEMS}?label=comments:%3C%3D-1").content.decode()
     get("rea", f"{ITEMS}?label=comments:%3C%3Dmany", 422)
@@ -211,7 +211,7 @@ def test_a_strength_above_its_own_interval_is_explained() -> None:
 
 def test_no_word_for_the_size_of_an_association_goes_without_a_source() -> None:
     (said,) = strength_said(strength(np.array([[3, 1], [1, 3]])))
-    assert re.fullmatch(r"Cramér’s V = 0\.50, 95% CI \[0\.00, \d\.\d\d\] \(0\.\d\d without its bias\)\.", said), said
+    assert re.fullmatch(r"Cramér’s V = 0\.50, 95% CI \[0\.00, \d\.\d\d\] \(0\.\d\d bias-corrected\)\.", said), said
 
 
 def test_tables_leave_as_csv_and_latex_with_what_the_page_says(study: Study) -> None:
@@ -222,7 +222,7 @@ def test_tables_leave_as_csv_and_latex_with_what_the_page_says(study: Study) -> 
     assert rows[1][:3] == ["Crash", "2", "0.5"] and rows[-1][:2] == ["All", "4"]
     latex = get("rea", f"{ANALYSIS}counts/table/counts.tex?dimension=symptom").content.decode()
     assert (
-        r"\toprule" in latex and r"Crash & 2 & 50.0 \% &" in latex and "of the 4 parts with a value of symptom" in latex
+        r"\toprule" in latex and r"Crash & 2 & 50.0\% &" in latex and "of the 4 parts with a value of symptom" in latex
     )
 
 

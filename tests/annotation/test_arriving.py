@@ -101,7 +101,7 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
         (changed(file, _manifest(kind="package")), "not that of a full export"),
         (changed(file, _more("../../etc/passwd", b"x")), "does not belong to a full export"),
         (changed(file, _more("/tables/rating.jsonl", b"x")), "does not belong to a full export"),
-        (changed(file, lambda entries: entries.pop("tables/rating.jsonl")), "not in it"),
+        (changed(file, lambda entries: entries.pop("tables/rating.jsonl")), "table that is missing"),
         (changed(file, lambda entries: entries.update({"tables/draft.jsonl": bomb})), "far too many"),
         (changed(file, lambda entries: entries.pop(form.MANIFEST)), "no manifest"),
         (io.BytesIO(b"not a zip"), "opened as a ZIP file"),

@@ -116,7 +116,7 @@ def test_nobody_reads_by_the_reader_link_of_a_former_owner(study: Study, end: An
     assert before.get("/studies/study/").status_code == 404
     assert Client().get(at).status_code == 404
     page = browser("olga").get("/studies/study/readers/").content.decode()
-    assert "withdrawn</span>" in page or "its creator is no longer an owner" in page
+    assert "revoked</span>" in page or "its creator is no longer an owner" in page
 
 
 def test_what_other_owners_handed_out_goes_on(study: Study) -> None:

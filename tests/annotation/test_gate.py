@@ -93,7 +93,7 @@ def test_a_pilot_that_reached_its_thresholds_speaks_for_the_main_round() -> None
     study = a_study()
     round_ = drafted(study, ALIKE)
     text = page("olga", study, f"rounds/{round_.number}/").content.decode()
-    assert "the threshold was reached: nothing speaks against the main round" in text
+    assert "the threshold was reached. You can start the main round" in text
     assert "Open anyway" not in text
     assert send("olga", study, f"rounds/{round_.number}/open/").status_code == 302
     kept = Round.objects.get(pk=round_.pk).gate
@@ -119,7 +119,7 @@ def test_a_pilot_below_its_threshold_is_opened_on_the_page_only_with_a_reason_wh
     (line,) = kept["dimensions"]
     assert (line["verdict"], line["threshold"]) == ("not met", 0.8)
     text = page("bob", study, at).content.decode()
-    assert "Opened although Symptom stood at" in text
+    assert "Opened although Symptom was" in text
     assert "“The definitions are &lt;clear&gt; now.”" in text
     said = AuditEvent.objects.filter(verb="round opened").latest("pk").detail
     assert said["reason"] == "The definitions are <clear> now."

@@ -80,7 +80,7 @@ def test_dimensions_that_gold_leaves_out_are_not_judged_and_an_empty_set_is_know
         f"studies/{study.slug}/rounds/",
         {"raters": ["bob"], "raters_per_item": 1, "known": {name(12): {"labels": {**FAULT, "kind": ["how-to"]}}}},
     )
-    assert refused.status_code == 422 and "does not apply" in str(refused.json()["fields"])
+    assert refused.status_code == 422 and "doesn't apply" in str(refused.json()["fields"])
 
 
 def test_a_question_that_a_wrong_answer_above_closed_is_named_and_no_second_error(study: Study) -> None:

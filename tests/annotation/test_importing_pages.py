@@ -268,7 +268,7 @@ def test_what_cannot_be_read_is_refused_at_the_upload(content: bytes, name: str,
 def test_a_file_that_is_too_large_is_refused(settings: Any) -> None:
     settings.UPLOAD_BYTES_MAX = 10
     answer = visitor().post(NEW, {"file": [file()]})
-    assert answer.status_code == 422 and "at most 10 are taken" in answer.content.decode()
+    assert answer.status_code == 422 and "At most 10 are allowed" in answer.content.decode()
 
 
 def test_a_refused_row_that_begins_a_formula_is_defused(study: Study) -> None:

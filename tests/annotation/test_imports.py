@@ -510,7 +510,7 @@ def test_an_import_tells_an_owner_who_rates_nothing_of_what_others_said() -> Non
     make.submit(round_, "carol", 1, {"symptom": ["hang"]})
     assert reports(*rows) == before
     assert {each["n_ratings"] + each["n_unchanged"] + each["n_resolutions"] for each in before} == {0}
-    assert all("is hidden from you for now" in each["refusals"][0]["reason"] for each in before)
+    assert all("are hidden from you for now" in each["refusals"][0]["reason"] for each in before)
 
 
 def test_an_import_tells_a_third_rater_nothing_of_the_item_that_they_owe() -> None:
@@ -528,7 +528,7 @@ def test_an_import_tells_a_third_rater_nothing_of_the_item_that_they_owe() -> No
             assert reports("acme/rocket#2,bob,1,crash")[0]["n_unchanged"] == 1
             transaction.set_rollback(True)
     assert worlds[0] == worlds[1]
-    assert all("is hidden from you for now" in each["refusals"][0]["reason"] for each in worlds[0])
+    assert all("are hidden from you for now" in each["refusals"][0]["reason"] for each in worlds[0])
 
 
 def test_an_import_marks_who_could_read_answers_that_were_given_here() -> None:

@@ -137,7 +137,7 @@ def test_the_page_of_agreement_marks_the_machine_with_name_and_version(round_: R
     client.force_login(make.user("olga"))
     page = client.get("/studies/study/agreement/").content.decode()
     assert "Human and model raters" in page
-    assert "machine · Reader 3.1" in page
+    assert "model rater · Reader 3.1" in page
 
 
 def test_the_page_of_members_adds_a_machine_with_its_prompt(study: Study, client: Client) -> None:
@@ -145,7 +145,7 @@ def test_the_page_of_members_adds_a_machine_with_its_prompt(study: Study, client
     make.user("other-model")
     given = {"username": "other-model", "roles": "rater", "kind": "machine", "machine_name": "Oracle"}
     answer = client.post("/studies/study/members/", given | {"machine_prompt": "Read all."}, follow=True)
-    assert "machine · Oracle" in answer.content.decode()
+    assert "model rater · Oracle" in answer.content.decode()
     make.accept("other-model")
     made = Membership.objects.get(user__username="other-model")
     assert (made.machine_name, made.machine_prompt, made.code) == ("Oracle", "Read all.", "R4")

@@ -409,7 +409,7 @@ def test_a_round_that_its_owner_is_blind_in_is_not_in_the_package(tmp_path: Path
     assert {each["round"] for each in table(files, "data/rounds")} == {"1"}
     for name, told in files.items():
         assert b"secret" not in told, name
-    assert "Round 2 is not over for whoever made" in files["README.md"].decode()
+    assert "Round 2 is not closed for the person who created" in files["README.md"].decode()
     assert recompute(unpacked(content, tmp_path))[0] == 0
 
 

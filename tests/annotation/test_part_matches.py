@@ -112,7 +112,7 @@ def test_a_decided_bug_is_not_moved_until_it_is_reopened(crossed) -> None:
     seat = make.seat(crossed.study, "ada")
     place = {"seat": seat, "round_": crossed, "item": get_item(seat, "acme/rocket#1"), "dimension": "symptom"}
     first = resolve(values=["crash"], part=1, **place)
-    with pytest.raises(Conflict, match="decided on bug 1. Reopen it first"):
+    with pytest.raises(Conflict, match="resolutions on bug 1. Reopen them first"):
         match(crossed, [2, 1])
     reopen(part=1, expected=first.public_id, **place)
     match(crossed, [2, 1])

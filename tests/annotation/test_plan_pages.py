@@ -173,7 +173,7 @@ def test_what_stands_in_the_way_of_a_run_is_said_instead_of_the_button(study: St
     preview(study)
     make.open_round(study, 1, first=9)
     text = words(visitor("olga").get(HERE + "1/"))
-    assert "Round 2 is open; what is answered there would come too late." in text
+    assert "Round 2 is open, so its labels would be too late." in text
     assert "Run migration 1" not in text
     assert visitor("olga").post(HERE + "1/run/").status_code == 409
 
@@ -209,7 +209,7 @@ def test_labels_without_a_value_are_counted_before_a_plan_runs_and_listed_until_
     resolve(seat=seat, round_=more, item=get_item(seat, "acme/rocket#4"), values=["slow"], **decide)
     preview(study)
     olga, script = visitor("olga"), Script("olga")
-    assert "2 of 5 agreed labels need an answer" in words(olga.get(HERE + "1/"))
+    assert "2 of 5 agreed labels have no value in version 2" in words(olga.get(HERE + "1/"))
     run(study)
     (plan,) = script.send("GET", "studies/study/plans/").json()["results"]
     told = script.send("GET", f"studies/study/plans/{plan['id']}/").json()
@@ -254,7 +254,7 @@ def test_undone_the_labels_stand_as_before_and_the_list_says_so(study: Study) ->
     assert "The labels are as they were before this migration." in words(done)
     assert olga.post(HERE + "1/undo/").status_code == 409
     listed = olga.get(HERE)
-    assert "Plan 1 version 1 → 2 undone" in words(listed)
+    assert "Migration 1 version 1 → 2 undone" in words(listed)
     assert "1/undo/" not in listed.content.decode()
     assert "Relabeling queue of migration 1" in words(olga.get("/studies/study/rounds/2/"))
 
@@ -328,7 +328,7 @@ def test_the_overview_tells_the_owner_of_a_newer_version(study: Study) -> None:
     assert "Version 2 is published" not in visitor("rea").get("/studies/study/").content.decode()
     run(study)
     bob = words(visitor("bob").get("/studies/study/"))
-    assert "Worklist: 1 item waits for you." in bob
+    assert "Relabeling queue: 1 item waits for you." in bob
 
 
 @pytest.mark.slow

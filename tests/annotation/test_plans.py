@@ -314,7 +314,7 @@ def test_plans_are_undone_from_the_last_one_backwards(study: Study) -> None:
     make.next_version(study, SECOND.replace("name: Failure", "name: Fault"))
     second = ran(study, 3)
     assert (second.from_version.number, second.to_version.number) == (2, 3)
-    with pytest.raises(WrongState, match="Plan 2 was run after it"):
+    with pytest.raises(WrongState, match="Migration 2 was run after it"):
         undo_plan(seat=make.owner_seat(study), plan=first)
     undo_plan(seat=make.owner_seat(study), plan=second)
     assert undo_plan(seat=make.owner_seat(study), plan=first).state == "undone"

@@ -115,7 +115,7 @@ def test_names_of_weights_need_an_order() -> None:
     fixed = {"symptom": {"coefficient": "cohen_kappa", "weights": "linear"}}
     with pytest.raises(Invalid) as refused:
         change_study(seat=make.owner_seat(study), changes={"primary": fixed})
-    assert "has no order that linear weights could go by" in refused.value.fields["primary.symptom"][0]
+    assert "has no order for linear weights" in refused.value.fields["primary.symptom"][0]
     make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
     assert entry_of(study, weights="linear")["weights"] is None
     with pytest.raises(Invalid) as asked:

@@ -86,7 +86,7 @@ def test_a_group_is_answered_in_place_and_what_was_left_out_stays_open(round_: R
     assert answer.status_code == 200
     assert "into version 2 as Ring stall" in text(answer) and f'id="group-{first.public_id}"' in text(answer)
     assert ProposalOutcome.objects.get().proposal == second
-    assert "Ring stall" in text(olga.get(PAGE)) and "Settled" in text(olga.get(PAGE))
+    assert "Ring stall" in text(olga.get(PAGE)) and "Answered" in text(olga.get(PAGE))
 
 
 @pytest.mark.parametrize(

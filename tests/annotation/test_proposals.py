@@ -193,7 +193,7 @@ def test_a_category_of_the_draft_can_be_mapped_to(round_: Round, owner: Seat) ->
         ({"accept": {"name": "A", "key": "crash"}}, "accept.key", "taken"),
         ({"accept": {"name": "A", "key": "Not A Key"}}, "accept.key", "lowercase letters"),
         ({"accept": {"name": "A", "include": "text"}}, "accept.include", "list"),
-        ({"accept": {"name": "A", "colour": "red"}}, "accept.colour", "no “colour”"),
+        ({"accept": {"name": "A", "colour": "red"}}, "accept.colour", "no field “colour”"),
     ],
 )
 def test_an_answer_that_cannot_be_taken_says_which_field_is_wrong_and_changes_nothing(

@@ -150,7 +150,7 @@ def test_a_relabeling_round_shows_what_was_said_before() -> None:
 def test_naming_items_of_an_earlier_round_is_warned_about() -> None:
     study = first_round()
     (warning,) = made(study).json()["warnings"]
-    assert warning.startswith("2 items were in an earlier round, too.")
+    assert warning.startswith("2 items were also in an earlier round.")
     (warning,) = made(study, [NAMES[0]]).json()["warnings"]
     assert warning.startswith("1 item was in an earlier round, too.")
     make.issues(1, first=6)
@@ -166,7 +166,7 @@ def test_the_page_warns_as_well() -> None:
         "seed": "1", "source": "issues", "issues": "\n".join(NAMES), "taxonomy_version": "1",
     }  # fmt: skip
     answer = olga.post("/studies/study/rounds/new/", form, follow=True).content.decode()
-    assert "2 items were in an earlier round, too." in answer, answer[:3000]
+    assert "2 items were also in an earlier round." in answer, answer[:3000]
 
 
 def test_methods_and_checklist_count_items_that_the_same_people_had_rated_before() -> None:

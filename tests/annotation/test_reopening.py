@@ -57,7 +57,7 @@ def test_a_reopened_place_is_open_again_and_all_that_was_decided_is_kept(dispute
 def test_the_next_decision_may_name_the_reopening_and_nothing_older(disputed) -> None:
     first = resolve(values=["crash"], **place(disputed))
     again = reopen(expected=first.public_id, **place(disputed))
-    with pytest.raises(Stale, match="ada reopened this meanwhile"):
+    with pytest.raises(Stale, match="ada reopened this after you opened it"):
         resolve(values=["hang"], expected=first.public_id, **place(disputed))
     resolve(values=["hang"], expected=again.public_id, **place(disputed))
 

@@ -216,7 +216,7 @@ def test_a_matrix_of_two_raters_has_the_first_in_rows(study: Study) -> None:
     assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=crash&b=hang&raters=R1,R2")) == [2, 6]
     assert items_of(get("olga", f"{ITEMS}?dimension=symptom&a=hang&b=crash&raters=R1,R2")) == []
     shown = words_of(get("olga", f"{ITEMS}?dimension=symptom&a=crash&b=hang&raters=R1,R2"))
-    assert "R1 said Crash, R2 said Hang" in shown.replace(" ,", ",")
+    assert "R1 chose Crash, R2 chose Hang" in shown.replace(" ,", ",")
 
 
 def test_the_trend_has_a_line_per_round_and_live_numbers_are_said_to_be_live(study: Study) -> None:
@@ -292,7 +292,7 @@ def test_alpha_with_the_ordinal_metric_has_no_plan() -> None:
     study = make.study(text=make.SYMPTOMS.replace("kind: single", "kind: ordinal"))
     make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
     part = get("olga", AGREEMENT).content.decode().partition('id="how-many-more"')[2].partition("</section>")[0]
-    assert "standard error to plan from not found." in part
+    assert "There is no standard error to plan from." in part
 
 
 def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:
@@ -327,7 +327,7 @@ def test_sixty_categories_show_those_that_raters_differ_on() -> None:
     html = get("olga", AGREEMENT).content.decode()
     matrix = html.partition('<table class="matrix">')[2].partition("</table>")[0]
     assert matrix.count("<tr>") == 50 and "Name of c20" in matrix and "Name of c40" in matrix
-    assert "12 more with fewer differences are not shown" in html
+    assert "12 more with fewer disagreements are not shown" in html
     assert ">60</td></tr></tfoot>" in matrix
 
 
@@ -353,7 +353,7 @@ def test_a_round_under_a_newer_version_stands_in_the_trend(study: Study) -> None
 
 def test_raters_stand_beside_the_agreed_labels(study: Study) -> None:
     shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
-    assert re.search(r"Raters and the agreed labels .*? R1 1\.000 100 % 3 none 0 R2 1\.000 100 % 3 none 0", shown)
+    assert re.search(r"Raters and the agreed labels .*? R1 1\.000 100% 3 none 0 R2 1\.000 100% 3 none 0", shown)
 
 
 # Empty

@@ -391,7 +391,7 @@ def test_by_hand_a_third_rater_is_asked_without_a_rule_and_never_twice() -> None
         ask_third_rater(seat=seat, round_=round_, item=get_item(seat, "acme/rocket#2"))
     asked = ask_third_rater(seat=seat, rater="R4", **place)
     assert asked.rater.user.username == "eve"
-    with pytest.raises(WrongState, match="R4 was asked already"):
+    with pytest.raises(WrongState, match="R4 was already assigned"):
         ask_third_rater(seat=seat, **place)
     for name in ("bob", "rea"):
         with pytest.raises(Forbidden):

@@ -342,7 +342,7 @@ def test_a_round_is_opened_resolved_and_closed_by_its_buttons(study: Study) -> N
     again = client.post(address("open_round", study.slug, 3))
     assert again.status_code == 409 and "Round 3 is open. Only a round that is draft" in text_of(again)
     early = client.post(address("start_resolving", study.slug, 3))
-    assert early.status_code == 409 and "4 assignments of round 3 are not done yet" in text_of(early)
+    assert early.status_code == 409 and "4 assignments of round 3 are unfinished" in text_of(early)
     assert client.post(address("start_resolving", study.slug, 3), {"withdraw": "1"}).status_code == 302
     assert client.post(address("close_round", study.slug, 3)).status_code == 302
     disputed = client.post(address("close_round", study.slug, 1))

@@ -129,7 +129,7 @@ def test_agreed_labels_of_a_closed_round_become_what_is_known(study: Study) -> N
         name(4): None,
         name(5): None,
     }
-    with pytest.raises(Invalid, match="could not be made") as refused:
+    with pytest.raises(Invalid, match="not created") as refused:
         draft(study, 6, training_round=first.number, n_training=3)
     assert "Only 2 items" in refused.value.fields["n_training"][0]
     with pytest.raises(Invalid) as refused:

@@ -133,7 +133,7 @@ def test_a_stated_method_that_the_facts_bear_out_is_taken() -> None:
     round_ = make.rate(make.open_round(study, 2, raters=["bob", "carol", "dave"], raters_per_item=3), table)
     owner = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["hang"], "method": "owner"}
     assert post("olga", owner, 201)["method"] == "owner"
-    with pytest.raises(Invalid, match="could not be taken") as refused:
+    with pytest.raises(Invalid, match="not resolved") as refused:
         decide(round_, 1, ["hang"], method="majority", expected=Resolution.objects.get().public_id)
     assert refused.value.fields == {"method": ["Most raters chose another label."]}
     seen = Resolution.objects.get().public_id
@@ -311,7 +311,7 @@ def test_the_page_presets_nothing_and_states_a_meeting(disputed) -> None:
     client.post(address, sent)
     assert Resolution.objects.get().method == "adjudicator"
     queue = "/studies/study/rounds/1/resolve/"
-    assert "1 resolution of this round is reported as taken by the adjudicator alone" in " ".join(
+    assert "1 resolution of this round is reported as made by the adjudicator alone" in " ".join(
         client.get(queue).content.decode().split()
     )
     assert client.post(queue, {"held_on": "", "participants": "R1, R2"}).status_code == 422

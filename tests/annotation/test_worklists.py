@@ -380,7 +380,7 @@ def test_one_answer_alone_does_not_replace_a_decision_and_two_alike_do(study: St
     client.force_login(make.user("ada"))
     item = Item.objects.get(study=study, identifier="acme/rocket#1")
     page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/").content.decode()
-    assert "“Hang”. Only R1 answered again" in page
+    assert "“Hang”. Only R1 relabeled it" in page
     with pytest.raises(Conflict):
         close(worklist)
     decide(worklist, 1, "symptom", ["late"])

@@ -100,7 +100,7 @@ def test_a_pair_in_which_one_used_one_category_only_has_no_kappa():
     (pair,) = agreement.by_pair(CONSTANT)
     assert pair["cohen_kappa"] is None
     assert pair["percent_agreement"] == 0.82
-    assert "R1 gave “no” only" in pair["undefined"]
+    assert "R1 used “no” only" in pair["undefined"]
 
 
 def test_congers_kappa_with_gaps_keeps_its_value_where_one_rater_used_one_category():
@@ -213,7 +213,7 @@ def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
         (lambda: Patterns([[0, 2]], [1], ("a", "b"), ("x", "y")), "no category"),
         (lambda: Patterns([[0, 1]], [1, 1], ("a", "b"), ("x", "y")), "do not fit"),
         (lambda: summary(EMPTY, kind="colour"), "no kind"),
-        (lambda: summary(EMPTY, kind="single", metric="interval"), "Not suitable"),
+        (lambda: summary(EMPTY, kind="single", metric="interval"), "does not suit"),
         (lambda: agreement.krippendorff_alpha(EMPTY, "euclidean"), "no metric"),
         (lambda: agreement.weighted_kappa(EMPTY, "cubic"), "no weights"),
         (lambda: agreement.krippendorff_alpha(Patterns.from_table([[-1, 1]]), "ratio"), "0 or more"),

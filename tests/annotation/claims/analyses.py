@@ -145,7 +145,7 @@ class Analyses:
     def about_labels(self, caption: str, is_single: bool) -> str:
         """Reads the end, on which labels an analysis rests; what is before it."""
         end = re.search(
-            rf"Agreed labels of (rounds? [\d, and]+), in terms of version (\d+) of the taxonomy: {N} parts? of {N} items?\.(?: Looked at were {N} parts? of {N} items?\.)?$",
+            rf"Agreed labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: {N} parts? of {N} items?\.(?: The analysis includes {N} parts? of {N} items?\.)?$",
             caption,
         )
         if end is None:
@@ -247,12 +247,12 @@ class Analyses:
             [
                 (rf"{N} parts? of {N} items? have a value of both\.", counts),
                 (r"Not tested: (.*?)\.$", not_tested),
-                (rf"(Nothing says that )?(.+?) and (.+?) hang together: (?:counts as uneven as these are rare where they do not|such counts are common where they do not) \(({P}); (.+?)\)\.", tested),
-                (r"Cramér's V = ([\d.]+), 95 ?% CI \[([\d.]+), ([\d.]+)\](?: \(([\d.]+) without its bias\))?\.", strength),
-                (r"V lies above the interval, .*? Report the value without its bias\.", above),
+                (rf"(There is no evidence that )?(.+?) and (.+?) are associated: (?:counts this uneven are rare under independence|such counts are common under independence) \(({P}); (.+?)\)\.", tested),
+                (r"Cramér's V = ([\d.]+), 95 ?% CI \[([\d.]+), ([\d.]+)\](?: \(([\d.]+) bias-corrected\))?\.", strength),
+                (r"V is above the interval, .*? Report the bias-corrected value\.", above),
                 (f"Choice of test: {N} of {N} expected counts are below 5(?:, |; )(none below 1|the smallest "
                     "is [\\d.e+-]+)\\.(?= |$)", because),
-                (rf"▲ and ▼ mark the {N} cells? with more or fewer parts than independence gives \(adjusted residuals, p < 0\.05 after Holm, (.+?)\)\.", marked),
+                (rf"▲ and ▼ mark the {N} cells? with more or fewer parts than expected under independence \(adjusted residuals, p < 0\.05 after Holm, (.+?)\)\.", marked),
             ],
         )  # fmt: skip
         wanted = {"untested"} if why else {"tested", "strength", "because"}
@@ -364,7 +364,7 @@ class Analyses:
             [
                 (rf"{N} parts? of {N} have a value in every step and are drawn\.", drawn),
                 (rf"Shares are of the {N} parts? with (.+?)\.(?= \d|$)", shares),
-                (rf"{N} more ways that fewer parts take are not listed\.", unlisted),
+                (rf"{N} more paths of fewer parts are not listed\.", unlisted),
             ],
         )
         self.same(text, len(found), 3 if more else 2)
@@ -419,7 +419,7 @@ class Analyses:
             [
                 (rf"{N} items? brought {N} categor(?:y|ies); {N} of the taxonomy did not occur\.", brought),
                 (rf"The last new one was “(.+?)”, with item {N} of {N}\.", last),
-                (rf"{N} categor(?:y|ies) occurred in one item only, so about ([\d.]+) % of further items would bring a category that no item had \(Good and Turing\)\.", new),
+                (rf"{N} categor(?:y|ies) occurred in one item only, so about ([\d.]+)% of further items would bring a category that no item had \(Good and Turing\)\.", new),
             ],
         )  # fmt: skip
         self.expect(text.startswith(table), text, table)

@@ -1317,9 +1317,9 @@ class Checker:
             if row["current"] == "true" and int(row["round"]) in self.rows.rounds
         }
         caption = re.search(
-            rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. Most frequent is “(.*?)”: (\d+), "
-            rf"([\d.]+) % \(([\d.]+) % to ([\d.]+) %\)\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
-            r"labels of (rounds? [\d, and]+), in terms of version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.\}",
+            rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. The most frequent is “(.*?)”: (\d+), "
+            rf"([\d.]+)% \(([\d.]+)% to ([\d.]+)%\)\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
+            r"labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.\}",
             plain,
         )
         if caption is None:
