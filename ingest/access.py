@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ingest.errors import Invalid, Moved, NotFound
 from ingest.identifiers import full_name, parse_identifier, parse_repository
-from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer, names_after
+from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer, lowered, names_after
 
 
 def get_run(user: Viewer, run_id: int) -> FetchRun:
@@ -77,8 +77,8 @@ def present_identifiers(names: Iterable[str]) -> dict[str, str]:
             read[name] = parse_identifier(name)
     present = names_after({each[:3] for each in read.values()}) if read else {}
     found = {}
-    for name, (*home, number) in read.items():
-        if now := present.get(tuple(part.lower() for part in home)):
+    for name, (host, owner, title, number) in read.items():
+        if now := present.get(lowered((host, owner, title))):
             found[name] = f"{full_name(*now)}#{number}"
     return found
 

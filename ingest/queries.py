@@ -164,8 +164,8 @@ def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
     three; `n_shown` are known to be there.
     """
     n_left = conditions.n_estimated(found)
-    n_words = found.query.annotations.get("n_with_words")
-    if n_words is not None and n_words.value > conditions.LOOKED_UP_MOST:
+    n_words = getattr(found.query.annotations.get("n_with_words"), "value", None)
+    if n_words is not None and n_words > conditions.LOOKED_UP_MOST:
         n_left = round(n_left / conditions.EXISTS_SHARE)
     if n_left <= conditions.LOOKED_UP_MOST:
         n = found.order_by().values("pk")[: conditions.LOOKED_UP_MOST + 1].count()
@@ -173,7 +173,7 @@ def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
             return Counted(n)
         n_left = n
     elif n_words is not None:
-        n_left = round(n_left * min(1.0, n_words.value / conditions.n_with_text()))
+        n_left = round(n_left * min(1.0, n_words / conditions.n_with_text()))
     return Counted(_rounded(max(n_left, n_shown)), about=True)
 
 

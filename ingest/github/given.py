@@ -76,8 +76,7 @@ def _with_commits(job: Job, records: Sequence[IssueRecord]) -> list[IssueRecord]
 
 def _with_files(change: ChangeRecord, found: Mapping[str, ChangeRecord]) -> ChangeRecord:
     files = found.get(change.identifier, change)
-    lists = {"path_additions": files.path_additions, "path_deletions": files.path_deletions}
-    return replace(change, paths=files.paths, **lists)
+    return replace(change, paths=files.paths, path_additions=files.path_additions, path_deletions=files.path_deletions)
 
 
 def _sorted_out(job: Job, nodes: Mapping[int, Any]) -> Given:
