@@ -152,7 +152,11 @@ def test_raters_stand_there_by_name_where_the_study_says_so(over: Round) -> None
 
 @pytest.mark.parametrize(
     ("form", "sentence"),
-    [({"text": " "}, "Write a comment."), ({"text": "x" * 20_001}, "at most 20000"), ({"place": "1.no"}, "“no” not found")],
+    [
+        ({"text": " "}, "Write a comment."),
+        ({"text": "x" * 20_001}, "at most 20000"),
+        ({"place": "1.no"}, "“no” not found"),
+    ],
 )
 def test_what_is_wrong_with_a_remark_is_said_beside_it(over: Round, form: dict[str, str], sentence: str) -> None:
     answer = client("bob").post(at(1, "say/"), said() | form, headers=HTMX)

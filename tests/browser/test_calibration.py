@@ -117,7 +117,7 @@ def test_an_answer_that_arrives_later_tells_of_its_training_item_in_a_line_and_n
     page.context.set_offline(False)
     told = page.locator("#banner [data-name=told]")
     told.wait_for()
-    assert "Calibration item acme/rocket#6: your answer differs." in told.inner_text()
+    assert "Calibration item acme/rocket#6: your label differs." in told.inner_text()
     assert page.locator("dialog#feedback").count() == 0
     assert page.inner_text("#issue-title") == here
     assert_accessible(page)

@@ -319,7 +319,9 @@ def test_an_answer_that_is_refused_when_it_arrives_comes_back_to_be_given_anew(r
     make.submit(round_, "bob", int(first.rpartition("#")[2]), {"kind": ["how-to"]}, memo="from another device")
     page.fill("#memo", "half typed")
     page.context.set_offline(False)
-    banner(page, f"Your labels of {first} was not taken. This issue was answered in another tab or on another device")
+    banner(
+        page, f"Your labels of {first} could not be saved. This issue was labeled in another tab or on another device"
+    )
     assert (shown(page), page.input_value("#memo")) == (second, "half typed")
     page.wait_for_selector("text=Draft saved")
     page.click("#banner >> text=Open it")
@@ -383,7 +385,9 @@ def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_wh
     number = int(first.rpartition("#")[2])
     make.submit(round_, "bob", number, {"kind": ["how-to"]}, memo="from another device")
     enter(round_, f"{make.assignment(round_, 'bob', number).public_id}/", is_ahead=False)
-    banner(page, f"Your labels of {first} was not taken. This issue was answered in another tab or on another device")
+    banner(
+        page, f"Your labels of {first} could not be saved. This issue was labeled in another tab or on another device"
+    )
     assert page.input_value("#memo") == "from this browser"
     assert stored() == [(first, 1, "from another device")]
 
@@ -396,7 +400,7 @@ def test_an_answer_to_a_round_that_was_closed_meanwhile_keeps_its_words(round_: 
     banner(page, "One answer is kept")
     Round.objects.update(state=Round.State.CLOSED)
     page.context.set_offline(False)
-    banner(page, f"Your labels of {first} was not taken. Round 1 is closed")
+    banner(page, f"Your labels of {first} could not be saved. Round 1 is closed")
     page.click("#banner >> text=Open it")
     banner(page, "could not be saved")
     assert page.input_value("#memo") == "too late"

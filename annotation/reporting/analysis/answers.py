@@ -8,20 +8,20 @@ import numpy as np
 
 from annotation.access import Seat
 from annotation.analysis.columns import Columns, Flags, Ints, Multi, Number, Single, n_different
-from annotation.analysis.combinations import Combinations, combinations
-from annotation.analysis.counts import Counts, counts
-from annotation.analysis.crosstab import Crosstab, crosstab
-from annotation.analysis.flow import Flow, flow
+from annotation.analysis.combinations import Combinations
+from annotation.analysis.counts import Counts
+from annotation.analysis.crosstab import Crosstab
+from annotation.analysis.flow import Flow
 from annotation.analysis.folding import Folded, Wanted, as_wanted
-from annotation.analysis.marks import Marks, marks
-from annotation.analysis.numbers import Numbers, numbers
-from annotation.analysis.profiles import Profiles, profiles
-from annotation.analysis.saturation import Saturation, saturation
+from annotation.analysis.marks import Marks
+from annotation.analysis.numbers import Numbers
+from annotation.analysis.profiles import Profiles
+from annotation.analysis.saturation import Saturation
 from annotation.analysis.shares import LeftOut
 from annotation.errors import Invalid
 from annotation.queries.effort import MEASURES, effort
 from annotation.queries.labelled import no_labels
-from annotation.reporting.analysis.questions import Question, Words, read_question
+from annotation.reporting.analysis.questions import Question, QuestionSpec
 from annotation.reporting.labelled import Labelled, labelled_for
 from taxonomy.models import TaxonomyVersion
 
@@ -33,6 +33,8 @@ MOST_CELLS = 40_000
 
 Column = Single | Multi
 Found = Counts | Marks | Crosstab | Flow | Numbers | Profiles | Saturation | Combinations
+Compute = Callable[[Question, Mapping[str, Column], Ints, Number | None], Found]
+"""Computes an answer from the columns that are asked for, the item of each part, and the numbers that are measured."""
 
 
 @dataclass(frozen=True)
@@ -62,28 +64,24 @@ class Answer:
     found: Found
 
 
-def answer(seat: Seat, kind: str, words: Words, *, labels: Labelled | None = None) -> Answer:
-    """What agreed labels say to a question of a kind (`questions.NEEDED`), asked in the words of an address.
-
-    Only labels that this person may see count; `labels` are those of the round and version asked for, if they are read.
-    Raises Invalid for words that can't be read or name what there is not, KeyError for an unknown kind, and what
-    `labelled_for` raises. Cost: its queries, and one for a measure of effort.
-    """
-    question = read_question(kind, words)
+def answer_question(
+    seat: Seat, question: Question, spec: QuestionSpec, compute: Compute, *, labels: Labelled | None = None
+) -> Answer:
+    """What agreed labels say to a question; `kinds.answer` explains."""
     if labels is None:
         labels = labelled_for(seat, round_number=question.round, version=question.version)
     if not labels.rounds:
         labels = replace(labels, columns=_without_rounds(seat, labels))
     fields: dict[str, list[str]] = {}
     rows, selection = _selected(labels.columns, question, fields)
-    _check(labels.columns, question, fields)
+    _check(labels.columns, question, spec, fields)
     if fields:
         raise Invalid("Analysis not valid.", fields=fields)
     chosen = labels.columns if len(rows) == labels.columns.n_rows else labels.columns.taken(rows)
     columns, folded = _columns(chosen, question)
     number = _number(seat, chosen, question) if question.measure else None
-    _check_size(columns, question)
-    found = _ANSWERS[kind](question, columns, chosen.items, number)
+    _check_size(columns, question, spec)
+    found = compute(question, columns, chosen.items, number)
     return Answer(question, labels, selection, rows, columns, number, folded, found)
 
 
@@ -172,20 +170,19 @@ def _unknown_pair(columns: Columns, text: str, alone: str) -> str:
 # Which columns are asked for
 
 
-def _check(columns: Columns, question: Question, fields: dict[str, list[str]]) -> None:
+def _check(columns: Columns, question: Question, spec: QuestionSpec, fields: dict[str, list[str]]) -> None:
     """Whether every column that is named is there, and of a kind that suits."""
-    words = {"crosstab": ("rows", "columns"), "flow": ("dimensions",), "combinations": ("dimensions",)}
-    named = words.get(question.kind, ("dimension",))
+    named = spec.dimension_words
     for place, key in enumerate(question.dimensions):
         word = named[min(place, len(named) - 1)]
         if columns.column(key) is None:
             fields.setdefault(word, [_no_column(columns, key)])
-    by = "within" if question.kind == "flow" else "by"
+    by = spec.group
     if question.by and columns.column(question.by) is None:
         fields.setdefault(by, [_no_column(columns, question.by)])
     elif question.by and question.by in question.dimensions:
         fields.setdefault(by, ["Name another one than the dimension itself."])
-    if question.kind == "combinations" and len(question.dimensions) == 1 and not fields:
+    if spec.is_of_sets and len(question.dimensions) == 1 and not fields:
         _check_alone(columns, question.dimensions[0], fields)
     if question.mark:
         _check_mark(columns, question, fields)
@@ -260,15 +257,14 @@ def _columns(columns: Columns, question: Question) -> tuple[dict[str, Column], d
     return found, folded
 
 
-def _check_size(columns: Mapping[str, Column], question: Question) -> None:
+def _check_size(columns: Mapping[str, Column], question: Question, spec: QuestionSpec) -> None:
     sizes = [len(columns[key].categories) for key in question.dimensions]
     groups = len(columns[question.by].categories) if question.by else 1
     pairs = [a * b for a, b in pairwise(sizes)]
-    word = "within" if question.kind == "flow" else "by"
-    if question.kind == "numbers" and groups > MOST_GROUPS:
+    if question.measure and groups > MOST_GROUPS:
         sentence = f"There are {groups} groups. Fold them to at most {MOST_GROUPS}."
-        raise Invalid("Analysis not valid.", fields={word: [sentence]})
-    if question.kind != "combinations" and max([*pairs, *sizes, 1]) * groups > MOST_CELLS:
+        raise Invalid("Analysis not valid.", fields={spec.group: [sentence]})
+    if not spec.is_of_sets and max([*pairs, *sizes, 1]) * groups > MOST_CELLS:
         sentence = f"The table would have more than {MOST_CELLS} cells. Fold rare categories, or choose a higher level."
         raise Invalid("Analysis not valid.", fields={"fold": [sentence]})
 
@@ -277,57 +273,3 @@ def _number(seat: Seat, columns: Columns, question: Question) -> Number:
     if question.measure in columns.numbers:
         return columns.numbers[question.measure]
     return effort(seat.study, question.measure, columns)
-
-
-# What statistics say
-
-
-def _counts(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    return counts(columns[question.dimensions[0]], columns.get(question.by), of=question.of)
-
-
-def _shares(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    mark = columns[question.mark]
-    assert isinstance(mark, Single)
-    column = columns[question.dimensions[0]] if question.dimensions else None
-    return marks(mark, question.value or "true", column, columns.get(question.by))
-
-
-def _crosstab(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    rows, across = (columns[key] for key in question.dimensions)
-    return crosstab(rows, across, items)
-
-
-def _flow(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    return flow([columns[key] for key in question.dimensions], columns.get(question.by))
-
-
-def _numbers(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    assert number is not None
-    of_item = question.measure in MEASURES
-    return numbers(number, items, columns.get(question.by), of_item=of_item, cut=question.cut)
-
-
-def _profiles(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    return profiles(columns[question.dimensions[0]], columns[question.by])
-
-
-def _saturation(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    return saturation(columns[question.dimensions[0]], items)
-
-
-def _combinations(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
-    asked = [columns[key] for key in question.dimensions]
-    return combinations(asked, least=question.least, largest=question.largest)
-
-
-_ANSWERS: Mapping[str, Callable[[Question, Mapping[str, Column], Ints, Number | None], Found]] = {
-    "counts": _counts,
-    "shares": _shares,
-    "crosstab": _crosstab,
-    "flow": _flow,
-    "numbers": _numbers,
-    "profiles": _profiles,
-    "saturation": _saturation,
-    "combinations": _combinations,
-}

@@ -1,6 +1,6 @@
 """An answer as plain values, in the form in which REST, files and packages tell it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,11 +21,6 @@ from annotation.analysis.shares import Denominator, LeftOut, Share
 from annotation.reporting.analysis.answers import Answer
 
 Plain = dict[str, Any]
-
-
-def plain_answer(answer: Answer) -> Plain:
-    """The answer as JSON takes it, None for what is undefined, with which labels it rests on."""
-    return {**_ANSWERS[answer.question.kind](answer), "labels": labels_of(answer)}
 
 
 def labels_of(answer: Answer) -> Plain:
@@ -90,7 +85,7 @@ def _counts_of(found: Counts) -> Plain:
     }
 
 
-def _counts(answer: Answer) -> Plain:
+def counts(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Counts)
     return {
@@ -101,7 +96,7 @@ def _counts(answer: Answer) -> Plain:
     }
 
 
-def _profiles(answer: Answer) -> Plain:
+def profiles(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Profiles)
     return {
@@ -125,7 +120,7 @@ def _marked(found: MarkedGroup) -> Plain:
     }
 
 
-def _shares(answer: Answer) -> Plain:
+def shares(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Marks)
     return {
@@ -140,7 +135,7 @@ def _shares(answer: Answer) -> Plain:
     }
 
 
-def _crosstab(answer: Answer) -> Plain:
+def crosstab(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Crosstab)
     shares, denominator = found.shares(question.of)
@@ -195,7 +190,7 @@ def _table(values: np.ndarray | None) -> list[list[float]] | None:
     return None if values is None else values.tolist()
 
 
-def _flow(answer: Answer) -> Plain:
+def flow(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Flow)
     groups = [
@@ -267,7 +262,7 @@ def _comparison(found: Comparison | None) -> Plain | None:
     }
 
 
-def _numbers(answer: Answer) -> Plain:
+def numbers(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Numbers)
     assert answer.number is not None
@@ -288,7 +283,7 @@ def _numbers(answer: Answer) -> Plain:
     }
 
 
-def _saturation(answer: Answer) -> Plain:
+def saturation(answer: Answer) -> Plain:
     found = answer.found
     assert isinstance(found, Saturation)
     return {
@@ -308,7 +303,7 @@ def _saturation(answer: Answer) -> Plain:
     }
 
 
-def _combinations(answer: Answer) -> Plain:
+def combinations(answer: Answer) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Combinations)
     return {
@@ -327,15 +322,3 @@ def _combinations(answer: Answer) -> Plain:
         ],
         "left_out": _reasons(found.left_out),
     }
-
-
-_ANSWERS: Mapping[str, Callable[[Answer], Plain]] = {
-    "counts": _counts,
-    "shares": _shares,
-    "crosstab": _crosstab,
-    "flow": _flow,
-    "numbers": _numbers,
-    "profiles": _profiles,
-    "saturation": _saturation,
-    "combinations": _combinations,
-}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.analysis import combinations, counts, crosstab, flow
+from annotation.analysis import combinations
 from annotation.analysis.columns import LEVELS
 from annotation.errors import Invalid
 
@@ -12,28 +12,40 @@ Words = Mapping[str, str | Sequence[str]]
 
 PARTS = ("all", "single")
 COMMON = ("round", "version", "level", "fold", "left_out", "parts", "where")
-NEEDED = {
-    "counts": ("dimension",),
-    "shares": ("mark",),
-    "crosstab": ("rows", "columns"),
-    "flow": ("dimensions",),
-    "numbers": ("measure",),
-    "profiles": ("dimension",),
-    "saturation": ("dimension",),
-    "combinations": ("dimensions",),
-}
-"""The kinds of question, and the words that each can't do without."""
-ALSO = {
-    "counts": ("by", "of"),
-    "shares": ("value", "dimension", "by"),
-    "crosstab": ("of",),
-    "flow": ("within",),
-    "numbers": ("by", "cut"),
-    "profiles": ("by",),
-    "combinations": ("least", "largest"),
-}
-OF = {"counts": counts.OF, "crosstab": crosstab.OF}
 MOST_DIMENSIONS = 8
+
+
+@dataclass(frozen=True)
+class QuestionSpec:
+    """The words of one kind of question, beside those of all (`COMMON`).
+
+    It can't do without those `needed`. `of` are its denominators, with the one that nobody has to name.
+    """
+
+    needed: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
+    default_of: str = ""
+    default_by: str = ""
+    fewest: int = 1
+    most: int = MOST_DIMENSIONS
+    """How many `dimensions` it takes."""
+    is_of_sets: bool = False
+    """Whether it asks which values come together: of several dimensions, or within the sets of one."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*self.needed, *self.also)
+
+    @property
+    def group(self) -> str:
+        """The word for what parts are grouped by."""
+        return "within" if "within" in self.also else "by"
+
+    @property
+    def dimension_words(self) -> tuple[str, ...]:
+        """The words that name dimensions, in their order."""
+        return tuple(each for each in ("dimension", "rows", "columns", "dimensions") if each in self.words)
 
 
 @dataclass(frozen=True)
@@ -59,40 +71,36 @@ class Question:
     parts: str = PARTS[0]
 
 
-def read_question(kind: str, words: Words) -> Question:
-    """A question from the words of its address; words that it does not know are passed over.
+def read_question(kind: str, spec: QuestionSpec, words: Words) -> Question:
+    """A question of a kind from the words of its address; words that it does not know are passed over.
 
-    Raises Invalid with the word that is missing or can't be read, KeyError for an unknown kind.
+    Raises Invalid with the word that is missing or can't be read.
     """
-    reading = _Reading(words)
-    needed = NEEDED[kind]
-    for name in needed:
+    reading, takes = _Reading(words), spec.words
+    for name in spec.needed:
         if not reading.text(name):
             reading.fail(name, "Missing parameter: name a measure." if name == "measure" else "This field is required.")
-    also = ALSO.get(kind, ())
     dimensions: tuple[str, ...] = tuple(
-        reading.text(name) for name in ("dimension", "rows", "columns") if name in (*needed, *also)
+        reading.text(name) for name in ("dimension", "rows", "columns") if name in takes
     )
-    if "dimensions" in needed:
+    if "dimensions" in takes:
         dimensions = reading.several("dimensions")
-        fewest, most = (flow.FEWEST, flow.MOST) if kind == "flow" else (1, MOST_DIMENSIONS)
-        if dimensions and not (fewest <= len(dimensions) <= most and len(set(dimensions)) == len(dimensions)):
-            reading.fail("dimensions", f"Name {fewest} to {most} different dimensions, separated by commas.")
-    if kind == "crosstab" and len(set(dimensions)) == 1 and dimensions[0]:
+        if dimensions and not (spec.fewest <= len(dimensions) <= spec.most and len(set(dimensions)) == len(dimensions)):
+            words_ = f"Name {spec.fewest} to {spec.most} different dimensions, with commas between them."
+            reading.fail("dimensions", words_)
+    if "columns" in takes and len(set(dimensions)) == 1 and dimensions[0]:
         reading.fail("columns", "Name another dimension than in rows.")
-    whole = OF.get(kind, ())
     found = Question(
         kind=kind,
         dimensions=tuple(each for each in dimensions if each),
-        by=next((reading.text(name) for name in ("by", "within") if name in also), "")
-        or ("repository" if kind == "profiles" else ""),
-        mark=reading.text("mark") if kind == "shares" else "",
-        value=reading.text("value") if kind == "shares" else "",
-        measure=reading.text("measure") if kind == "numbers" else "",
-        of=reading.choice("of", whole, "group" if kind == "counts" else "row") if whole else "",
-        cut=reading.number("cut") if kind == "numbers" else None,
-        least=reading.positive("least", 2) if kind == "combinations" else 2,
-        largest=int(reading.choice("largest", ("2", "3", "4"), "4")) if kind == "combinations" else 4,
+        by=(reading.text(spec.group) if spec.group in takes else "") or spec.default_by,
+        mark=reading.text("mark") if "mark" in takes else "",
+        value=reading.text("value") if "value" in takes else "",
+        measure=reading.text("measure") if "measure" in takes else "",
+        of=reading.choice("of", spec.of, spec.default_of) if spec.of else "",
+        cut=reading.number("cut") if "cut" in takes else None,
+        least=reading.positive("least", 2) if "least" in takes else 2,
+        largest=int(reading.choice("largest", ("2", "3", "4"), "4")) if "largest" in takes else 4,
         round=reading.whole("round"),
         version=reading.whole("version"),
         levels={key: reading.one_of("level", level, LEVELS) for key, level in reading.keyed("level")},

@@ -13,7 +13,7 @@ from annotation.access import Seat
 from annotation.analysis.columns import Multi, Single
 from annotation.analysis.folding import parts_by_category
 from annotation.models import Analysis
-from annotation.reporting.analysis import ALSO, COMMON, NEEDED, Answer, answer
+from annotation.reporting.analysis import COMMON, KINDS, Answer, answer
 from annotation.reporting.label_filters import LabelFilter
 from annotation.reporting.labelled import Labelled, labelled_for
 
@@ -31,7 +31,7 @@ class Question:
 
     @classmethod
     def read(cls, kind: str, given: QueryDict) -> "Question":
-        known = (*NEEDED[kind], *ALSO.get(kind, ()), *COMMON)
+        known = (*KINDS[kind].asks.words, *COMMON)
         words = {name: [value for value in given.getlist(name) if value.strip()] for name in known}
         if "dimensions" in known and (steps := [str(given[name]) for name in STEPS if given.get(name)]):
             words["dimensions"] = [",".join(dict.fromkeys(steps))]
