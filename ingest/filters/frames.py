@@ -11,8 +11,9 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.db.models import Count as RowCount
 from django.db.models.functions import Collate
 
+from ingest.filters.conditions import Step, countable
 from ingest.filters.fixes import STRATA_BY_FIX, stratum_name, stratum_value
-from ingest.filters.steps import Step, countable, steps
+from ingest.filters.registry import steps
 from ingest.identifiers import full_name
 from ingest.keywords import Keywords
 from ingest.models import Issue, SnapshotComment

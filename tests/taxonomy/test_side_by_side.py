@@ -1,4 +1,4 @@
-"""Two versions side by side, and as Download Download Markdown for an appendix."""
+"""Two versions side by side, and as Download Markdown for an appendix."""
 
 import re
 from dataclasses import replace
