@@ -45,7 +45,7 @@ class Estimator(ABC):
         if len(used) != 1:
             return None
         label = category_label(self.tallies.patterns.categories[used[0]])
-        return f"Every compared rating is “{label}”. With one category, agreement beyond chance is undefined."
+        return f"Every compared rating is “{label}”, so agreement beyond chance is undefined."
 
     def point(self) -> float:
         """The value on the patterns as they are, NaN where undefined."""

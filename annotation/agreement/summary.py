@@ -239,7 +239,7 @@ def _off_scale(patterns: Patterns, without: Sequence[int], metric: str) -> list[
     named = " and ".join(f"“{category_label(patterns.categories[k])}”" for k in without)
     return [
         f"{COEFFICIENTS[ALPHA].title} with the {metric} metric is without "
-        f"{'1 rating' if n == 1 else f'{n} ratings'} of {named}, which the scale has no place for."
+        f"{'1 rating' if n == 1 else f'{n} ratings'} of {named}, which the scale does not contain."
     ]
 
 

@@ -16,7 +16,7 @@ class OfCategories(Kind):
         for key in keys:
             category = question.by_key.get(key)
             if category is None:
-                wrong.append(f"“{key}” is no category of “{question.title}”.{nearest(key, list(question.by_key))}")
+                wrong.append(f"“{key}” is not a category of “{question.title}”.{nearest(key, list(question.by_key))}")
             elif not category.selectable:
                 wrong.append(f"“{category.name}” only groups others. Choose one of its subcategories.")
         if not self.is_set and len(set(keys)) > 1:

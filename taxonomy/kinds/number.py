@@ -32,7 +32,7 @@ class Number(Kind):
     def read_cell(self, question: Question, text: str) -> Values:
         if (number := finite(self.parse(text))) is not None:
             return self.read(question, number) or ()
-        raise WrongValue(f"“{text[:LONGEST_SHOWN]}” is no number.")
+        raise WrongValue(f"“{text[:LONGEST_SHOWN]}” is not a number.")
 
     def value_in(self, cell: str) -> float:
         return float(cell)

@@ -259,7 +259,7 @@ def test_a_plan_run_again_marks_what_its_raters_gave_even_where_no_agreed_label_
     found = carried(make.worklist(study, 2, "item asked raters\n1 kind bob,carol"), "bob", 1)
     told = before(found, "symptom")
     assert labels(found) == given and (told.reason, told.values) == ("split", first.values)
-    assert told.words == f"{first.words} In round 2, before its plan was undone, you said Failure › Late hang."
+    assert told.words == f"{first.words} In round 2, before its migration was undone, you said Failure › Late hang."
 
 
 def test_an_undone_worklist_under_another_version_counts_no_more(study: Study) -> None:

@@ -182,9 +182,9 @@ def test_what_others_do_meanwhile_is_told_once_and_nothing_else(over: Round) -> 
     asked = news(bob.get(at()).content.decode())
     assert bob.get(asked).status_code == 204
     page = ada.get(at()).content.decode()
-    assert "R1</strong> is here too" in page
+    assert "R1</strong> is also reading this" in page
     told = bob.get(asked)
-    assert told.status_code == 200 and "ada</strong> is here too" in told.content.decode()
+    assert told.status_code == 200 and "ada</strong> is also reading this" in told.content.decode()
     ada.post(at(1, "say/"), said("New words."))
     told = bob.get(news(told.content.decode()))
     assert "New words." in told.content.decode() and "beforeend:#remarks" in told.content.decode()

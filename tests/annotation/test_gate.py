@@ -123,7 +123,7 @@ def test_a_pilot_below_its_threshold_is_opened_on_the_page_only_with_a_reason_wh
     assert "“The definitions are &lt;clear&gt; now.”" in text
     said = AuditEvent.objects.filter(verb="round opened").latest("pk").detail
     assert said["reason"] == "The definitions are <clear> now."
-    assert said["against"][0].startswith("Symptom stood at")
+    assert said["against"][0].startswith("Symptom was")
 
 
 def test_over_rest_a_main_round_opens_against_the_pilot_with_a_reason_alone() -> None:

@@ -90,7 +90,7 @@ def test_a_question_that_a_wrong_answer_above_closed_is_named_and_no_second_erro
     feedback = bob.post(f"studies/{study.slug}/annotations/", body).json()["feedback"]
     assert [(each["dimension"], each["missing"]) for each in feedback["dimensions"]] == [
         ("kind", None),
-        ("symptom", "not in this version"),
+        ("symptom", "not asked"),
     ]
     make.submit(round_, "bob", 9, skip="not in English")
     (found,) = training(round_)["results"]

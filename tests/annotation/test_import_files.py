@@ -83,7 +83,7 @@ def test_the_command_lists_what_it_refused_and_prints_json_alone_when_asked(tmp_
         (None, ["--study", "study"], "can't be read"),
         ("", ["--study", "study"], "empty"),
         ("link,who\na,b\n", ["--study", "study"], "link, who"),
-        ("item,rater,dimension,value\n", ["--study", "nowhere"], "no study “nowhere”"),
+        ("item,rater,dimension,value\n", ["--study", "nowhere"], "Study “nowhere” not found"),
         ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--create"], "--owner"),
         ("item,rater,dimension,value\na,b,s,x\n", ["--study", "study", "--create", "--owner", "olga"], "not available"),
         ("item,rater,dimension,value\na,b,s,x\n", ["--study", "new", "--create", "--owner", "nobody"], "nobody"),

@@ -180,7 +180,7 @@ def test_only_an_owner_invites(study: Study, name: str, status: int) -> None:
     answer = client.post(f"{MEMBERS}invitations/{number}/withdraw/")
     assert answer.status_code == (302 if status == 201 else status)
     if status != 404:
-        seen = b"anybody with the link" in client.get(MEMBERS).content
+        seen = b"anyone with the link" in client.get(MEMBERS).content
         assert seen is (status == 201)
 
 

@@ -152,7 +152,7 @@ def test_naming_items_of_an_earlier_round_is_warned_about() -> None:
     (warning,) = made(study).json()["warnings"]
     assert warning.startswith("2 items were also in an earlier round.")
     (warning,) = made(study, [NAMES[0]]).json()["warnings"]
-    assert warning.startswith("1 item was in an earlier round, too.")
+    assert warning.startswith("1 item was also in an earlier round.")
     make.issues(1, first=6)
     assert made(study, ["acme/rocket#6"]).json()["warnings"] == []
 

@@ -63,7 +63,7 @@ def test_no_page_creates_a_study_for_whom_the_setting_leaves_out(
     file = {"file": io.BytesIO(SHEET)} if "import" in address else {}
     for answer in (client.get(address), client.post(address, sent | file)):
         assert answer.status_code == 403
-        assert "can't create studies" in answer.content.decode()
+        assert "create studies on this server" in answer.content.decode()
     assert Study.objects.count() == 1
     assert not Workbook.objects.exists() and not Arrival.objects.exists()
 

@@ -87,8 +87,8 @@ def test_a_search_that_is_typed_is_completed(typed: str, suggested: list[str]) -
 @pytest.mark.parametrize(
     ("typed", "sentences"),
     [
-        ("lable:bug", ["qualifier “lable:” not found.", "Did you mean “label:”?", 'quote it: "lable:bug"']),
-        ("zzzzzz:1", ["qualifier “zzzzzz:” not found.", "Use one of is:, state:, label:"]),
+        ("lable:bug", ["Unknown qualifier “lable:”.", "Did you mean “label:”?", 'quote it: "lable:bug"']),
+        ("zzzzzz:1", ["Unknown qualifier “zzzzzz:”.", "Use one of is:, state:, label:"]),
         ("assignee:ann", ["“assignee:” can't be searched. Concord does not store assignees."]),
         ("no:milestone", ["“no:milestone” is not valid. Concord does not store milestones."]),
         ("no:author", ["Write label."]),

@@ -151,7 +151,7 @@ def test_weights_of_a_scale_are_laid_out_over_the_categories_in_use():
         ({"weights": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "0 .* to 1"),
         ({"weights": np.zeros((3, 3))}, "0 .* to 1"),
         ({"weights": np.full((3, 3), np.nan)}, "0 .* to 1"),
-        ({"metric": "tree"}, "Not suitable"),
+        ({"metric": "tree"}, "does not suit"),
         ({"metric": "tree", "kind": "single"}, "paths"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_proposal_is_no_level_of_a_scale(metric: str):
     assert alpha["se"] == (None if alone.se is None else pytest.approx(alone.se, abs=1e-12))
     assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
     assert alpha["value"] != pytest.approx(agreement.krippendorff_alpha(ASKED, metric, intervals=False).value, abs=1e-3)
-    (told,) = [each for each in entry["warnings"] if "is not on the scale" in each]
+    (told,) = [each for each in entry["warnings"] if "which the scale does not contain" in each]
     assert "5 ratings of “PENDING”" in told
     assert one_coefficient(
         ASKED, "krippendorff_alpha", kind="ordinal", metric=metric, apart=["PENDING"], intervals=False

@@ -178,6 +178,9 @@ class Gwet(Fleiss):
     def chance_of_units(self):
         return self.scale() * self.shares @ (1 - self.mean_shares(self.t.counts[None, :])[0])
 
+    def toward_jeffreys(self):
+        return super().toward_jeffreys() if self.is_nominal else 0.18
+
 
 class BrennanPrediger(Coefficient):
     def chance(self, c):

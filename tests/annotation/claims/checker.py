@@ -1069,7 +1069,7 @@ class Checker:
     def check_materials(self, text: str, answer: str) -> None:
         found = re.fullmatch(
             r"The rating scheme is (versions? [\d, and to]+) of “(.*?)”(?:, with (its definitions|definitions of ([\d,]+) of ([\d,]+) categories))?; disagreements are listed "
-            r"with both answers; values stand by dimension and round in the table\.( The guidelines hold the decision rules\.)?",
+            r"with both labels; the table shows values by dimension and round\.( The guidelines contain the decision rules\.)?",
             text,
         )
         assert found is not None
@@ -1238,7 +1238,7 @@ class Checker:
                 f"{title}: {word}",
             )
         if not told:
-            words = "No value is below its threshold." if known else "value with a threshold not found."
+            words = "No value is below its threshold." if known else "There is no value with a threshold."
             if self.rows.submitted() and not self.rows.headline:
                 words = f"{self.why_none[0].upper()}{self.why_none[1:]}."
             self.same(text, text, words)

@@ -103,6 +103,6 @@ LIES: list[Lie] = [
     (CHECK, "independent", "could not see", "never saw"),
     (CHECK, "fixed", "Registered before labeling began", "Registered long before labeling began"),
     (FACTS, "n_defined", None, lambda n: n + 1),
-    (CHECK, "materials", "values stand by", "with its definitions and rules, values stand by"),
+    (CHECK, "materials", "the table shows values by", "with its definitions and rules, the table shows values by"),
     (CHECK, "discussed", "were discussed", "were discussed at length"),
 ]
