@@ -37,6 +37,18 @@ Write = Callable[[Asked, Seat, IO[bytes], Progress], None]
 
 
 @dataclass(frozen=True)
+class OnPage:
+    """What the page says of a file that it writes while it is sent."""
+
+    title: str
+    words: str
+    columns: Mapping[str, str]
+    """By name, in their order."""
+    rest: str
+    """The same over REST, below the address of the study."""
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of file.
 
@@ -52,6 +64,10 @@ class Kind:
     rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]]
     takes: Sequence[str] = ()
     """The names of its options, for the page's form."""
+    on_page: OnPage | None = None
+    """Of a kind that the page writes while it is sent; others are made by a job alone."""
+    has_texts: bool = False
+    """Whether it holds texts of issues, which not all members may see."""
 
     def fitting(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of the fields of a form those that this kind takes."""

@@ -1,4 +1,4 @@
-"""The kinds of files that leave a study; a new kind is one entry of KINDS."""
+"""The kinds of files that leave a study; a new kind is one entry of KINDS, and its columns in `writers.py`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
@@ -7,8 +7,8 @@ from django.db.models import Max
 
 from annotation.access import Seat
 from annotation.errors import Invalid
-from annotation.exports import around, package, rows, whole
-from annotation.exports.asked import Asked, Kind, Progress, Write
+from annotation.exports import around, package, rows, whole, words
+from annotation.exports.asked import Asked, Kind, OnPage, Progress, Write
 from annotation.exports.options import REFUSED, reader
 from annotation.exports.writers import FORMATS, write
 from annotation.models import Round, RoundItem
@@ -82,14 +82,23 @@ def kind_of_rows(
     *takes: str,
     formats: Sequence[str] = FORMATS,
     rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]] = no_rounds,
+    on_page: OnPage | None = None,
+    has_texts: bool = False,
 ) -> Kind:
     """A kind of file that holds rows and takes these of the usual options."""
-    return Kind(title, formats, write, reader(*takes), rounds, takes)
+    return Kind(title, formats, write, reader(*takes), rounds, takes, on_page, has_texts)
 
 
 KINDS: dict[str, Kind] = {
     "labels": kind_of_rows(
-        "Agreed labels", write_rows, "round", "dimension", "version", "shape", rounds=rounds_in_sight
+        "Agreed labels",
+        write_rows,
+        "round",
+        "dimension",
+        "version",
+        "shape",
+        rounds=rounds_in_sight,
+        on_page=words.LABELS,
     ),
     "ratings": kind_of_rows(
         "Ratings",
@@ -101,12 +110,17 @@ KINDS: dict[str, Kind] = {
         "raters",
         "shape",
         rounds=rounds_in_sight,
+        on_page=words.RATINGS,
     ),
-    "resolutions": kind_of_rows("Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight),
-    "evidence": kind_of_rows("Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight),
+    "resolutions": kind_of_rows(
+        "Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight, on_page=words.RESOLUTIONS
+    ),
+    "evidence": kind_of_rows(
+        "Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight, has_texts=True
+    ),
     "items": kind_of_rows("Items", _row_by_row(around.items)),
-    "issues": kind_of_rows("Issues with their texts", write_rows),
-    "changes": kind_of_rows("Changes that closed issues", write_rows),
+    "issues": kind_of_rows("Issues with their texts", write_rows, on_page=words.ISSUES, has_texts=True),
+    "changes": kind_of_rows("Changes that closed issues", write_rows, on_page=words.CHANGES, has_texts=True),
     "agreement": kind_of_rows(
         "Agreement", _row_by_row(around.coefficients), "round", "dimension", rounds=around.agreement_rounds
     ),

@@ -16,21 +16,20 @@ from annotation.actions import exporting as actions
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, note_reading, note_results
 from annotation.errors import ConcordError, Forbidden, NotFound
-from annotation.exports import COLUMNS, FORMATS, rows
+from annotation.exports import FORMATS, rows
 from annotation.exports.handing import handed_out
 from annotation.exports.kinds import KINDS
 from annotation.models import Export, Membership, Round
 from annotation.queries.exports import SINGLE_ANSWERS, exports_of, require_download, rounds_held, why_hidden
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.telling import told_version, versions_to_tell_in
-from annotation.views.exported import FILES, FORMAT_WORDS, OPTION_WORDS, TOLD
+from annotation.views.exported import FORMAT_WORDS, OPTION_WORDS
 from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.results import number_of
 from annotation.views.study_page import in_archive_too, me
 from taxonomy.queries import published_version
 
 SHOWN = 50
-WITH_TEXTS = ("issues", "changes", "evidence")
 
 
 @open_to_reader_links
@@ -61,9 +60,9 @@ def _page(
         "study": study,
         "tab": "exports",
         "files": [
-            {"what": what, "is_told": what in TOLD, **about}
-            for what, about in FILES.items()
-            if seat.sees_issues or what not in WITH_TEXTS
+            {"what": what, "is_told": "version" in kind.takes, "about": kind.on_page}
+            for what, kind in KINDS.items()
+            if kind.on_page is not None and (seat.sees_issues or not kind.has_texts)
         ],
         "version": version,
         "versions": versions if len(versions) > 1 else [],
@@ -147,21 +146,23 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
 def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpResponseBase:
     """A file, written while it is sent; `?round=` and `?dimension=` narrow it down, `?version=` tells it otherwise."""
     seat = reading_seat(request, slug)
-    if what not in COLUMNS or format not in FORMATS:
-        raise NotFound(f"Unknown export {what}.{format}. Use one of {', '.join(COLUMNS)} as {', '.join(FORMATS)}.")
-    if what in WITH_TEXTS:
+    kind = KINDS.get(what)
+    if kind is None or kind.on_page is None or format not in FORMATS:
+        there_are = ", ".join(name for name, each in KINDS.items() if each.on_page is not None)
+        raise NotFound(f"There is no export {what}.{format}; there are {there_are} as {', '.join(FORMATS)}.")
+    if kind.has_texts:
         seat.require_issues()
     asked: dict[str, Any] = {
         "round_number": number_of(request, "round"),
         "dimension": request.GET.get("dimension") or None,
         "version": number_of(request, "version"),
     }
-    if what in ("labels", "ratings") and request.GET.get("shape") == "wide":
+    if "shape" in kind.takes and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
     answer = rows.streamed(seat, what, format, options=asked)
     if what in SINGLE_ANSWERS:
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), what, FILE)
-    elif what not in WITH_TEXTS:
+    elif not kind.has_texts:
         note_results(seat, what, FILE, asked["round_number"])
     record_download(seat=seat, what=what, format=format, method=request.method, **filters_of(asked))
     return answer
