@@ -149,7 +149,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     kind = KINDS.get(what)
     if kind is None or kind.on_page is None or format not in FORMATS:
         there_are = ", ".join(name for name, each in KINDS.items() if each.on_page is not None)
-        raise NotFound(f"There is no export {what}.{format}; there are {there_are} as {', '.join(FORMATS)}.")
+        raise NotFound(f"Unknown export {what}.{format}. Use one of {there_are} as {', '.join(FORMATS)}.")
     if kind.has_texts:
         seat.require_issues()
     asked: dict[str, Any] = {
