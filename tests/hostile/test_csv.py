@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from accounts.spreadsheets import DANGEROUS, SafeCsv, as_lines, defused, undefused
 from annotation.exports import batches, writers
 from annotation.exports.kinds import KINDS
-from annotation.package import dictionary, recompute, tables
+from annotation.package import dictionary, tables
 from annotation.sheets import open_table as rating_table
 from annotation.sheets.books import open_book
 from config.settings import BASE_DIR
@@ -31,6 +31,7 @@ from ingest.tables import open_table as issue_table
 from ingest.tables.issues import read_rows
 from tests import builders as make
 from tests.annotation import permission_study
+from tests.annotation.script import recompute
 from tests.hostile.corpus import PLACES, SPREADSHEETS
 from tests.hostile.hostile_study import make_hostile_study
 from tests.simulation import examples
