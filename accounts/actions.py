@@ -279,7 +279,7 @@ def choose_mails(*, user: User, wanted: Iterable[str]) -> None:
 
 def mails_off_token(user: User) -> str:
     """What an e-mail's link carries that turns all e-mails of this person off."""
-    return signing.Signer(salt=MAILS_OFF).sign(user.pk)
+    return signing.Signer(salt=MAILS_OFF).sign(str(user.pk))
 
 
 def person_of_mails(token: str) -> User:
