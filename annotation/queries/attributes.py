@@ -3,9 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.core.cache import cache
 from django.db import connection
 
+from accounts import cached_values
 from annotation.analysis.columns import NONE, Categories, Ints, Single
 from annotation.models import AuditEvent, Study
 from annotation.queries.batches.reading import copied
@@ -67,11 +67,11 @@ def attributes_of(study: Study) -> tuple[Ints, dict[str, Single]]:
     changes = AuditEvent.objects.filter(study=study).exclude(verb=AuditEvent.DOWNLOADED)
     newest = changes.order_by("-pk").values_list("pk", flat=True).first()
     key = f"attributes:2:{study.pk}:{study.created_at.isoformat()}:{newest}"
-    if (known := cache.get(key)) is not None:
+    if (known := cached_values.find(key, (Single, Categories))) is not None:
         items, columns = known
         return items, columns
     found = _read(study)
-    cache.set(key, found, KEPT_SECONDS)
+    cached_values.keep(key, found, KEPT_SECONDS, (Single, Categories))
     return found
 
 

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db.models import Count, F, OuterRef, Subquery
 from django.utils import timezone
 
+from accounts import cached_values
 from annotation.consensus import Decision, Values, Verdict
 from annotation.models import Annotation, Assignment, Item, Meeting, PartMatch, Resolution, Round, RoundItem
 from annotation.queries.evidence import Heard, evidence_heard
@@ -198,17 +199,17 @@ def queue_of(round_: Round) -> Queue:
     """
     name = _kept_as(round_, round_.state)
     started = timezone.now()
-    kept = cache.get(name)
+    kept = cached_values.find(name, (Line, Place))
     if kept is None:
         lines = {line.item: line for line in _lines(round_, round_verdicts(round_, disputed_only=True))}
-        cache.set(name, (started, lines), KEPT_SECONDS)
+        cached_values.keep(name, (started, lines), KEPT_SECONDS, (Line, Place))
         return Queue(round_, list(lines.values()))
     since, lines = kept
     if changed := _changed(round_, since - LONGEST_TRANSACTION):
         lines = {item: line for item, line in lines.items() if item not in changed}
         lines |= {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))}
     if len(changed) > MANY:
-        cache.set(name, (started, lines), KEPT_SECONDS)
+        cached_values.keep(name, (started, lines), KEPT_SECONDS, (Line, Place))
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
 
 
@@ -219,7 +220,7 @@ def forget_queue(*rounds: Round) -> None:
 
 
 def _kept_as(round_: Round, state: str) -> str:
-    return f"resolving:1:{round_.pk}:{state}"
+    return f"resolving:2:{round_.pk}:{state}"
 
 
 def changed_since(round_: Round, looked_at: datetime) -> set[int]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import QuerySet
 
+from accounts import cached_values
 from accounts.models import User
 from annotation.access import Seat
 from annotation.errors import ConcordError, Invalid, NotFound
@@ -17,7 +17,7 @@ from annotation.models import Study, Workbook
 from annotation.queries.imports import decided_spellings, round_labels
 from annotation.queries.studies import usable_taxonomies
 from annotation.sheets import Gathered, Refusal, SheetRow, ValueReader, document_from_values, gather, read_answer
-from annotation.sheets.books import Book, open_book
+from annotation.sheets.books import Book, Sheet, open_book
 from annotation.sheets.choices import Choices
 from annotation.sheets.mapping import BookReader, SheetCount, check_mapping, dimensions_in_levels
 from annotation.sheets.plans import read_book
@@ -27,6 +27,7 @@ from annotation.sheets.rounds import number_rounds
 from annotation.sheets.shifts import Doubt, Vocabulary, doubts
 from annotation.sheets.spellings import Meanings, Values, new_values, respelled, unknown_values
 from annotation.sheets.trees import tree_of
+from ingest.tables.opening import TableRow
 from taxonomy.checking import load
 from taxonomy.models import Taxonomy
 from taxonomy.queries import newest_published, published_version
@@ -40,6 +41,7 @@ REFUSALS_SHOWN = 50
 DOUBTS_SHOWN = 100
 KEPT_SECONDS = 3_600
 KEPT_LINES_MOST = 20_000
+BOOK = (Book, Sheet, TableRow)
 
 
 @dataclass
@@ -72,7 +74,7 @@ class Look:
 
 def opened_book(workbook: Workbook) -> Book:
     """The sheets of an upload; small ones are kept in the cache for a while. Raises NotFound where the file is gone."""
-    found: Book | None = cache.get(_place(workbook))
+    found: Book | None = cached_values.find(_place(workbook), BOOK)
     if found is not None:
         return found
     if not workbook.file:
@@ -89,11 +91,11 @@ def opened_book(workbook: Workbook) -> Book:
 def keep_book(workbook: Workbook, book: Book) -> None:
     """Keeps the sheets of an upload in the cache, if they are few."""
     if book.n_lines <= KEPT_LINES_MOST:
-        cache.set(_place(workbook), book, KEPT_SECONDS)
+        cached_values.keep(_place(workbook), book, KEPT_SECONDS, BOOK)
 
 
 def _place(workbook: Workbook) -> str:
-    return f"workbook:{workbook.file.name}"
+    return f"workbook:2:{workbook.file.name}"
 
 
 def look(user: User, book: Book, choices: Choices, study: Study | None) -> Look:

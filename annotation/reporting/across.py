@@ -186,7 +186,15 @@ class Across:
             self.standing,
         )
 
-    def kept(self, what: str, question: object, compute: Callable[[], T], *, also: object = None) -> T:
+    def kept(
+        self,
+        what: str,
+        question: object,
+        compute: Callable[[], T],
+        *,
+        also: object = None,
+        classes: Sequence[type] = (),
+    ) -> T:
         """What `compute` makes of these patterns, or made of them before where it still holds; as `kept.kept`.
 
         `question` is all that it is asked with beyond the dimension and its rounds. Nothing is kept of a stratum: which
@@ -197,7 +205,7 @@ class Across:
         rounds = [each.round for each in self.counted]
         versions = [each.told.dimension.id for each in self.counted]
         asked = (self.dimension.id, versions, [each.pk for each in self.astray], self.is_headline, question)
-        return kept(what, rounds, self.standing, asked, compute, also=also)
+        return kept(what, rounds, self.standing, asked, compute, also=also, classes=classes)
 
     @property
     def categories(self) -> dict[str, TreeCategory]:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db.models import Model
 
+from accounts.cached_values import find, keep
 from annotation.answers import digest
 from annotation.models import Round, RoundRater
 
@@ -45,22 +45,24 @@ def kept(
     compute: Callable[[], T],
     *,
     also: object = None,
+    classes: Sequence[type] = (),
 ) -> T:
     """What `compute` gives for these rounds, taken from the cache where it was computed before and still holds.
 
     `what` names the kind of number; `question` holds all that it was asked with (dataclasses, rows by their id, plain
     values; TypeError for anything else). `also` is what it rests on beyond the answers of the rounds' raters, such as
-    the newest resolution. Of each question only the newest answer is kept, with the standing that was read before it;
+    the newest resolution; `classes` are those of the objects in the answer. Of each question only the newest answer is
+    kept, with the standing that was read before it;
     an emptied or missing cache costs time alone. Whether somebody may see the rounds is decided before. No query.
     """
     key = f"kept:{_key(what, rounds, question)}"
     holds = (tuple((each.pk, standing[each.pk]) for each in rounds), plain(also))
-    found = cache.get(key)
+    found = find(key, classes)
     if found is not None and found[0] == holds:
         answer: T = found[1]
         return answer
     computed = compute()
-    cache.set(key, (holds, computed), KEPT_SECONDS)
+    keep(key, (holds, computed), KEPT_SECONDS, classes)
     return computed
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from annotation.access import Seat, get_round
-from annotation.analysis.columns import NONE, Categories, Columns, Single
+from annotation.analysis.columns import NONE, Categories, Columns, Multi, Number, Single
 from annotation.exports.rows import in_sight
 from annotation.models import Round, Study
 from annotation.queries.attributes import IMPORTED, TITLES, attributes_of
@@ -71,6 +71,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
         asked,
         lambda: labelled(rounds, version=told_in, standing=standing),
         also=also,
+        classes=(Found, Columns, Single, Multi, Number, Categories),
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
     hidden = [each for each in every if each.pk in seat.hidden_round_ids]

@@ -51,7 +51,8 @@ def coverage_of(rounds: Sequence[Round], found: Sequence[Across], asked: Asked) 
     """How many items of these rounds are compared at all; kept until answers come to count otherwise."""
     if not found or asked.slice.stratum:
         return coverage(rounds, asked.slice)
-    return kept("coverage", rounds, found[0].standing, asked.slice, lambda: coverage(rounds, asked.slice))
+    standing = found[0].standing
+    return kept("coverage", rounds, standing, asked.slice, lambda: coverage(rounds, asked.slice), classes=(Coverage,))
 
 
 def _covered(
@@ -206,7 +207,7 @@ def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> H
     metric = metric_for(found.dimension, asked)
     fixed = primary_of(seat.study.primary, found.dimension.key, found.dimension.kind)
     question = (replace(asked, dimension=None, metric=metric), fixed, codes)
-    return found.kept("primary", question, lambda: _primary(seat, found, codes, asked))
+    return found.kept("primary", question, lambda: _primary(seat, found, codes, asked), classes=(Headline,))
 
 
 def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
