@@ -170,7 +170,7 @@ def test_a_wrong_answer_of_the_provider_lets_nobody_in(provider: Provider, fault
     connected()
     provider.fault = fault
     client = Client()
-    refused(through(client), "Uni did not say who you are", "Try again")
+    refused(through(client), "Uni didn&#x27;t confirm your identity", "Try again")
     assert not is_signed_in(client)
     provider.fault = ""
     assert through(client)["Location"] == "/" and is_signed_in(client)
@@ -180,7 +180,7 @@ def test_a_wrong_answer_of_the_provider_lets_nobody_in(provider: Provider, fault
 @pytest.mark.parametrize("fault", ["away", "nonsense"])
 def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provider, fault: str) -> None:
     provider.fault = fault
-    refused(Client().post("/sign-in/with/oidc/"), "Uni does not answer", "with your password", status=503)
+    refused(Client().post("/sign-in/with/oidc/"), "Uni does not respond", "with your password", status=503)
     provider.fault = ""
     client = Client()
     back = way(client)
@@ -192,7 +192,7 @@ def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provide
 
 def test_whoever_turns_back_at_the_provider_is_told_that_nothing_happened(provider: Provider) -> None:
     provider.fault = "access_denied"
-    refused(through(Client()), "Sign-in with Uni was cancelled", "nothing was changed")
+    refused(through(Client()), "Sign-in with Uni was cancelled")
     client = Client()
     client.force_login(make.user("bob", password="a long password"))
     refused(through(client, **CONNECTING), "Not connected", "My settings")
@@ -204,11 +204,11 @@ def test_a_state_that_is_not_this_browsers_counts_for_nothing(provider: Provider
     back = way(mine)
     tampered = back.replace("state=", "state=x")
     for client, address in ((mine, tampered), (others, back), (mine, back.partition("&state")[0]), (mine, BACK)):
-        refused(client.get(address), "Uni did not say who you are")
+        refused(client.get(address), "Uni didn&#x27;t confirm your identity")
         assert not is_signed_in(client)
     assert mine.get(back)["Location"] == "/"
     mine.post("/sign-out/")
-    refused(mine.get(back), "Uni did not say who you are")  # a second time
+    refused(mine.get(back), "Uni didn&#x27;t confirm your identity")  # a second time
 
 
 def test_whoever_may_not_sign_in_any_more_is_told(provider: Provider) -> None:
@@ -228,7 +228,7 @@ def test_github_is_asked_for_who_somebody_is_and_nothing_else(provider: Provider
     assert through(client, "github")["Location"] == "/" and is_signed_in(client)
     assert "/api/v3/user" in provider.asked and "/api/v3/user/emails" not in provider.asked
     provider.fault = "code"
-    refused(through(Client(), "github"), "GitHub did not say who you are")
+    refused(through(Client(), "github"), "GitHub didn&#x27;t confirm your identity")
     provider.fault = "access_denied"
     refused(through(Client(), "github"), "Sign-in with GitHub was cancelled")
     provider.fault, provider.person = "", ADA | {"sub": "77"}
@@ -313,6 +313,6 @@ def test_in_a_browser_by_the_strict_policy(page: "Page", live_server: LiveServer
     page.get_by_role("button", name="Continue with Uni").click()
     page.get_by_text("At Uni you are ada.l").wait_for()
     page.get_by_role("button", name="Create account and accept").click()
-    page.get_by_text("Welcome. You are rater of").wait_for()
+    page.get_by_text("Welcome. You are now rater of").wait_for()
     assert make.member(study, "ada.l").roles == ["rater"]
     assert complaints == []

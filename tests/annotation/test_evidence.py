@@ -233,7 +233,7 @@ def test_evidence_that_says_nothing_is_refused_by_its_place_and_nothing_is_store
 
 @pytest.mark.django_db
 def test_a_part_takes_a_hundred_quotes_and_not_one_more(round_: Round) -> None:
-    with pytest.raises(Invalid, match="could not be taken"):
+    with pytest.raises(Invalid, match="not saved"):
         make.submit(round_, "bob", 1, ANSWER, evidence=[QUOTE] * 101)
     make.submit(round_, "bob", 1, ANSWER, evidence=[QUOTE] * 100)
     assert Evidence.objects.count() == 100

@@ -101,7 +101,7 @@ def test_who_sees_files_and_who_may_do_what(study: Study) -> None:
     assert olga.get(f"{PAGE}make/").status_code == olga.get(f"{PAGE}1/cancel/").status_code == 405
     assert Client().get(f"{PAGE}1/download/").status_code == 302
     stan = visitor("stan", staff=True)
-    assert "Download" not in page(stan) and stan.get(f"{PAGE}1/download/").status_code == 403
+    assert ">Download<" not in page(stan) and stan.get(f"{PAGE}1/download/").status_code == 403
     close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     assert "study-ratings-1" not in page(stan) and "Download" in page(stan) and "Create export" not in page(stan)
     assert stan.get(f"{PAGE}1/download/").status_code == 200

@@ -168,7 +168,7 @@ def test_a_machine_is_no_third_rater_where_answers_stand_side_by_side(round_: Ro
         client.force_login(make.user(name))
         pages.append(client.get(f"/studies/study/rounds/1/{address}/{item}/", follow=True).content.decode())
         assert "R1" in pages[-1] and "third rater</span>" not in pages[-1]
-    assert "machine" in pages[-1].partition("<thead>")[2].partition("</thead>")[0]
+    assert "model rater" in pages[-1].partition("<thead>")[2].partition("</thead>")[0]
 
 
 def test_a_member_who_was_given_items_stays_a_person_or_a_machine(study: Study) -> None:

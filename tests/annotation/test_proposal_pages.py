@@ -97,7 +97,7 @@ def test_a_group_is_answered_in_place_and_what_was_left_out_stays_open(round_: R
         ({"answer": "accept", "name": "A", "parent": "nowhere"}, "is not a category of that draft"),
         ({"answer": "map_to", "map_to": "nothing"}, "no category “nothing”"),
         ({"answer": "decline", "decline": ""}, "Give a reason"),
-        ({}, "just one"),
+        ({}, "exactly one"),
     ],
 )
 def test_what_is_wrong_stands_in_the_form_with_what_was_typed(round_: Round, sent: dict[str, str], words: str) -> None:

@@ -69,7 +69,7 @@ def test_a_round_that_nobody_answered_returns_to_a_draft_and_opens_as_before(mod
         body = {"assignment": given, "labels": {"symptom": ["crash"]}}
         submit_annotation(seat=make.seat(study, "bob"), assignment=given, body=body, idempotency_key="")
     answer = rest("post", "1/return-to-draft/")
-    assert answer.status_code == 409 and "Somebody has answered" in answer.json()["message"]
+    assert answer.status_code == 409 and "Someone has answered" in answer.json()["message"]
     page = signed_in("olga").post("/studies/study/rounds/1/return-to-draft/")
     assert page.status_code == 409 and "Return to draft" not in page.content.decode()
 

@@ -136,7 +136,7 @@ def test_page_rest_and_command_slice_alike() -> None:
     call_command("agreement", "study", *options, "--json", stdout=out)
     assert json.loads(out.getvalue()) == over_rest and over_rest[0]["units"] == 3
     page = client.get(AGREEMENT, asked).content.decode()
-    assert "Only items of acme/rocket, what R1 and R3 gave." in page
+    assert "Only items of acme/rocket, labels of R1 and R3." in page
     assert '<option value="R1,R3" selected>R1 and R3</option>' in page and '<select name="repository"' not in page
     assert client.get(AGREEMENT, {"raters": "R1,R9"}).status_code == 422
     with pytest.raises(CommandError, match="No person rates here as “R9”"):

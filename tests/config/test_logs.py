@@ -113,7 +113,7 @@ def test_what_breaks_is_logged_with_its_number_and_without_what_the_row_held(
     monkeypatch.setattr("config.health.states", breaks)
     answer = Client(raise_request_exception=False).get("/readyz")
     number = answer["X-Request-ID"]
-    assert answer.status_code == 500 and f"say the number <code>{number}</code>" in answer.content.decode()
+    assert answer.status_code == 500 and f"quote the reference <code>{number}</code>" in answer.content.decode()
     [said] = lines.of("broke")
     assert said["request_id"] == number and "IntegrityError" in said["exception"]
     assert SECRET not in "".join(lines.written)

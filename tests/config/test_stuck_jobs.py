@@ -194,7 +194,7 @@ def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: St
     assert deleting.DELETIONS.sweep(0) == [deletion.pk]
     deleting.work(deletion.pk)
     assert not Study.objects.exists()
-    assert owner.post(f"/deleted-studies/{deletion.pk}/continue/", follow=True).content.count(b"did not fail") == 1
+    assert owner.post(f"/deleted-studies/{deletion.pk}/continue/", follow=True).content.count(b"has not failed") == 1
 
 
 class OfThreeBatches(Turn):

@@ -249,7 +249,7 @@ def test_a_search_that_the_index_cannot_answer_yet_is_409(ann, take, monkeypatch
     assert len(ann.get("/issues/?search=is:issue").json()["results"]) == 4
     page = Client()
     page.force_login(ann.user)
-    assert "3 issues can't be found by words yet" in page.get("/issues/?search=hang").content.decode()
+    assert "3 issues can’t be found by words yet" in page.get("/issues/?search=hang").content.decode()
     indexing.index()
     assert len(ann.get("/issues/?search=hang").json()["results"]) == 4
 

@@ -31,7 +31,7 @@ def test_refused_rows_are_counted_and_listed_and_do_not_fail(tmp_path, db):
     path.write_text('{"number":1,"title":"a"}\n{bad\n')
     said = run("--file", str(path), "--repository", "o/r")
     assert "1 new" in said
-    assert "1 refused" in said
+    assert "1 rejected" in said
     assert "line 2: This is not valid JSON" in said
 
 
@@ -86,7 +86,7 @@ def test_a_short_limit_is_waited_for(world, github):
 def test_a_github_that_is_out_of_reach_ends_the_command_after_three_attempts(db, settings, monkeypatch):
     settings.GITHUB_API_URL = "http://127.0.0.1:9"
     monkeypatch.setattr("ingest.runs.RETRY_SECONDS", (0, 0, 0, 600))
-    with pytest.raises(CommandError, match="3 attempts failed; continue the run"):
+    with pytest.raises(CommandError, match="3 attempts failed. Continue the run"):
         run("o/r")
     assert FetchRun.objects.get().state == "failed"
 

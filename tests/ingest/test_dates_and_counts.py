@@ -78,7 +78,7 @@ def test_without_a_time_of_change_a_file_fills_blanks_and_contradictions_are_lis
     client = Client()
     client.force_login(User.objects.get(username="u"))
     page = client.get(f"/fetches/{run.pk}/").content.decode()
-    assert "2 values in the file differ from what is stored" in page and f"{closed}T00:00:00Z" in page
+    assert "2 values in the file differ from the stored values" in page and f"{closed}T00:00:00Z" in page
 
 
 def test_the_later_time_of_change_wins_whichever_file_comes_first(take: Any) -> None:

@@ -190,7 +190,7 @@ def test_files_of_a_study_hold_of_private_issues_what_was_pinned_and_drawn(eve: 
     assert b"An old title 2" in texts(exported(eve, "study"))
     assert b"kitchen" in texts(exported(Script("staffy"), "study"))
     refused = Script("olga").send("POST", "studies/older/exports/", {"what": "study"})
-    assert refused.status_code == 403 and "may not see" in refused.json()["message"]
+    assert refused.status_code == 403 and "that you can't see" in refused.json()["message"]
 
 
 def test_a_study_that_left_without_newest_states_comes_in_with_the_ones_it_has(eve: Script, world: World) -> None:

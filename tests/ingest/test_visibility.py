@@ -142,7 +142,7 @@ def test_to_what_somebody_opened_only_they_and_staff_add(ann, bob, staff):
     ann.upload("It hangs", private="false")
     run = bob.upload("It never hangs", "Of Bob", private="false")
     assert (run.n_new, run.n_changed, run.n_refused) == (0, 0, 2)
-    assert "Only the person who uploaded acme/rocket, and staff, add to it or change it." in reasons(run)[0]
+    assert "Only the person who uploaded acme/rocket, and staff, can add to it or change it." in reasons(run)[0]
     assert bob.get("/issues/acme/rocket/1/").json()["title"] == "It hangs"
     for private in (True, False):
         assert ann.patch("/repositories/acme/rocket/", {"private": private}).status_code == 200
@@ -268,7 +268,7 @@ def test_the_shell_lists_open_uploads_and_closes_them(ann, bob):
     assert "acme/rocket: 1 issue, uploaded by ann on 20" in said.getvalue()
     said = io.StringIO()
     call_command("uploads", "--close", "acme/rocket", stdout=said)
-    assert "acme/rocket is private now." in said.getvalue() and not bob.sees() and ann.sees()
+    assert "acme/rocket is now private." in said.getvalue() and not bob.sees() and ann.sees()
     with pytest.raises(CommandError, match="not stored here"):
         call_command("uploads", "--close", "no/where")
 

@@ -53,7 +53,7 @@ def test_e_mail_is_sent_from_where_this_file_looks() -> None:
                 r"\b(?:send_mail|send_mass_mail|mail_admins|mail_managers|Email\w+)\(", text.replace("EmailField(", "")
             ):
                 found.setdefault(name, set()).add("django")
-            for sent in re.findall(r"jobs\.(send_\w+)", text):
+            for sent in re.findall(r"jobs\.(send_\w+)", text) if name != "accounts/jobs.py" else ():
                 found.setdefault(name, set()).add(sent)
     assert found.pop("accounts/jobs.py") == {"django"}
     assert {name: rest for name, what in found.items() if (rest := what - {"django"})} == SENDERS
@@ -81,7 +81,7 @@ def test_mails_tell_who_invites_into_what_and_nothing_of_what_was_said_there(
     for mail in mailoutbox:
         assert not told(SECRETS, f"{mail.subject}\n{mail.body}"), "nor the note, which is for owners"
     lines = re.sub(r"/invitations/[\w-]+/", "/invitations/…/", invitation.body)
-    lines = re.sub(r"by \d+ \w+ \d+", "by …", lines)
+    lines = re.sub(r"until \d+ \w+ \d+", "until …", lines)
     assert lines == (
         "ida invited you to the study “Study” on Concord as adjudicator and rater.\n\nAccept here until "
         "…:\nhttp://testserver/invitations/…/\n\nIf you did not expect this, ignore this e-mail.\n"

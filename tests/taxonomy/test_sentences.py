@@ -79,7 +79,7 @@ MISTAKES = [
     ("kind: single", "kind: Single", 6, 11, "Did you mean “single”?"),
     ("kind: single", "kind:", 6, 5, "The kind is missing"),
     ("kind: single", "kind: boolean", 7, 5, "A boolean dimension has no categories"),
-    ("name: How-to question", "name: FAULT", 11, 15, "has the name “FAULT” (line 9); choose another"),
+    ("name: How-to question", "name: FAULT", 11, 15, "has the name “FAULT” (line 9). Choose another"),
     ("How-to question\n", "H\n        categories: [{key: fault, name: F}]\n", 12, 28, "has the key “fault” (line 8)"),
     (RIGHT[RIGHT.index("\n      - ") :], " [Fault]\n", 7, 18, "write {key: fault, name: Fault}"),
     (RIGHT[RIGHT.index("      - ") :], "      fault: Fault\n", 8, 7, "write - {key: fault, name: Fault}"),

@@ -137,7 +137,7 @@ def test_a_draft_made_before_another_was_published_follows_that_one(maria: User)
 def test_a_draft_before_a_published_version_cannot_be_published(maria: User) -> None:
     first = load_document(user=maria, text=FIRST)
     publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=FIRST))
-    with pytest.raises(TaxonomyConflict, match="Version 2 is published already"):
+    with pytest.raises(TaxonomyConflict, match="Version 2 is already published"):
         publish_version(user=maria, version=first)
 
 
@@ -235,7 +235,7 @@ def test_the_database_refuses_every_change_of_what_was_published(maria: User, st
 def test_a_published_version_is_retired_once_with_who_and_when(maria: User) -> None:
     first = published(maria, FIRST)
     draft = new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND)
-    with pytest.raises(TaxonomyConflict, match="is draft; only a published version can be retired"):
+    with pytest.raises(TaxonomyConflict, match="is draft. Only a published version can be retired"):
         retire_version(user=maria, version=draft)
     retire_version(user=maria, version=first)
     first.refresh_from_db()
@@ -284,7 +284,7 @@ def test_who_read_an_older_revision_overwrites_nothing(maria: User) -> None:
     draft = load_document(user=maria, text=FIRST)
     replace_draft(user=otto, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
     with pytest.raises(
-        StaleDraft, match="Otto O. saved version 2 after you opened it \\(revision 2; you have revision 1\\)"
+        StaleDraft, match="Otto O. saved version 1 after you opened it \\(revision 2; you have revision 1\\)"
     ) as caught:
         replace_draft(user=maria, version=draft, text=FIRST, expected=1)
     draft.refresh_from_db()
@@ -394,8 +394,8 @@ def test_the_shell_says_what_is_wrong(tmp_path: Path) -> None:
         (["load_taxonomy", str(path)], "Line 4, column 1: A taxonomy has no field “notes”"),
         (["load_taxonomy", "liu"], "neither a file nor a ready-made taxonomy"),
         (["load_taxonomy", presets()[0].name, "--user", "nobody"], "nobody"),
-        (["dump_taxonomy", "nothing"], "Taxonomy nothing not found"),
-        (["dump_taxonomy", "nothing", "--diff", "1"], "Taxonomy nothing not found"),
+        (["dump_taxonomy", "nothing"], "taxonomy nothing not found"),
+        (["dump_taxonomy", "nothing", "--diff", "1"], "taxonomy nothing not found"),
     ]:
         with pytest.raises(CommandError, match=words):
             run(*arguments)
