@@ -54,8 +54,8 @@ def issues(
     """Issues the user may see, for lists (without bodies), in the order of `issue_order`; raises Invalid.
 
     A name that the repository had before finds it, too. `search` is read by `ingest.search.grammar`. One query when
-    read; at once one for what waits to be indexed and one or two of the index where there are words, and one or two for
-    a repository, labels or logins.
+    read; at once one for what waits to be indexed and one to three of the index where there are words, and one or two
+    for a repository, labels or logins.
     Of issues that wait to be indexed, words find those among the newest WAITING_MOST; `n_not_searched` says how many
     more there are, and with `is_complete` they raise Conflict.
     """

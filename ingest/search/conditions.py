@@ -17,8 +17,10 @@ from ingest.search.grammar import Condition, Range, Search
 from ingest.search.matching import Term, as_tsquery, fold
 
 WAITING_AT_ONCE = 500
-LOOKED_UP_MOST = 2_000
-"""Issues whose texts are compared at once: about 30 ms."""
+LOOKED_UP_MOST = 1_500
+"""Issues whose texts are compared at once; where there are more, a page is full sooner."""
+COUNTED_MOST = 5_000
+"""Issues with the lexemes of a search that are counted and not estimated; no text is read for that."""
 EXISTS_SHARE = 0.5
 """What the planner takes for the share of rows that a condition leaves of which it knows nothing."""
 COLUMNS = {
@@ -154,13 +156,11 @@ class _ExistsForEach(Exists):
 def for_a_list(search: Search, waiting: Sequence[int], n_expected: int) -> Q:
     """The same for the first pages of a list, where about so many issues are expected to have the words.
 
-    Where these are few, they are looked up at once, by one query. Where they are many, or turn out to be, each issue is
-    looked at until a page is full.
+    Where these are few, they are looked up at once, by one query. Where they are many, each issue is looked at until a
+    page is full.
     """
     if n_expected <= LOOKED_UP_MOST:
-        found = list(_indexed(search).values_list("pk", flat=True)[: LOOKED_UP_MOST + 1])
-        if len(found) <= LOOKED_UP_MOST:
-            return Q(pk__in=[*found, *waiting])
+        return Q(pk__in=[*_indexed(search).values_list("pk", flat=True), *waiting])
     text = SearchText.objects.filter(
         text_condition(search), issue=OuterRef("pk"), snapshot=OuterRef("current_snapshot")
     )
@@ -169,10 +169,14 @@ def for_a_list(search: Search, waiting: Sequence[int], n_expected: int) -> Q:
 
 
 def n_with_words(search: Search) -> int:
-    """About how many issues have the words of a search, by what the planner knows of the index; exclusions apart."""
-    wanted = as_tsquery(search.terms, search.places)
-    texts = SearchText.objects.all()
-    return n_estimated(texts.filter(lexemes__has=wanted) if wanted else texts)
+    """About how many issues have the words of a search, exclusions apart: those with its lexemes, counted where the
+    planner, who takes what it does not know for rare, expects few.
+    """
+    if not (wanted := as_tsquery(search.terms, search.places)):
+        return n_with_text()
+    texts = SearchText.objects.filter(lexemes__has=wanted)
+    n = n_estimated(texts)
+    return n if n > COUNTED_MOST else texts.order_by()[: COUNTED_MOST + 1].count()
 
 
 def n_with_text() -> int:

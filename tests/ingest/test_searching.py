@@ -192,7 +192,7 @@ def test_a_task_leaves_the_rest_to_the_next_task(monkeypatch):
 def test_a_search_takes_as_many_queries_however_much_it_finds(take, staff):
     for n in (3, 60):
         take([issue(k, labels=["bug"]) for k in range(1, n + 1)])
-        with assert_queries(5):  # what waits, spellings of the label, how many to expect, those with words, issues
+        with assert_queries(6):  # what waits, spellings of the label, how many to expect (two), their texts, issues
             assert len(queries.issues(staff, search="hang", label="bug", state="open")[:51]) == min(n, 51)
 
 
