@@ -78,7 +78,7 @@ class Section:
         Where GitHub breaks the lines of a comment, those of a file run on.
         """
         found = render_markdown(_absolute(self.text, self.guide), budget=Budget(10**8))
-        return _RENDERED_LINK.sub(_own_link, _BREAK.sub("\n", found))
+        return _RENDERED_LINK.sub(_own_link, _BREAK.sub("\n", found).replace("<th></th>", "<td></td>"))
 
 
 @dataclass(frozen=True)
