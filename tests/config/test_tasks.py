@@ -20,6 +20,7 @@ ingest.tasks.pick_up_runs ingest.tasks.queue_what_is_missing ingest.tasks.remove
 
 
 def test_every_task_of_the_version_before_is_known_and_all_that_the_clock_and_jobs_send() -> None:
+    celery.app.loader.import_default_modules()  # as a worker does when it starts
     known = set(celery.app.tasks)
     assert set(BEFORE.split()) <= known
     assert {str(each["task"]) for each in settings.CELERY_BEAT_SCHEDULE.values()} <= known
