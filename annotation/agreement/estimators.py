@@ -113,7 +113,7 @@ def one_habit(patterns: Patterns, column: int, category: int) -> str:
     """The reason why there is no kappa of two raters of whom one used one category only."""
     label = category_label(patterns.categories[category])
     return (
-        f"{patterns.raters[column]} used “{label}” only. Kappa is then 0 whatever the other rater chooses, so "
+        f"{patterns.raters[column]} used “{label}” only, so kappa is 0 whatever the other rater chooses, and "
         "agreement beyond chance is undefined."
     )
 
@@ -320,7 +320,7 @@ class TwoRaters(Estimator):
         n_raters = len(self.tallies.patterns.active)
         if n_raters > 2:
             return (
-                f"{self.called} is defined for exactly two raters, and there are {n_raters}. See the pairs of raters."
+                f"{self.called} is defined for exactly two raters, and there are {n_raters}: see the pairs of raters."
             )
         return super().undefined() or (None if self.pooled else self._one_habit())
 

@@ -41,7 +41,7 @@ from annotation.reporting.package import (
 )
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
-from taxonomy import schema
+from taxonomy import kinds, schema
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import appendix_of, compared, document, published_version
 from taxonomy.ready_made import presets
@@ -159,6 +159,8 @@ def write_package(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress)
         archive.add("recompute.py", RECOMPUTE.read_bytes())
         for path in sorted(FORMULAS.glob("*.py")):
             archive.add(f"agreement/{path.name}", path.read_bytes())
+        for path in kinds.sources():
+            archive.add(f"kinds/{path.name}", path.read_bytes())
 
 
 def _descriptor(cover: papers.Cover, resources: Sequence[tuple[Table, int, str]], created: str) -> dict[str, Any]:
@@ -223,15 +225,14 @@ class _Package:
                 _, categories = found.setdefault(dimension.key, (dimension, {}))
                 for each in dimension.categories:
                     categories.setdefault(each.key, each.name)
-        types = {"boolean": "boolean", "number": "number", "multi": "list"}
         return [
             Column(
                 key,
-                types.get(dimension.kind, "string"),
+                dimension.question_kind.table_type,
                 f"{dimension.title} ({dimension.kind}), in terms of the version that labels are told in.",
-                list(categories.items()) if dimension.kind in ("single", "ordinal") else [],
-                is_ordered=dimension.kind == "ordinal",
-                is_set=dimension.kind == "multi",
+                list(categories.items()) if dimension.takes_one_category else [],
+                is_ordered=dimension.has_steps,
+                is_set=dimension.is_set,
             )
             for key, (dimension, categories) in found.items()
         ]

@@ -155,6 +155,7 @@ text; `text_of` in `recompute.py` does it. Numbers stay numbers.
 {files}
 | `recompute.py` | recomputes what `results/` reports from the CSV, and draws the samples again |
 | `agreement/` | the formulas of the coefficients, in Python and NumPy alone, with the source of each |
+| `kinds/` | what answers to each kind of question are, in Python alone |
 | `CHECKSUMS.txt` | SHA-256 of every file: `sha256sum -c CHECKSUMS.txt` |
 | `CITATION.cff`, `LICENSE.md` | how to cite it, and what may be done with it |
 
@@ -193,7 +194,8 @@ compared within the error of drawing. It ends with exit status 0 where all agree
 reported and the one recomputed.
 
 Coefficients come from `agreement/`, which is the code that computed them for `results/`. It is tested against published
-tables and independent libraries. All else is written in the script once more.
+tables and independent libraries. `kinds/` is the code that reads labels of each kind of dimension. All else is written
+in the script once more.
 {draw}
 Not recomputed are: warnings and other words; why units are left out; saved analyses of a round that is not in the
 package, which the script names.
@@ -259,7 +261,7 @@ def licence_note(cover: Cover) -> str:
 
 {texts}
 
-`recompute.py` and `agreement/` may be used, changed and passed on by anyone (MIT).
+`recompute.py`, `agreement/` and `kinds/` may be used, changed and passed on by anyone (MIT).
 """
 
 

@@ -4,9 +4,10 @@
     python recompute.py [FOLDER]
 
 FOLDER is the unpacked package, this file's folder if left out. It needs Python 3.11 or later, NumPy, pandas, and the
-folder `agreement` beside it, which holds the coefficients as the software that made the package computes them. All else
-is written out here once more: which answers count, agreed labels, analyses, draws of samples. It ends with exit status
-0 and "n of n values agree", or with 1 and every value that differs: file, key, reported, recomputed.
+folders `agreement` and `kinds` beside it: the coefficients, and the kinds of questions, as the software that made the
+package has them. All else is written out here once more: which answers count, agreed labels, analyses, draws of
+samples. It ends with exit status 0 and "n of n values agree", or with 1 and every value that differs: file, key, reported,
+recomputed.
 """
 
 import json
@@ -27,6 +28,7 @@ if __name__ == "__main__":
     sys.dont_write_bytecode = True  # an unpacked package stays as it is
 
 from agreement import Clusters, Patterns, category_label, summary, weights_over
+from kinds import KINDS
 
 TOLERANCE = 1e-9
 TINY = 1e-12
@@ -90,7 +92,7 @@ class Dimension:
     """A question under one version of a taxonomy."""
 
     def __init__(self, row):
-        self.key, self.kind, self.required = row.dimension, row.kind, row.required == "true"
+        self.key, self.kind, self.required = row.dimension, KINDS[row.kind], row.required == "true"
         self.above = row.applies_when or None
         self.when = set(row.applies_when_is.split(";")) if row.applies_when_is else set()
         self.paths, self.selectable = {}, []
@@ -101,12 +103,7 @@ class Dimension:
 
     def value(self, cell):
         """What stands in a cell: a set (multi), a number, or a text."""
-        if self.kind == "multi":
-            return frozenset(each for each in cell.split(";") if each)
-        return float(cell) if self.kind == "number" else cell
-
-    def has_categories(self):
-        return self.kind in ("single", "ordinal", "multi")
+        return self.kind.value_in(cell)
 
 
 class Data:
@@ -246,11 +243,11 @@ def units_of(data, answers, entry):
             by_item[answer.round, answer.item].append((answer, dimension))
         for (number, item, place), given in units.items():
             for answer, dimension in by_item[number, item]:
-                if dimension.above is None or dimension.kind in ("number", "text") or answer.is_skip:
+                if dimension.above is None or dimension.kind.is_open or answer.is_skip:
                     continue
                 said = answer.given.get(answer.own_part(place), {})
                 if answer.rater not in given and answer.has(place) and not was_asked(dimension, said):
-                    given[answer.rater] = frozenset([NOT_ASKED]) if dimension.kind == "multi" else NOT_ASKED
+                    given[answer.rater] = frozenset([NOT_ASKED]) if dimension.kind.is_set else NOT_ASKED
     return units
 
 
@@ -259,9 +256,9 @@ def categories_of(data, entry, used):
     key = entry["dimension"]
     numbers = sorted((n for n in entry["rounds"] if key in data.version_of(n)), reverse=True)
     dimensions = [data.version_of(number)[key] for number in numbers]
-    if not dimensions[0].has_categories() or dimensions[0].kind == "multi":
+    if not dimensions[0].kind.takes_one_category:
         return sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
-    scale = set(dimensions[0].selectable) if dimensions[0].kind == "ordinal" else set()
+    scale = set(dimensions[0].selectable) if dimensions[0].kind.has_steps else set()
     order = dict.fromkeys(each for dimension in dimensions for each in dimension.paths)
     found = [each for each in order if each in used or each in scale] + [each for each in OFF_SCALE if each in used]
     return found + sorted(used - {*found})
@@ -284,7 +281,7 @@ def patterns_of(data, answers, entry):
 def summary_of(data, answers, entry, fixed, is_headline):
     """What `agreement` computes from the ratings of an entry, by the names of results/agreement.json."""
     patterns, items, recurring = patterns_of(data, answers, entry)
-    has_coefficients = entry["kind"] != "text"
+    has_coefficients = KINDS[entry["kind"]].has_coefficients
     paths, weights = {}, entry["weights"]
     for number in sorted(entry["rounds"], reverse=True):
         dimension = data.version_of(number).get(entry["dimension"])
@@ -294,7 +291,7 @@ def summary_of(data, answers, entry, fixed, is_headline):
         weights = weights_over(fixed["weights"], fixed["scale"], patterns.categories, apart=OFF_SCALE)
     return summary(
         patterns,
-        kind=entry["kind"],
+        kind=KINDS[entry["kind"]].variable,
         metric=entry["metric"],
         weights=weights,
         paths=paths,
@@ -458,7 +455,7 @@ def judged_labels(dimensions, answer, known):
 def against_known(dimension, both, told):
     """The coefficient of a rater's labels against the known ones, None where it is undefined."""
     used = {value for pair in both for value in pair}
-    if dimension.kind == "ordinal":
+    if dimension.kind.has_steps:
         categories = [*dimension.selectable, *(each for each in OFF_SCALE if each in used)]
     else:
         categories = sorted(used, key=lambda value: sorted(value) if isinstance(value, frozenset) else value)
@@ -466,7 +463,7 @@ def against_known(dimension, both, told):
         return None
     found = summary(
         Patterns.from_table([list(pair) for pair in both], raters=["rater", "known"], categories=categories),
-        kind=dimension.kind,
+        kind=dimension.kind.variable,
         metric=told["metric"],
         weights=told["weights"],
         paths=dimension.paths,
@@ -535,7 +532,7 @@ class Way:
             return None, f"no mapping leads to version {self.new}"
         if end := self.ends(key):
             return None, end[1]
-        if self.kind(self.old, key) in ("boolean", "number", "text"):
+        if (kind := self.kind(self.old, key)) is not None and not kind.has_categories:
             return value, None
         found = set()
         for each in sorted(as_set(value)):
@@ -543,7 +540,7 @@ class Way:
             if why:
                 return None, why
             found.add(told)
-        if self.kind(self.new, key) == "multi":
+        if (kind := self.kind(self.new, key)) is not None and kind.is_set:
             return frozenset(found), None
         if len(found) != 1:
             return None, f"its dimension is of another kind in version {self.new}"
@@ -852,7 +849,7 @@ def judged_here(at, dimension, given, decision, n_raters, required, is_new, othe
         if value is not None:
             ratings[answer.rater] = value
     if decision is not None:
-        has_value = decision.values or dimension.kind == "multi"
+        has_value = decision.values or dimension.kind.is_set
         value = dimension.value(decision.values) if has_value else None
         return Stand(at, value, decision.method, ratings, is_decided=True)
     n_raters += len(earlier)
@@ -980,7 +977,7 @@ class Rows:
     def column(self, key, places):
         """The values of a dimension or attribute: None for none, a set where there can be several."""
         dimension = self.dimensions.get(key)
-        if dimension is not None and dimension.kind not in ("number", "text"):
+        if dimension is not None and not dimension.kind.is_open:
             return [self.labels[place].get(key) for place in places]
         return [self.attribute(key, place) for place in places]
 
@@ -1035,7 +1032,7 @@ def of_kind(dimension, value):
     """A value as a dimension of the newest version has it."""
     if value is None or dimension is None:
         return None
-    if dimension.kind == "multi":
+    if dimension.kind.is_set:
         return as_set(value)
     if isinstance(value, frozenset):
         return next(iter(value)) if len(value) == 1 else None

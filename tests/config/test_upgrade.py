@@ -68,7 +68,7 @@ warnings and reasons. Gains are those of the dimension's own coefficient; pairs 
 """
 OF_A_LABEL = ("round", "item", "part", "dimension")
 """Labels of a relabeling round that is being resolved count in it, and stand where its items do."""
-ONE_CATEGORY = re.compile(r"\w+ gave “.*” only: kappa is then 0 ")
+ONE_CATEGORY = re.compile(r"\w+ used “.*” only, so kappa is 0 ")
 KAPPA = re.compile(r"/(coefficients/[1-5]/(value|se|words|ci_low|ci_high|p_threshold)|.*/cohen_kappa)$")
 
 
@@ -87,6 +87,8 @@ def differences(was: Any, now: Any, place: str = "") -> list[str]:
         return []
     if place.endswith("/revision") and (was, now) == ("blind", "first"):
         return []  # of a relabeling round, whose raters see earlier labels; every other one is compared as it is
+    if place.endswith("/undefined") and was and now:
+        return []  # the reason in other words
     if (was is None and ONE_CATEGORY.match(str(now))) or (KAPPA.search(place) and now in (None, [])):
         return []
     return [f"{place}: {was!r} became {now!r}"]
