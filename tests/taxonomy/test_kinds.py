@@ -1,8 +1,14 @@
 """Kinds of questions: each declares what it is, and a new one needs nothing but its class."""
 
+import ast
 import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.test import Client
 
@@ -11,8 +17,9 @@ from taxonomy import schema
 from taxonomy.actions import load_document
 from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument
-from taxonomy.kinds import KINDS, Kind, register
+from taxonomy.kinds import KINDS, Kind, WrongValue, register
 from taxonomy.models import Dimension
+from taxonomy.tree import TreeDimension
 from tests import builders as make
 from tests.made_up_kinds import SLIDER, slider_registered
 
@@ -72,6 +79,19 @@ def test_a_kind_registered_anywhere_is_in_documents_the_schema_and_the_editor(cl
     assert "slider" not in schema.document_schema()["$defs"]["dimension"]["properties"]["kind"]["enum"]
 
 
+def test_cells_and_answers_are_read_as_the_kind_says() -> None:
+    with slider_registered():
+        dimension = load(DOCUMENT).dimensions[0]
+        question = TreeDimension(1, dimension.key, dimension.title, dimension.kind, True, None, "", 0)
+        assert question.question_kind.read(question, 40) == question.question_kind.read_cell(question, "40") == (40.0,)
+        for given in (101, 0.5, True, "40"):
+            with pytest.raises(WrongValue, match="Answer with a"):
+                SLIDER.read(question, given)
+        for cell, sentence in (("101", "a whole number from 0 to 100"), ("inf", "is no number"), ("x", "is no number")):
+            with pytest.raises(WrongValue, match=sentence):
+                SLIDER.read_cell(question, cell)
+
+
 def test_a_kind_is_registered_once_and_with_a_column_that_there_is() -> None:
     class Dated(Kind):
         name, column = "dated", "date"
@@ -80,3 +100,60 @@ def test_a_kind_is_registered_once_and_with_a_column_that_there_is() -> None:
         register(Dated())
     with slider_registered(), pytest.raises(ValueError, match="a kind 'slider' already"):
         register(SLIDER)
+
+
+NAMES = frozenset(KINDS)
+IN_PAGES = re.compile(rf"""kind\b[^%;]*?(?:==|!=|\bin\b)\s*\S*?["'](?:{"|".join(NAMES)})["']""")
+
+
+def is_named(node: ast.AST) -> bool:
+    """Whether this is the name of a kind, or holds one."""
+    return any(isinstance(each, ast.Constant) and each.value in NAMES for each in ast.walk(node))
+
+
+def is_of_kind(node: ast.AST) -> bool:
+    """Whether this is something that is called kind."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name == "kind" or name.endswith("_kind")
+        case ast.Subscript(slice=ast.Constant(value="kind")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="kind" | "get"), args=arguments):
+            return is_of_kind(node.func) or any(
+                isinstance(each, ast.Constant) and each.value == "kind" for each in arguments
+            )
+    return False
+
+
+def comparisons(path: Path) -> Iterator[str]:
+    """The places of a module that compare a kind with the name of one, or look something up by such names."""
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)) if "kind" in text else ():
+        match node:
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                found = any(map(is_of_kind, sides)) and any(map(is_named, sides))
+            case ast.Match(subject=subject, cases=cases):
+                found = is_of_kind(subject) and any(is_named(each.pattern) for each in cases)
+            case ast.Subscript(value=value, slice=key) if not isinstance(key, ast.Constant):
+                found = is_of_kind(key) and is_named(value)
+            case _:
+                continue
+        if found:
+            yield f"{path}:{node.lineno}"
+
+
+def test_nothing_asks_what_a_kind_is_called() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=settings.BASE_DIR, capture_output=True, text=True, check=True)
+    files = [
+        settings.BASE_DIR / each
+        for each in listed.stdout.splitlines()
+        if re.match("(annotation|taxonomy|templates|static)/", each)
+    ]
+    places: list[str] = []
+    for path in files:
+        if path.suffix == ".py" and "migrations" not in path.parts and path.parent.name != "kinds":
+            places += comparisons(path)
+        elif path.suffix in (".html", ".js") and (found := IN_PAGES.search(path.read_text())):
+            places.append(f"{path}: {found[0]}")
+    assert not places
