@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -36,7 +37,7 @@ def follow_screening(rounds: Sequence[Round], items: Sequence[int] | None = None
         n += _set_aside(round_, list(places.filter(excluded=True).order_by("item")))
         _give_back(round_, list(places.filter(excluded=False, n_aside__gt=0).order_by("item")))
         if round_.state == Round.State.OPEN:
-            transaction.on_commit(lambda pk=round_.pk: finish_if_done(pk), robust=True)  # type: ignore[misc]
+            transaction.on_commit(partial(finish_if_done, round_.pk), robust=True)
     return n
 
 
