@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
@@ -178,7 +178,7 @@ def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
 
     Two queries.
     """
-    asked = Assignment.objects.filter(seat.not_withheld(), ARBITERS, round__in=rounds)
+    asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, ARBITERS, round__in=rounds)
     asked = asked.exclude(state=Assignment.State.WITHDRAWN).exclude(current__idempotency_key__startswith=MARK)
     places = Counter(asked.order_by().values_list("round__number", "item__identifier"))
     if not places:
@@ -432,7 +432,7 @@ def _dimensions(
 def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
     value: dict[str, Any] = next(each for each in entry["coefficients"] if each["name"] == head.coefficient)
-    fixed_at = datetime.fromisoformat(head.fixed_at) if head.fixed_at else None
+    fixed_at = datetime.fromisoformat(head.fixed_at).astimezone(UTC) if head.fixed_at else None
     why = [(each["because"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
     if not why and entry["left_out"]:
         why = [("", entry["left_out"])]
