@@ -103,14 +103,16 @@ def answer_to_screen(side: object, reason: str, before: Mapping[str, Any] | None
     `before` is the draft or the answer that it follows, of one part: its memo, confidence and flag stay, and the quotes
     of what is said again.
     """
-    labels = {SCREENING: [side], **({REASON: [reason]} if side == OUT and reason else {})}
+    labels: dict[str, list[object]] = {SCREENING: [side], **({REASON: [reason]} if side == OUT and reason else {})}
     body: dict[str, Any] = {"labels": labels}
     if before is None:
         return body
-    part = next(iter(before.get("parts") or ()), {})
-    body["memo"] = "\n\n".join(each for each in (before.get("memo"), part.get("memo")) if each)
+    parts = before.get("parts")
+    part: Mapping[str, Any] = parts[0] if isinstance(parts, list) and parts and isinstance(parts[0], Mapping) else {}
+    memos = (before.get("memo"), part.get("memo"))
+    body["memo"] = "\n\n".join(each for each in memos if isinstance(each, str) and each)
     body["confidence"], body["flag"] = before.get("confidence"), bool(before.get("flag"))
-    quotes = part.get("evidence") or ()
+    quotes = [each for each in part.get("evidence") or () if isinstance(each, Mapping)]
     body["evidence"] = [each for each in quotes if each.get("category") in labels.get(str(each.get("dimension")), ())]
     return body
 

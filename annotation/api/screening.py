@@ -82,7 +82,7 @@ class OwnScreenings(APIView):
         require_here(seat)
         assert seat.membership is not None
         require_admission(round_, seat.membership, None)
-        show = choice_in_address(request, "show", queries.SHOWN, "all")
+        show = choice_in_address(request, "show", queries.SHOWN, "all") or "all"
         rows = queries.with_words(queries.own_screenings(round_, seat.membership, show))
         names = queries.reason_names(round_)
 

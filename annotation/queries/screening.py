@@ -167,8 +167,8 @@ def window(round_: Round, rater: Membership, show: str, *, start: int | None = N
 
 def side_counts(round_: Round, rater: Membership) -> dict[str, int]:
     """How many of a rater's issues are of each side; one query."""
-    rows = own_screenings(round_, rater).order_by().values_list("side").annotate(n=Count("pk"))
-    found = dict(rows)
+    rows: Any = own_screenings(round_, rater).order_by()
+    found = dict(rows.values_list("side").annotate(n=Count("pk")))
     return {side: found.get(side, 0) for side in SIDES}
 
 

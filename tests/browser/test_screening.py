@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.actions import choosing, rounds
+from annotation.actions.studies import change_study
 from annotation.models import Item, Round, Study
 from taxonomy.queries import forget_trees
 from tests import builders as make
@@ -23,6 +24,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pyte
 def study() -> Study:
     forget_trees()
     made = make.study()
+    change_study(seat=make.owner_seat(made), changes={"screening_keywords": ["hang*", "change"]})
     make.issues(6)
     choosing.draw_sample(seat=make.owner_seat(made), filter={"repository": "acme/rocket"}, size=6, seed=1)
     return made
@@ -79,6 +81,30 @@ def screen(page: "Page", live_server: LiveServer, name: str, keys: list[str], *,
     page.wait_for_selector("#room.is-over")
 
 
+def screen_in_pane(page: "Page", live_server: LiveServer, name: str, keys: list[str]) -> None:
+    """Answers issue after issue beside the list, by `i` or the digit of a reason; the first is a maybe for a while."""
+    sign_in(page, live_server, name)
+    page.goto(live_server.url + "/studies/study/rounds/1/screen/")
+    reading = page.locator("#screen-read")
+    expect(page.locator(".screen-line")).to_have_count(6)
+    assert page.evaluate("CSS.highlights.get('screening-keyword').size") == 1, "hangs, in the text that is read"
+    look(page, "pane")
+    first, second = (page.locator(".screen-line").nth(n).get_attribute("data-item") for n in (0, 1))
+    page.keyboard.press("m")
+    expect(reading).to_have_attribute("data-here", second or "")
+    page.keyboard.press("k")
+    expect(reading).to_have_attribute("data-here", first or "")
+    expect(page.get_by_role("link", name="Maybe 1")).to_be_visible()
+    page.keyboard.press("m")
+    expect(page.get_by_role("link", name="Maybe 0")).to_be_visible()
+    for n_done, answer in enumerate(keys, start=1):
+        page.keyboard.press({"i": "i", "on": "1"}.get(answer, "o"))
+        if answer == "od":
+            page.get_by_role("button", name="Duplicate").click()
+        expect(page.locator("#screen-progress strong")).to_have_text(str(n_done))
+    expect(page.get_by_role("heading", name="Round 1 is being resolved")).to_be_visible()
+
+
 def decide(page: "Page", live_server: LiveServer) -> None:
     """The adjudicator decides what differs: out, and then why."""
     sign_in(page, live_server, "ada")
@@ -105,7 +131,11 @@ def test_issues_are_screened_by_two_raters_and_a_later_round_passes_over_what_is
     out, differs = sorted(order["bob"])[:2]
     for name in ("bob", "carol"):
         said = {out: "on", differs: "od" if name == "carol" else "i"}
-        screen(page, live_server, name, [said.get(item, "i") for item in order[name]], pictures=name == "bob")
+        answers = [said.get(item, "i") for item in order[name]]
+        if name == "bob":
+            screen(page, live_server, name, answers, pictures=True)
+        else:
+            screen_in_pane(page, live_server, name, answers)
     round_.refresh_from_db()
     assert round_.state == Round.State.RESOLVING
 
