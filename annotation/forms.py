@@ -113,8 +113,8 @@ class SettingsForm(forms.Form):
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="They are highlighted for everyone who screens, in titles and texts. Separate them by commas. "
-        "`hang*` finds hangs and hanging, too. Raters can add their own.",
+        help_text="They are highlighted for everyone who screens, in titles and texts. Separate them by commas. With a "
+        "star, hang* also finds hangs and hanging. Raters can add their own.",
     )
     third_rater = forms.BooleanField(
         label="Assign a third rater automatically",
@@ -393,7 +393,7 @@ class RoundForm(forms.Form):
     n_items = forms.IntegerField(
         label="How many", min_value=1, required=False, help_text="Leave empty for all unused issues."
     )
-    share_percent = forms.FloatField(label="Or a percentage", min_value=0.001, max_value=100, required=False)
+    share_percent = forms.FloatField(label="Or percent", min_value=0.001, max_value=100, required=False)
     issues = forms.CharField(
         label="Issues",
         required=False,

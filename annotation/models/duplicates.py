@@ -39,3 +39,8 @@ class LikelyDuplicate(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["sample", "issue"], name="an_issue_is_in_one_group_of_duplicates"),
         ]
+
+    @property
+    def alike(self) -> str:
+        """The similarity in percent; empty where there is none."""
+        return "" if self.similarity is None else f"{self.similarity:.0%}"

@@ -6,8 +6,8 @@
 FOLDER is the unpacked package, this file's folder if left out. It needs Python 3.11 or later, NumPy, pandas, and the
 folders `agreement` and `kinds` beside it: the coefficients, and the kinds of questions, as the software that made the
 package has them. All else is written out here once more: which answers count, agreed labels, analyses, draws of
-samples. It ends with exit status 0 and "n of n values agree", or with 1 and every value that differs: file, key, reported,
-recomputed.
+samples. It ends with exit status 0 and "n of n values agree", or with 1 and every value that differs: file, key,
+reported, recomputed.
 """
 
 import json

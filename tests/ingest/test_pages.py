@@ -390,7 +390,7 @@ def test_repositories_come_in_pages(ann):
             {"state": "open", "labels": ["a", "b"], "since": "2024-01-01T00:00:00Z"},
             "Open issues labelled a, b, changed since 1 January 2024, 00:00 UTC.",
         ),
-        ({"state": "all", "since": "last"}, "Open and closed issues, what changed since the last complete fetch."),
+        ({"state": "all", "since": "last"}, "Open and closed issues, show changes the last complete fetch."),
     ],
 )
 def test_a_run_says_what_it_was_asked_for(ann, asked, sentence):
@@ -450,7 +450,7 @@ def test_fetching_again_asks_only_for_what_changed(world, ann):
     ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all", "since": "last"})
     run = FetchRun.objects.latest("pk")
     assert run.requested["since"] == "last"
-    assert "what changed since the last complete fetch" in ann.get(f"/fetches/{run.pk}/").content.decode()
+    assert "show changes the last complete fetch" in ann.get(f"/fetches/{run.pk}/").content.decode()
 
 
 @pytest.mark.parametrize(
