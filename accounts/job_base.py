@@ -14,7 +14,16 @@ from typing import Any, Generic, TypeVar
 
 from celery import current_app
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections, models, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connections,
+    models,
+    transaction,
+)
 from django.db.models import Q
 from django.utils import timezone
 
@@ -104,6 +113,8 @@ class Work:
 
 
 KINDS: list[Work] = []
+BAD_ROW = (DataError, IntegrityError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a row raises that holds something that can't be; work on many rows logs it and goes on with the others."""
 
 
 class JobKind(Work, Generic[J]):
@@ -266,27 +277,36 @@ class JobKind(Work, Generic[J]):
     def sweep(self, lost_seconds: float = LOST_SECONDS) -> list[int]:
         """Queues jobs whose worker died or whose message was lost; their ids, to be sent to workers.
 
-        One whose workers died again and again has failed. A row that is held here can't begin or end, so of one that
-        is running with nobody at work on it the worker is gone.
+        One whose workers died again and again has failed; one that can't be looked at is logged. A row that is held
+        here can't begin or end, so of one that is running with nobody at work on it the worker is gone.
         """
+        waiting = self.model._default_manager.filter(self.queued | Q(state="running")).order_by("pk")
+        found = []
+        for pk in list(waiting.values_list("pk", flat=True)):
+            try:
+                with transaction.atomic():
+                    if self._queue_lost(pk, lost_seconds):
+                        found.append(pk)
+            except BAD_ROW:
+                log.exception("%s %s could not be swept", self.task, pk)
+        return found
+
+    def _queue_lost(self, pk: int, lost_seconds: float) -> bool:
+        """Queues a job that was lost, or ends it after too many tries; whether it is to be sent."""
         now = timezone.now()
-        with transaction.atomic():
-            rows = self.model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
-            waiting = list(rows.filter(self.queued | Q(state="running")).order_by("pk"))
-            at_work = are_held(self.lock) if waiting else set()
-            found = [
-                each for each in waiting if place(each.pk) not in at_work and self._is_lost(each, now, lost_seconds)
-            ]
-            for job in found:
-                if job.state == "running" and self.tries_most and getattr(job, self.tries) >= self.tries_most:
-                    job.error = self.gave_up
-                    self.end(job, "failed", **self.take_back(job))
-                    continue
-                self.queue_again(job)
-                job.state = "queued"
-                setattr(job, self.heard, now)
-                job.save()
-        return [job.pk for job in found if job.state == "queued"]
+        rows = self.model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        job = rows.filter(self.queued | Q(state="running"), pk=pk).first()
+        if job is None or place(pk) in are_held(self.lock) or not self._is_lost(job, now, lost_seconds):
+            return False
+        if job.state == "running" and self.tries_most and getattr(job, self.tries) >= self.tries_most:
+            job.error = self.gave_up
+            self.end(job, "failed", **self.take_back(job))
+            return False
+        self.queue_again(job)
+        job.state = "queued"
+        setattr(job, self.heard, now)
+        job.save()
+        return True
 
     def _is_lost(self, job: J, now: datetime, lost_seconds: float) -> bool:
         heard_at = getattr(job, self.heard)

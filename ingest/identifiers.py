@@ -44,6 +44,21 @@ def parse_repository(text: str) -> tuple[str, str, str]:
     )
 
 
+def is_host(text: str) -> bool:
+    """Whether this can be the host of a repository, as it is stored."""
+    return text == text.lower() and re.fullmatch(_HOST, text) is not None
+
+
+def is_owner(text: str) -> bool:
+    """Whether this can be who a repository belongs to."""
+    return re.fullmatch(_OWNER, text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be the name of a repository."""
+    return text not in {".", ".."} and re.fullmatch(_NAME, text) is not None
+
+
 def full_name(host: str, owner: str, name: str) -> str:
     """`owner/name`, or `host/owner/name` when the host is not github.com."""
     return f"{owner}/{name}" if host == GITHUB_HOST else f"{host}/{owner}/{name}"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from django.db import OperationalError, connection, transaction
 
 from accounts import room
+from accounts.job_base import BAD_ROW
 from ingest.models import Issue, SearchText, Snapshot, SnapshotComment, Unsearchable
 from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, marked
 from ingest.upsert.copying import copy
@@ -103,8 +104,21 @@ def _index_batch() -> int:
         )
         ids = [issue_id for (issue_id,) in cursor.fetchall()]
         for n in range(0, len(ids), READ_AT_ONCE):
-            _write(ids[n : n + READ_AT_ONCE])
+            _write_all(ids[n : n + READ_AT_ONCE])
     return len(ids)
+
+
+def _write_all(ids: Sequence[int]) -> None:
+    """Writes what searches compare of these issues; one of which that can't be told is logged and left out."""
+    try:
+        with transaction.atomic():
+            _write(ids)
+    except BAD_ROW:
+        if len(ids) == 1:
+            logger.exception("Issue %s could not be indexed", ids[0])
+            return
+        for pk in ids:
+            _write_all([pk])
 
 
 def _write(ids: Sequence[int]) -> None:

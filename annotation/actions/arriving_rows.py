@@ -1,19 +1,20 @@
 """Stores what a study's file holds, row after row in steady memory; ids are new, all else is as it was."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from django.contrib.postgres.fields import ArrayField
 from django.db import DataError, IntegrityError, connection
-from django.db.models import ForeignKey, Model
+from django.db.models import ForeignKey, Model, Q
 from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
 
 from accounts.models import User
 from accounts.room import require_room
+from annotation.actions.arriving_checks import check_row
+from annotation.actions.primary import wrong_in_brought
 from annotation.actions.studies import wrong_words
 from annotation.actions.training import read_known, read_minimum
 from annotation.models import (
@@ -33,11 +34,12 @@ from annotation.package.whole import StudyFile, refused
 from annotation.queries import whole
 from annotation.queries.choosing import is_readable
 from annotation.ruling import newest_annotation
+from annotation.screening import fits
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import brought
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
-from taxonomy.queries import published_version
+from taxonomy.queries import document, published_version
 
 PEOPLE_MOST = 20_000
 AROUND = ("study", "people", "taxonomy", "taxonomyversion", "dimension", "category")
@@ -168,6 +170,11 @@ class _Storing:
             if wrong:
                 raise refused("The table rounditem contains gold answers that can't be read.")
         self.at = "round"
+        screening = TaxonomyVersion.objects.filter(
+            pk__in=Round.objects.filter(study=study, kind=Round.Kind.SCREENING).values("taxonomy_version")
+        )
+        if not all(fits(document(version)) for version in screening.select_related("taxonomy")):
+            raise refused("The table round holds a screening round under a version that does not ask what is screened.")
         for round_ in Round.objects.filter(study=study, gold_minimum__isnull=False):
             wrong = {}
             read_minimum(published_version(round_.taxonomy_version_id), {}, round_.gold_minimum, wrong)
@@ -183,7 +190,11 @@ class _Storing:
 
     def _lines(self, name: str) -> Iterable[bytes]:
         self.at = name
-        for line in self.file.lines(name):
+        for number, line in enumerate(self.file.lines(name), start=1):
+            row = orjson.loads(line)
+            if not isinstance(row, dict):
+                raise refused(f"A row of the table {name} is not a JSON object.")
+            check_row(name, number, row)
             yield line
             self.n_done += 1
             if self.n_done % 500 == 0:
@@ -191,11 +202,7 @@ class _Storing:
                 self.told(self.n_done, f"storing {name}")
 
     def _rows(self, name: str) -> Iterable[dict[str, Any]]:
-        for line in self._lines(name):
-            row = orjson.loads(line)
-            if not isinstance(row, dict):
-                raise refused(f"A row of the table {name} is not a JSON object.")
-            yield row
+        yield from map(orjson.loads, self._lines(name))
 
     def _study_without_taxonomy(self, row: Mapping[str, Any]) -> Study:
         words = ("title", "guidelines", "resolve_when", "applies", "pseudonymise", "names_shown", "third_rater")
@@ -252,12 +259,20 @@ class _Storing:
         taxonomies = list(self._rows("taxonomy"))
         for row in self._rows("taxonomyversion"):
             versions.setdefault(row["taxonomy_id"], []).append(row)
+        screening = study_row["screening_taxonomy_id"]
+        if screening is not None and screening == study_row["taxonomy_id"]:
+            raise refused("The table study names one taxonomy in both columns, taxonomy_id and screening_taxonomy_id.")
         here: dict[int, Taxonomy] = {}
         known: dict[int, int] = {}
         for row in taxonomies:
             self.at = "taxonomyversion"
+            # Screening rounds write versions, and hide the taxonomy from everyone else: it is this study's alone.
             found, ids, is_new = take_taxonomy(
-                user=self.user, row=row, versions=versions.get(row["id"], []), people=self.people
+                user=self.user,
+                row=row,
+                versions=versions.get(row["id"], []),
+                people=self.people,
+                may_use=self._may_screen_by if row["id"] == screening else lambda _: True,
             )
             here[row["id"]], known = found, known | ids
             self.stored.taxonomies.append({"there": row["slug"], "here": found.slug, "is_new": is_new})
@@ -278,8 +293,17 @@ class _Storing:
         self._map("map_category", categories)
         self.at = "study"
         study.taxonomy = here[study_row["taxonomy_id"]]
-        screening = study_row["screening_taxonomy_id"]
+        if wrong := wrong_in_brought(study.primary, study.taxonomy):
+            raise refused(f"The table study holds, in row 1, column primary, what can't be for {wrong[:100]}.")
         study.screening_taxonomy = here[screening] if screening is not None else None
+
+    def _may_screen_by(self, taxonomy: Taxonomy) -> bool:
+        """Whether a stored taxonomy can become the one that the study screens by: only this person's, and in no use.
+
+        It is that of a study which was deleted and comes back.
+        """
+        in_use = Study.objects.filter(Q(taxonomy=taxonomy) | Q(screening_taxonomy=taxonomy)).exists()
+        return not in_use and list(taxonomy.maintainers.all()) == [self.user]
 
     def _map(self, name: str, pairs: Iterable[tuple[int, int]]) -> None:
         brought.map_table(name)
@@ -294,7 +318,7 @@ class _Storing:
         stored.n_issues = self.file.tables["issues"].rows
         brought.store_comments(self._lines("comments"))
         stored.n_new_snapshots, self.withheld = brought.store_snapshots(self.user, self._lines("snapshots"))
-        brought.store_closing_changes(self._lines("closingchanges"))
+        brought.store_closing_changes(self.user, self._lines("closingchanges"))
         brought.store_activities(self._lines("activities"))
 
     # The study's own tables
@@ -324,17 +348,12 @@ class _Storing:
             f"FROM json_populate_recordset(NULL::{table.model._meta.db_table}, %s::json) AS row "
             f"JOIN map_{table.name} own ON own.old = row.id ORDER BY own.new"
         )
-        check = _check(table.model)
         n_rows = 0
         for batch in brought.batches(self._lines(table.name)):
             rows = brought.as_array(batch)
             if not is_allotted:
                 self._take_ids(table, rows)
             with connection.cursor() as cursor:
-                if check:
-                    cursor.execute(check[0], [rows, *check[1]])
-                    if cursor.fetchone()[0]:
-                        raise refused(f"The table {table.name} contains an unknown value.")
                 cursor.execute(statement, [rows])
                 n_rows += cursor.rowcount
         self.stored.n_rows[table.name] = n_rows
@@ -369,29 +388,6 @@ def _value(model: type[Model], column: Any, study: Study) -> str:
     return (
         f"CASE WHEN {name} IS NULL THEN NULL "  # noqa: S608
         f"ELSE coalesce((SELECT m.new FROM {found} m WHERE m.old = {name}), {NOWHERE}) END"
-    )
-
-
-def _check(model: type[Model]) -> tuple[str, Sequence[list[str]]] | None:
-    """A statement that counts rows with a word outside the choices of their column; None where none has any."""
-    conditions, choices = [], []
-    for column in whole.columns_of(model):
-        of_one = column.base_field if isinstance(column, ArrayField) else column
-        if not of_one.choices:
-            continue
-        words = [str(word) for word, _ in of_one.choices]
-        name = f'row."{column.column}"'
-        conditions.append(
-            f"NOT {name} <@ %s::varchar[]" if isinstance(column, ArrayField) else f"{name} <> ALL(%s::varchar[])"
-        )
-        choices.append(words)
-    if not conditions:
-        return None
-    table = model._meta.db_table
-    return (
-        f"SELECT count(*) FROM json_populate_recordset(NULL::{table}, %s::json) AS row "  # noqa: S608
-        f"WHERE {' OR '.join(conditions)}",
-        choices,
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils.dateparse import parse_datetime
+
 from annotation.agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES, weights_over
 from annotation.errors import Invalid
 from annotation.registration import NOT_MEASURED, Primary, has_coefficients, not_registered, primary_of
@@ -44,6 +46,31 @@ def check_primary(primary: object, taxonomy: Taxonomy, now: datetime | None) -> 
     if fields:
         raise Invalid("Primary coefficients not saved.", fields=fields)
     return checked
+
+
+def wrong_in_brought(primary: Primary, taxonomy: Taxonomy) -> str:
+    """The first dimension of which a study's file holds what no owner could have fixed under any version; or empty.
+
+    A query for each version.
+    """
+    versions = taxonomy.versions.exclude(state=TaxonomyVersion.State.DRAFT).order_by("-number")
+    trees = [published_version(pk) for pk in versions.values_list("pk", flat=True)] if primary else []
+    for key, entry in primary.items():
+        if not any(_could_be(entry, tree.by_key[key]) for tree in trees if key in tree.by_key):
+            return key
+    return ""
+
+
+def _could_be(entry: Mapping[str, Any], dimension: TreeDimension) -> bool:
+    found: dict[str, object] = {}
+    fixed_at = entry.get("fixed_at")
+    time = parse_datetime(fixed_at) if isinstance(fixed_at, str) else None
+    return (
+        has_coefficients(dimension.kind)
+        and (fixed_at is None or (time is not None and time.tzinfo is not None))
+        and not _read(entry, dimension, found)
+        and entry.get("scale") == found.get("scale")
+    )
 
 
 def newest_dimensions(taxonomy: Taxonomy) -> Sequence[TreeDimension]:

@@ -12,7 +12,7 @@ from annotation.actions.excluding import follow_screening, hold_coding_rounds
 from annotation.actions.studies import record
 from annotation.models import Assignment, Item, Round, RoundItem, Study
 from annotation.queries.resolving import forget_queue
-from annotation.queries.screening import newest_fitting
+from annotation.queries.screening import newest_fitting, owns_screening
 from annotation.queries.verdicts import round_verdicts
 from annotation.screening import IN, OUT, REASON, USUAL, Outcome, first_document, next_document, outcome, slug_of
 from taxonomy import actions as taxonomy_actions
@@ -26,10 +26,11 @@ CHUNK = 5000
 def screening_version(*, seat: Seat, study: Study, reasons: Sequence[str] | None) -> TaxonomyVersion:
     """The version that a new screening round asks from: the newest one, or a new one where the reasons are others.
 
-    The taxonomy is made with the first such round. Call it in a transaction, with the study's row locked.
+    The taxonomy is made with the first such round, or where the study does not own the one that it has. Call it in a
+    transaction, with the study's row locked.
     """
     taxonomy = study.screening_taxonomy
-    if taxonomy is None:
+    if taxonomy is None or not owns_screening(study):
         return _first_version(seat, study, reasons or tuple(USUAL))
     newest = newest_fitting(study)
     if newest is None:
@@ -103,8 +104,11 @@ def forget_queues(study: Study) -> None:
 
 
 def labeled_among(study: Study, items: Sequence[int]) -> int:
-    """How many of these items (ids) have an answer in a coding round; one query."""
-    rounds = Round.objects.filter(study=study).exclude(kind=Round.Kind.SCREENING)
+    """How many of these items (ids) have an answer in a coding round that is over; one query.
+
+    Which items of an open round are answered is for nobody: owners and adjudicators rate, too, or may be asked to.
+    """
+    rounds = Round.objects.filter(study=study, state__in=Round.OVER).exclude(kind=Round.Kind.SCREENING)
     given = Assignment.objects.filter(round__in=rounds, item__in=items, current__isnull=False)
     return given.values("item").distinct().count()
 

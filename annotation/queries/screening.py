@@ -18,6 +18,12 @@ def newest_fitting(study: Study) -> TaxonomyVersion | None:
     return version if version is not None and fits(document(version)) else None
 
 
+def owns_screening(study: Study) -> bool:
+    """Whether the study's screening taxonomy is no other study's and not what it labels by; one query."""
+    others = Study.objects.filter(screening_taxonomy=study.screening_taxonomy_id).exclude(pk=study.pk)
+    return study.screening_taxonomy_id != study.taxonomy_id and not others.exists()
+
+
 def reasons_to_offer(study: Study) -> tuple[str, ...]:
     """The reasons of the study's newest screening taxonomy, else the usual ones; a few queries."""
     version = newest_fitting(study)

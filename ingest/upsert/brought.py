@@ -235,6 +235,25 @@ def _hold_fetched_issues(cursor: Any, user: User) -> None:
     )
 
 
+def _hold_issues_of_others(cursor: Any, user: User) -> None:
+    """The stored issues of which this person's file tells nothing but states: those fetched or uploaded by others.
+
+    None for FETCHERS.
+    """
+    cursor.execute(
+        """
+        CREATE TEMP TABLE IF NOT EXISTS issues_of_others (id bigint PRIMARY KEY) ON COMMIT DROP;
+        TRUNCATE issues_of_others;
+        INSERT INTO issues_of_others
+        SELECT DISTINCT i.id FROM map_issues m JOIN ingest_issue i ON i.id = m.new
+        JOIN ingest_repository r ON r.id = i.repository_id
+        WHERE NOT %s AND (r.github_id IS NOT NULL OR r.added_by_id IS DISTINCT FROM %s)
+            AND i.id NOT IN (SELECT id FROM made_issues)
+        """,
+        [may_use_tokens(user), user.pk],
+    )
+
+
 def _withheld(cursor: Any, values: Mapping[str, Any]) -> str:
     cursor.execute(
         """
@@ -249,12 +268,13 @@ def _withheld(cursor: Any, values: Mapping[str, Any]) -> str:
     return Issue.objects.select_related("repository").get(pk=row[0]).identifier if row else ""
 
 
-def store_closing_changes(lines: Iterable[bytes]) -> None:
+def store_closing_changes(user: User, lines: Iterable[bytes]) -> None:
     """Keeps what closed the issues of which nobody here was told; then the issues are whole and wait to be found.
 
-    Call it after `store_snapshots`, which knows the issues that take nothing from this file.
+    Issues that others fetched or uploaded take nothing from this file. Call it after `store_snapshots`.
     """
     with connection.cursor() as cursor:
+        _hold_issues_of_others(cursor, user)
         for batch in batches(lines):
             cursor.execute(
                 """
@@ -267,7 +287,7 @@ def store_closing_changes(lines: Iterable[bytes]) -> None:
                 FROM json_populate_recordset(NULL::ingest_closingchange, %s) AS r
                 JOIN map_issues m ON m.old = r.issue_id JOIN ingest_issue i ON i.id = m.new
                 WHERE (i.id IN (SELECT id FROM made_issues) OR NOT i.changes_known)
-                    AND i.id NOT IN (SELECT id FROM fetched_issues) AND r.kind IN ('pull_request', 'commit')
+                    AND i.id NOT IN (SELECT id FROM issues_of_others) AND r.kind IN ('pull_request', 'commit')
                 ORDER BY r.id ON CONFLICT (issue_id, identifier) DO NOTHING
                 """,
                 [as_array(batch)],
@@ -285,9 +305,11 @@ def store_closing_changes(lines: Iterable[bytes]) -> None:
 
 
 def store_activities(lines: Iterable[bytes]) -> None:
-    """Keeps events, reactions and types of issues of which nobody here was told. Call it after `store_snapshots`.
+    """Keeps events, reactions and types of issues of which nobody here was told.
 
-    Raises Invalid for what has another form than sources give.
+    Call it after `store_closing_changes`, which knows the issues that take nothing from this file.
+
+    It raises Invalid for what has another form than sources give.
     """
     with connection.cursor() as cursor:
         for batch in batches(lines):
@@ -298,7 +320,7 @@ def store_activities(lines: Iterable[bytes]) -> None:
                 SELECT DISTINCT ON (m.new) m.new, r.told
                 FROM json_populate_recordset(NULL::ingest_activity, %s) AS r
                 JOIN map_issues m ON m.old = r.issue_id
-                WHERE m.new NOT IN (SELECT id FROM fetched_issues)
+                WHERE m.new NOT IN (SELECT id FROM issues_of_others)
                 ORDER BY m.new ON CONFLICT (issue_id) DO UPDATE SET told = excluded.told || ingest_activity.told
                 """,
                 [orjson.dumps(told).decode()],

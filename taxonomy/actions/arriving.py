@@ -1,6 +1,6 @@
 """A taxonomy that a study brings from another server: one with the same versions is used, else it comes as it was."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
@@ -13,7 +13,7 @@ from taxonomy.errors import Invalid
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
 from taxonomy.queries import forget_trees
-from taxonomy.schema import Document, dump
+from taxonomy.schema import Document, dump, is_key
 
 Row = Mapping[str, Any]
 LONGEST_SLUG = 100
@@ -44,19 +44,19 @@ PEOPLE = ("created_by", "published_by", "edited_by", "retired_by")
 
 
 def take_taxonomy(
-    *, user: User, row: Row, versions: Sequence[Row], people: Mapping[int, int]
+    *, user: User, row: Row, versions: Sequence[Row], people: Mapping[int, int], may_use: Callable[[Taxonomy], bool]
 ) -> tuple[Taxonomy, dict[int, int], bool]:
     """The taxonomy of a file here, its versions (id there → id here), and whether it is new; in a transaction.
 
-    One of this slug that the person may read and whose versions say the same is used as it is. Else it comes with all
-    its versions, maintained by this person; where the slug is taken, under the next free one. Raises InvalidDocument
-    or Invalid for what can't be one.
+    One of this slug that `may_use` allows, which the person may read and whose versions say the same, is used as it is.
+    Else it comes with all its versions, maintained by this person; where the slug
+    is taken, under the next free one. Raises InvalidDocument or Invalid for what can't be one.
     """
     if not versions:
         raise Invalid("The file holds a taxonomy without versions.")
     slug = str(row["slug"])
     there = Taxonomy.objects.filter(slug=slug).first()
-    if there is not None and (known := _same(there, versions, user)) is not None:
+    if there is not None and may_use(there) and (known := _same(there, versions, user)) is not None:
         return there, known, False
     slug = _free(slug)
     made = Taxonomy.objects.create(
@@ -118,12 +118,12 @@ def _same(there: Taxonomy, versions: Sequence[Row], user: User) -> dict[int, int
 
 def _free(slug: str) -> str:
     """The slug, or with the next number behind it where it is taken."""
-    if len(slug) > LONGEST_SLUG or not slug:
+    if not is_key(slug):
         raise Invalid("The file contains a taxonomy whose ID is not valid.")
     number, free = 1, slug
     while Taxonomy.objects.filter(slug=free).exists():
         number += 1
-        free = f"{slug[: LONGEST_SLUG - 6]}-{number}"
+        free = f"{slug[: LONGEST_SLUG - 6].rstrip('-_')}-{number}"
     return free
 
 
