@@ -84,6 +84,17 @@ class Sentence:
         return f"[missing: {self.text}]" if self.is_missing else self.text
 
 
+BY_FIX = {
+    "merged_fix": "whether a merged fix closed the issue",
+    "fixes": "the number of fixes",
+    "fix_lines": "the lines that fixes changed",
+    "fix_files": "the files that fixes changed",
+    "days_to_fix": "the time to the first fix",
+    "fix_folder": "the folder of the first fix",
+}
+"""Strata by fix in words."""
+
+
 def missing(text: str) -> Sentence:
     return Sentence(text, is_missing=True)
 
@@ -149,7 +160,8 @@ def drawn(each: Drawn) -> list[Sentence]:
         least, most = each.per_stratum or (0, 0)
         limit = f", as far as the strata allowed ({least:,} to {most:,} issues from each)"
         limit = limit if how == "equal" and most - least > 1 else ""
-        found.append(Sentence(f"The draw was stratified by {each.stratify_by} with {how} allocation{limit}."))
+        by = BY_FIX.get(each.stratify_by, each.stratify_by)
+        found.append(Sentence(f"The draw was stratified by {by} with {how} allocation{limit}."))
     if each.out:
         n = sum(n for _, n in each.out)
         reasons = "; ".join(f"{n:,} “{reason}”" for reason, n in each.out)

@@ -212,6 +212,10 @@ def test_a_census_is_called_so_and_uneven_strata_are_told() -> None:
         "Sixty issues were selected, which is the whole frame, in random order (seed 7). The draw was stratified by "
         "state with equal allocation, as far as the strata allowed (7 to 13 issues from each)."
     )
+    by_fix = replace(census, stratify_by="fix_lines", allocation="proportional")
+    assert "stratified by the lines that fixes changed with" in said(
+        replace(NOTHING, waves=[LABELED], drawn=[by_fix])
+    ).replace("\n", " ")
     even = replace(census, size=20, per_stratum=(6, 7))
     assert "by state with equal allocation. " in said(replace(NOTHING, waves=[LABELED], drawn=[even])).replace(
         "\n", " "

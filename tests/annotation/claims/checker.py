@@ -233,7 +233,15 @@ class Checker:
         self.expect(any(line["counts"][0]["n"] == number(n) for line in self.rows.samples), claim)
 
     def stratified(self, claim: str, by: str, how: str) -> None:
-        wanted = {"stratify_by": by, "allocation": how}
+        in_words = {
+            "whether a merged fix closed the issue": "merged_fix",
+            "the number of fixes": "fixes",
+            "the lines that fixes changed": "fix_lines",
+            "the files that fixes changed": "fix_files",
+            "the time to the first fix": "days_to_fix",
+            "the folder of the first fix": "fix_folder",
+        }
+        wanted = {"stratify_by": in_words.get(by, by), "allocation": how}
         self.expect(any(all(line[name] == word for name, word in wanted.items()) for line in self.rows.samples), claim)
 
     # Sentences: screening
@@ -1417,7 +1425,7 @@ class Checker:
 SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
     (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
-    (r"The draw was stratified by (\w+) with (equal|proportional) allocation\.", Checker.stratified),
+    (r"The draw was stratified by ([\w ]+) with (equal|proportional) allocation\.", Checker.stratified),
     (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening: (.*?”)\.", Checker.screened_out),
     (r"Of the other drawn issues, ([^.]*)\.", Checker.stood),
     (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
