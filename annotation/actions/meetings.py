@@ -116,7 +116,7 @@ def state_meeting(
 ) -> tuple[Meeting, int]:
     """States a meeting for resolutions that were taken: of one place, or of the whole queue of a round.
 
-    Of the queue these are all that would otherwise be reported as taken by the adjudicator alone. Returns the meeting
+    Of the queue these are all that would otherwise be reported as resolved by adjudication. Returns the meeting
     and for how many resolutions it was stated. Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
     seat.require(ADJUDICATOR, OWNER)

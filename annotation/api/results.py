@@ -227,7 +227,7 @@ class ResolutionBody(serializers.Serializer[Any]):
     """A decision on one part of an item and one dimension; or, without `values`, a meeting stated for one.
 
     With `round` and `meeting` alone the meeting is stated for all resolutions of the round that would otherwise be
-    reported as taken by the adjudicator alone.
+    reported as resolved by adjudication.
     """
 
     item = serializers.CharField(required=False)

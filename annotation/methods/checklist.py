@@ -62,6 +62,7 @@ Said = tuple[str, str, str]
 FINISH = "Finish a main round."
 OPEN_ROUND = "Open a round and let raters label."
 NOTHING = "Nothing has been labeled yet."
+FREE_TEXT = "All dimensions are free text, which has no coefficient."
 
 
 def _properties(facts: Facts) -> Said:
@@ -80,6 +81,9 @@ def _unit(facts: Facts) -> Said:
 def _raters(facts: Facts) -> Said:
     having = [each for each in facts.measured if each.before.raters]
     double = sentences.double_coded(facts.n_double, facts.n_items).text if facts.n_items else ""
+    if facts.dimensions and not facts.measured and double:
+        told = f"{counted(len(facts.raters), 'rater')} ({listed(facts.raters)}). {double}"
+        return (YES, told, "") if facts.n_double else (MISSING, told, "Assign each item to two raters or more.")
     if not having and not facts.headline and double:
         return MISSING, f"{_first(facts.no_headline)}. {double}", FINISH
     if not having:
@@ -109,6 +113,8 @@ def _single(facts: Facts) -> Said:
 def _independent(facts: Facts) -> Said:
     if not facts.n_answers:
         return MISSING, NOTHING, OPEN_ROUND
+    if not facts.has_several_raters:
+        return NOT_NEEDED, "Labels are of one rater alone.", ""
     if facts.n_from_sheets == facts.n_answers:
         return (
             MISSING,
@@ -164,7 +170,7 @@ def _scale(facts: Facts) -> Said:
 
 def _statistic(facts: Facts) -> Said:
     if not facts.measured:
-        return MISSING, NOTHING, OPEN_ROUND
+        return _nothing_measured(facts)
     if not facts.headline:
         return MISSING, f"{_first(facts.no_headline)}.", FINISH
     told = "; ".join(
@@ -179,15 +185,20 @@ def _statistic(facts: Facts) -> Said:
     return YES, f"{told}.", ""
 
 
+def _nothing_measured(facts: Facts) -> Said:
+    return (NOT_NEEDED, FREE_TEXT, "") if facts.dimensions else (MISSING, NOTHING, OPEN_ROUND)
+
+
 def _materials(facts: Facts) -> Said:
-    if not facts.waves:
+    if not facts.versions:
         return MISSING, NOTHING, OPEN_ROUND
     n, whole = facts.n_defined, facts.n_categories
     defined = f", with definitions of {n:,} of {whole:,} categories" if n else ""
     if n == whole:
         defined = ", with its definitions" if n else ""
-    told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”{defined}; "
-    told += "disagreements are listed with both labels; the table shows values by dimension and round."
+    told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”{defined}."
+    told += " Concord lists the disagreements with the label of each rater." if facts.n_disputed else ""
+    told += " The table has the values by dimension and round." if facts.is_compared else ""
     mends = ["Write definitions of the categories into the taxonomy."] if whole and not n else []
     if facts.has_guidelines:
         told += " The guidelines contain the decision rules."
@@ -225,6 +236,8 @@ SCALE_NAMES = {"landis_koch": "Landis and Koch", "krippendorff": "Krippendorff"}
 
 
 def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
+    if facts.dimensions and not facts.measured:
+        return NOT_NEEDED, FREE_TEXT, ""
     found = [(each.title, told(each)) for each in facts.measured]
     having = [f"{title}: {words}" for title, words in found if words]
     lacking = [title for title, words in found if not words]
@@ -236,6 +249,8 @@ def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
 
 
 def _anomalies(facts: Facts) -> Said:
+    if facts.dimensions and not facts.measured:
+        return NOT_NEEDED, FREE_TEXT, ""
     having = [(each.title, warning) for each in facts.measured for warning in each.warnings]
     if not any(each.before.units for each in facts.measured):
         if facts.n_items and not facts.headline:
@@ -271,10 +286,12 @@ def _discussed(facts: Facts) -> Said:
     ways = [f"{met:,} in meetings, as reported in Concord"] if met else []
     ways += [f"{written:,} in writing"] if written else []
     told = f"{met + written:,} of {counted(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
-    told += f": {'; '.join(ways)}." if ways else "."
+    told += f": {'; '.join(ways)}."
+    told = told if ways else f"No discussion is recorded for {counted(known, 'resolved disagreement')}."
     if met + written == known:
         return YES, told, ""
-    mend = "Explain why the others were not discussed, or state the meeting in which they were, under Resolve."
+    which = "the others" if ways else "they"
+    mend = f"Explain why {which} were not discussed, or state the meeting in which they were, under Resolve."
     return (PARTLY if ways else MISSING), told, mend
 
 
@@ -308,7 +325,7 @@ def _fixed(facts: Facts) -> Said:
     late = [each for each in facts.measured if not (each.is_fixed and each.is_fixed_before)]
     mend = "Report all coefficients of the page of agreement beside the one you chose."
     if not facts.measured:
-        return MISSING, NOTHING, "Register a coefficient for each dimension before labeling begins."
+        return _nothing_measured(facts)
     fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.measured if each.fixed_on and each not in late]
     before = "labels were imported from sheets" if facts.n_from_sheets else "labeling began"
     source = ", as the file of the imported study states" if facts.is_start_stated else ""
@@ -339,6 +356,8 @@ def _below(facts: Facts) -> Said:
     if not any(each.threshold is not None and each.before.value is not None for each in facts.measured):
         if facts.n_items and not facts.headline:
             return MISSING, f"{_first(facts.no_headline)}.", FINISH
+        if facts.dimensions and not facts.measured:
+            return NOT_NEEDED, FREE_TEXT, ""
         return MISSING, "There is no value with a threshold.", "Fix a threshold before labeling begins."
     return YES, "No value is below its threshold.", ""
 

@@ -348,6 +348,16 @@ class Facts:
         return max((len(one.raters) for each in self.measured for one in each.by_round.values()), default=0)
 
     @property
+    def has_several_raters(self) -> bool:
+        """Whether two people or more gave labels, so that one could have seen the other's."""
+        return len({*self.raters, *(code for code, _ in self.third)}) > 1
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether a unit of the headline has two labels on some dimension."""
+        return any(each.before.units for each in self.measured)
+
+    @property
     def measured(self) -> list[Dimension]:
         """The dimensions on which agreement is measured: those of free text are none."""
         return [each for each in self.dimensions if each.has_coefficients]

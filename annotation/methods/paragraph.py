@@ -110,12 +110,12 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
 def _independent(facts: Facts) -> Iterable[Sentence]:
     if facts.unblinded:
         yield sentences.unblinded(facts.unblinded)
-    if facts.kept_blind:
+    if facts.kept_blind and facts.has_several_raters:
         every = set(facts.kept_blind) == {wave.number for wave in facts.labeled}
         yield sentences.blind(facts.kept_blind, every=every, others=bool(facts.unblinded))
     if facts.n_rated_before:
         yield sentences.labeled_before(facts.n_rated_before)
-    if facts.stated_blind:
+    if facts.stated_blind and facts.has_several_raters:
         yield sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded))
     if sheets := [wave.number for wave in facts.waves if wave.n_from_sheets]:
         yield sentences.from_sheets(sheets)
@@ -126,7 +126,9 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
         return
     if not facts.measured:
         return
-    if facts.headline:
+    if facts.headline and not facts.is_compared:
+        yield sentences.no_headline(sentences.NOT_COMPARED)
+    elif facts.headline:
         stated = any(wave.is_imported for wave in facts.waves if wave.number in facts.headline)
         yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on, stated=stated)
     else:
@@ -140,9 +142,9 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
         if one.is_fixed:
             yield from sentences.fixed(titles, one, sheets=bool(facts.n_from_sheets), stated=facts.is_start_stated)
             yield sentences.reason(titles, one)
-        else:
+        elif facts.headline and facts.is_compared:
             yield from sentences.not_fixed(titles, one)
-        for each in those if facts.headline else ():
+        for each in those if facts.headline and facts.is_compared else ():
             yield from _found(facts, each)
     yield from sentences.computed(facts)
 

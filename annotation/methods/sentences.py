@@ -64,7 +64,7 @@ CI_METHODS = {
 WAYS = {
     "meeting": "discussed in meetings, as reported in Concord",
     "discussion": "discussed in writing",
-    "adjudicator": "by the adjudicator",
+    "adjudicator": "by adjudication",
     "third_rater": "by a third rater",
     "majority": "by the majority of the raters",
     "owner": "by the owner of the study",
@@ -430,6 +430,9 @@ def headline(rounds: Sequence[int], version: int, fixed_on: date | None, *, stat
     return Sentence(f"Agreement is reported for {which}, {chosen}.")
 
 
+NOT_COMPARED = "no unit has two labels that count before discussion"
+
+
 def no_headline(because: str) -> Sentence:
     return missing(f"the agreement of the study; {because}")
 
@@ -454,7 +457,7 @@ def agreement(each: Dimension, *, when: str = "before") -> Sentence:
 
 
 def nothing_compared(each: Dimension) -> Sentence:
-    return missing(f"agreement on {each.title}; no unit has two labels that count before discussion")
+    return missing(f"agreement on {each.title}; {NOT_COMPARED}")
 
 
 def threshold(each: Dimension) -> Sentence | None:

@@ -30,7 +30,6 @@ It also draws each sample again. The rows of `sample/sample-N-frame.csv` are num
 `rng.sample(range(n_frame), size)`; from strata, `rng.sample` of the rows of each, in order of their names, and
 `rng.shuffle` of them all. The column `drawn` is the place in the draw.
 """
-KEYWORDS = ("qualitative coding", "inter-rater agreement", "GitHub issues", "replication package")
 CARDS = ("labels", "labels_wide", "ratings", "resolutions", "items", "issues")
 """The tables that the card of the data set offers, the first one by default."""
 
@@ -78,10 +77,17 @@ class Cover:
         ends = f"{labels}, and the agreement of the raters" if self.has_agreement else f"and {labels}"
         return (
             f"{counted(self.n_items, 'item')} labeled by {counted(self.n_raters, 'rater')} against the taxonomy "
-            f"“{self.taxonomy}”: {counted(self.n_ratings, 'rating')} before and after discussion, "
-            f"{counted(self.counts['resolutions'], 'resolution')} with their rationale, later revisions included, "
+            f"“{self.taxonomy}”: {counted(self.n_ratings, 'rating')} and "
+            f"{counted(self.counts['resolutions'], 'resolution')}, later revisions included, "
             f"{ends}."
         )
+
+
+def keywords(cover: Cover) -> list[str]:
+    """The keywords that hold for a package: not every one has agreement, or issues that are named in it."""
+    found = ["qualitative coding", "replication package"]
+    found += ["inter-rater agreement"] if cover.has_agreement else []
+    return found + (["GitHub issues"] if cover.counts.get("issues") else [])
 
 
 def readme(cover: Cover) -> str:
@@ -90,12 +96,14 @@ def readme(cover: Cover) -> str:
 
 
 def _card(cover: Cover) -> str:
+    """What a hub reads. Concord does not know the language of texts and who raters are, so authors add that."""
     offered = [name for name in CARDS if name in cover.tables and cover.counts[name]]
-    lines = ["---", f"pretty_name: {_quoted(cover.full_title)}", "language:", "- en"]
+    lines = ["---", f"pretty_name: {_quoted(cover.full_title)}"]
     if cover.licence != "none":
         lines.append(f"license: {cover.licence.lower()}")
-    lines += ["task_categories:", "- text-classification", "annotations_creators:", "- expert-generated"]
-    lines += [f"size_categories:\n- {_size(cover.counts['labels'])}", "tags:", *(f"- {each}" for each in KEYWORDS)]
+    lines += ["task_categories:", "- text-classification"]
+    lines += [f"size_categories:\n- {_size(cover.counts['labels'])}", "tags:"]
+    lines += [f"- {each}" for each in keywords(cover)]
     lines.append("configs:")
     for place, name in enumerate(offered):
         lines += [f"- config_name: {name}", f"  data_files: {cover.tables[name].path}.parquet"]
@@ -215,11 +223,10 @@ def citation(cover: Cover) -> str:
         f"title: {_quoted(cover.full_title)}",
         f"abstract: {_quoted(cover.abstract)}",
         f'version: "{cover.version}"',
-        f'date-released: "{cover.version}"',
     ]
     if cover.licence != "none":
         lines.append(f"license: {cover.licence}")
-    lines += ["keywords:", *(f"  - {each}" for each in KEYWORDS), "authors:"]
+    lines += ["keywords:", *(f"  - {each}" for each in keywords(cover)), "authors:"]
     for author in cover.authors or [f"The authors of {cover.title}"]:
         family, comma, given = (part.strip() for part in author.partition(","))
         if comma and family and given:

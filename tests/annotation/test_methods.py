@@ -140,9 +140,9 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
         "45 of 45 resolved disagreements were discussed: 44 in meetings, as reported in Concord; 1 in writing."
     )
     alone = replace(FACTS, decided=[Decided("adjudicator", 45)])
-    assert "Forty-five disagreements were resolved: 45 by the adjudicator." in said(alone)
+    assert "Forty-five disagreements were resolved: 45 by adjudication." in said(alone)
     check = evidence(alone)["discussed"]
-    assert (check.answer, check.evidence) == ("missing", "0 of 45 resolved disagreements were discussed.")
+    assert (check.answer, check.evidence) == ("missing", "No discussion is recorded for 45 resolved disagreements.")
     assert "discuss" not in evidence(alone)["resolved"].evidence
 
 

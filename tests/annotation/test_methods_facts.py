@@ -230,7 +230,7 @@ def test_a_disagreement_that_a_closed_round_left_open_is_told() -> None:
     resolving.resolve(seat=make.seat(study, "ada"), values=["crash"], rationale="as the log says", **place)
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     made = exported(study)
-    assert "One disagreement was resolved: 1 by the adjudicator." in said(made.facts)
+    assert "One disagreement was resolved: 1 by adjudication." in said(made.facts)
     assert "One disagreement was left unresolved." in said(made.facts)
     assert checks(made.facts)["resolved"].answer == "partly"
     assert complaints(made.rows, made.facts) == []
@@ -287,3 +287,48 @@ def test_a_relabeling_round_and_the_version_of_dimensions_are_named() -> None:
     words = "One item was relabeled in round 2 under version 2 of the taxonomy; agreement excludes these labels."
     assert words in said(facts)
     assert checks(facts)["cycles"].evidence == f"There is one pilot or main round with labels. {words}"
+
+
+TEXTS = """
+slug: notes
+title: Notes
+dimensions: [{key: why, title: Why, kind: text}, {key: note, title: Note, kind: text, required: false}]
+"""
+
+
+def test_of_one_rater_nothing_is_said_of_blindness_agreement_or_disagreements() -> None:
+    study = make.study(raters=("bob",))
+    make.rate(make.open_round(study, 3, raters=("bob",)), "item bob\n1 crash\n2 hang\n3 -")
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    facts = told(study)
+    assert "could not see" not in said(facts) and "is reported" not in said(facts)
+    assert "[missing: the agreement of the study; no unit has two labels that count before discussion]" in said(facts)
+    found = checks(facts)
+    assert (found["independent"].answer, found["independent"].evidence) == (
+        "not needed", "Labels are of one rater alone.",
+    )  # fmt: skip
+    assert "Concord lists" not in found["materials"].evidence and "The table has" not in found["materials"].evidence
+
+
+def test_of_free_text_alone_no_agreement_is_claimed_and_none_is_asked_for() -> None:
+    study = make.study(text=TEXTS)
+    round_ = make.open_round(study, 2)
+    for number, other in ((1, "x"), (2, "y")):
+        make.submit(round_, "bob", number, {"why": "x"})
+        make.submit(round_, "carol", number, {"why": other})
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    made = exported(study)
+    assert "the agreement of the raters" not in made.readme and "inter-rater agreement" not in made.readme
+    found = checks(made.facts)
+    assert (found["raters"].answer, found["raters"].evidence[:20]) == ("yes", "2 raters (R1 and R2)")
+    for key in ("statistic", "justified", "thresholds", "anomalies", "fixed", "below"):
+        assert (found[key].answer, found[key].evidence) == (
+            "not needed", "All dimensions are free text, which has no coefficient.",
+        ), key  # fmt: skip
+
+
+def test_where_everything_was_skipped_no_version_of_the_scheme_is_named() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 - -\n2 - -")
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert checks(told(study))["materials"].evidence == "Nothing has been labeled yet."

@@ -96,7 +96,7 @@ def test_the_page_tells_what_happened_and_marks_what_is_missing(study: Study) ->
         "Raters skipped 1 assignment.",
         "While a round was open, its raters could not see each other’s labels.",
         "[missing: why Cohen’s κ suits Symptom]",
-        "One disagreement was resolved: 1 by the adjudicator. Resolutions were entered by 1 person who did not label.",
+        "One disagreement was resolved: 1 by adjudication. Resolutions were entered by 1 person who did not label.",
         "Symptom: Cohen’s κ, threshold 0.80",
     ):
         assert part in words, part

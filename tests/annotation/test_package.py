@@ -362,8 +362,8 @@ def test_the_abstract_of_one_rater_has_no_agreement_and_no_label_without_a_value
     where = {"round_": round_, "item": get_item(seat, "acme/rocket#2"), "part": 1, "dimension": "symptom"}
     resolve(seat=seat, values=[], rationale="It has none.", **where)
     readme = files_of(package(make.owner_seat(study)))["README.md"].decode()
-    assert "2 ratings before and after discussion, 1 resolution with their rationale" in readme
-    assert "later revisions included, and 1 agreed label.\n" in readme
+    assert "2 ratings and 1 resolution, later revisions included, and 1 agreed label.\n" in readme
+    assert "inter-rater agreement" not in readme.partition("\n---\n")[0], "there is none"
 
 
 def test_the_citation_keeps_the_rules_of_its_format(made: dict[str, bytes]) -> None:
@@ -377,13 +377,16 @@ def test_the_citation_keeps_the_rules_of_its_format(made: dict[str, bytes]) -> N
         found = YAML(typ="safe").load(text)
         assert found["type"] == "dataset" and found["title"].startswith("Study")
         assert found["authors"] == authors and found.get("license") == licence
-        assert date.fromisoformat(found["date-released"]) and found["version"] == found["date-released"]
+        assert date.fromisoformat(found["version"]) and "date-released" not in found  # nobody has released it yet
 
 
 def test_the_papers_hold_methods_checklist_and_documents(made: dict[str, bytes]) -> None:
     files = files_of(made["first"])
     readme = files["README.md"].decode()
     assert readme.startswith("---\n") and "- [" in readme and "recompute.py" in readme
+    card = YAML(typ="safe").load(readme.split("---\n")[1])
+    assert not {"language", "annotations_creators"} & set(card), "what nobody told Concord"
+    assert "inter-rater agreement" in card["tags"]
     assert YAML(typ="safe").load(files["taxonomy/everything-v1.yaml"].decode())["slug"] == "everything"
     assert files["recompute.py"] == exports_package.RECOMPUTE.read_bytes()
     assert "figures/trend.svg" in files and "figures/confusion-symptom.pdf" in files

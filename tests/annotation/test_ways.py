@@ -177,7 +177,7 @@ def test_a_meeting_for_the_whole_queue_covers_what_else_was_resolved_alone(dispu
     decide(disputed, 4)
     assert (
         "Four disagreements were resolved: 2 discussed in meetings, as reported in Concord; 1 in writing; "
-        "1 by the adjudicator." in paragraph(disputed)
+        "1 by adjudication." in paragraph(disputed)
     )
     check = next(each for each in checklist(methods(make.owner_seat(disputed.study))) if each.key == "discussed")
     assert (check.answer, check.evidence) == (
@@ -264,7 +264,7 @@ def test_what_older_versions_stored_keeps_its_method_and_is_reported_as_the_fact
     )
     row = listed()["results"][-1]
     assert (row["method"], row["reported_as"]) == (method, "adjudicator")
-    assert "One disagreement was resolved: 1 by the adjudicator." in paragraph(disputed)
+    assert "One disagreement was resolved: 1 by adjudication." in paragraph(disputed)
 
 
 def test_what_raters_agreed_on_is_no_disagreement_when_it_is_resolved(disputed) -> None:
@@ -275,7 +275,7 @@ def test_what_raters_agreed_on_is_no_disagreement_when_it_is_resolved(disputed) 
     resolve(seat=seat, round_=get_round(seat, 2), item=item, part=1, dimension="symptom", values=["hang"])
     decide(disputed, 1)
     words = paragraph(disputed)
-    assert "One disagreement was resolved: 1 by the adjudicator." in words
+    assert "One disagreement was resolved: 1 by adjudication." in words
     assert "One label on which raters agreed was replaced by resolution." in words
 
 
@@ -311,7 +311,7 @@ def test_the_page_presets_nothing_and_states_a_meeting(disputed) -> None:
     client.post(address, sent)
     assert Resolution.objects.get().method == "adjudicator"
     queue = "/studies/study/rounds/1/resolve/"
-    assert "1 resolution of this round is reported as made by the adjudicator alone" in " ".join(
+    assert "1 resolution of this round is reported as resolved by adjudication" in " ".join(
         client.get(queue).content.decode().split()
     )
     assert client.post(queue, {"held_on": "", "participants": "R1, R2"}).status_code == 422

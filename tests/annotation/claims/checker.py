@@ -45,7 +45,7 @@ WAYS = {
     "discussed in meetings, as reported in Concord": "meeting",
     "discussed in writing": "discussion",
     "in writing": "discussion",
-    "by the adjudicator": "adjudicator",
+    "by adjudication": "adjudicator",
     "by a third rater": "third_rater",
     "by the majority of the raters": "majority",
     "by the owner of the study": "owner",
@@ -656,6 +656,10 @@ class Checker:
 
     def no_headline(self, claim: str, because: str) -> None:
         self.seen["headline"] = [claim]
+        if because == "no unit has two labels that count before discussion" and self.rows.headline:
+            tables = [self.table(key, self.rows.headline) for key in self.rows.measured]
+            self.expect(not any(table.n_units for table in tables), claim)
+            return
         self.same(claim, [], self.rows.headline)
         self.same(claim, because, self.why_none)
 
@@ -900,6 +904,16 @@ class Checker:
                 differ += len(set(map(repr, given.values()))) > 1 and (of, item, part, key) not in self.rows.resolutions
         return differ
 
+    @property
+    def n_differing(self) -> int:
+        """The places on which raters who labeled an item differ, in a value or in having one."""
+        labeled = Counter((of, item) for of, item, _ in self.rows.submitted())
+        return sum(
+            len(set(map(repr, given.values()))) > 1 or len(given) < labeled[of, item]
+            for key in self.rows.dimensions
+            for (of, item, _), given in self.rows.units(key, list(self.rows.rounds), "after").items()
+        )
+
     def no_disagreement(self, claim: str) -> None:
         places = [(of, item) for of, item, _ in self.rows.submitted()]
         self.expect(len(set(places)) < len(places), claim, "nothing was labeled twice")
@@ -1076,8 +1090,9 @@ class Checker:
 
     def check_materials(self, text: str, answer: str) -> None:
         found = re.fullmatch(
-            r"The rating scheme is (versions? [\d, and to]+) of “(.*?)”(?:, with (its definitions|definitions of ([\d,]+) of ([\d,]+) categories))?; disagreements are listed "
-            r"with both labels; the table shows values by dimension and round\.( The guidelines contain the decision rules\.)?",
+            r"The rating scheme is (versions? [\d, and to]+) of “(.*?)”(?:, with (its definitions|definitions of ([\d,]+) of ([\d,]+) categories))?\."
+            r"( Concord lists the disagreements with the label of each rater\.)?( The table has the values by dimension and round\.)?"
+            r"( The guidelines hold the decision rules\.)?",
             text,
         )
         assert found is not None
@@ -1086,7 +1101,10 @@ class Checker:
         n = sum(bool(row["definition"].strip()) for row in categories)
         told = len(categories) if found[3] == "its definitions" else number(found[4] or "0")
         self.same(text, (told, number(found[5] or str(len(categories)))), (n, len(categories)))
-        self.same(text, bool(found[6]), bool(self.rows.study["guidelines"].strip()))
+        self.expect(not found[6] or self.disputed or self.n_differing, text)
+        compared = [self.table(key, self.rows.headline) for key in self.rows.measured if self.rows.headline]
+        self.same(text, bool(found[7]), any(table.paired.any() for table in compared))
+        self.same(text, bool(found[8]), bool(self.rows.study["guidelines"].strip()))
 
     def check_justified(self, text: str, answer: str) -> None:
         reasons = {
@@ -1174,6 +1192,14 @@ class Checker:
                 else "No disagreement was resolved in Concord."
             )
             self.same(text, text, words)
+            return
+        if not met + written:
+            self.same(
+                text,
+                re.findall(r"No discussion is recorded for ([\d,]+) resolved disagreements?\.", text),
+                [f"{known:,}"],
+            )
+            self.same(text, answer, "missing")
             return
         found = re.fullmatch(
             r"(\d+) of (\d+) resolved disagreements? (?:was|were) discussed(?:: (?:(\d+) in meetings, as reported "
@@ -1361,8 +1387,8 @@ class Checker:
         for name, n in re.findall(r"\| `data/(\w+)` \| (\d+) \|", text):
             self.same(f"rows of {name}", int(n), len(tables[name]))
         abstract = re.search(
-            r"\n(\d[\d,]*) items? labeled by (\d+) raters? against the taxonomy “(.*?)”: ([\d,]+) ratings? before and after "
-            r"discussion, ([\d,]+) resolutions? with their rationale, later revisions included, (?:and )?([\d,]+) agreed labels?(\.|, and the agreement of the raters)",
+            r"\n(\d[\d,]*) items? labeled by (\d+) raters? against the taxonomy “(.*?)”: ([\d,]+) ratings? and "
+            r"([\d,]+) resolutions?, later revisions included, (?:and )?([\d,]+) agreed labels?(\.|, and the agreement of the raters)",
             text,
         )
         if abstract is None:
