@@ -32,7 +32,7 @@ METHODS = {
     "majority": "resolved by majority",
     "owner": "resolved by the owner",
     "imported": "imported as final",
-    "adjudicator": "decided by adjudication",
+    "adjudicator": "resolved by adjudication",
 }
 
 

@@ -1092,7 +1092,7 @@ class Checker:
         found = re.fullmatch(
             r"The rating scheme is (versions? [\d, and to]+) of “(.*?)”(?:, with (its definitions|definitions of ([\d,]+) of ([\d,]+) categories))?\."
             r"( Concord lists the disagreements with the label of each rater\.)?( The table has the values by dimension and round\.)?"
-            r"( The guidelines hold the decision rules\.)?",
+            r"( The guidelines contain the decision rules\.)?",
             text,
         )
         assert found is not None
