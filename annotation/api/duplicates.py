@@ -30,7 +30,7 @@ class DuplicateShape(serializers.Serializer[Any]):
     )
     named = serializers.CharField(help_text="Of which issue it is marked as a duplicate, in or out of the sample.")
     similarity = serializers.FloatField(allow_null=True, help_text="Estimated Jaccard index of title and prose, 0–1.")
-    screening = serializers.ChoiceField(Item.Screening.choices)
+    screening = serializers.CharField()
     screening_reason = serializers.CharField()
 
 

@@ -28,7 +28,9 @@ class OwnScreeningShape(serializers.Serializer[Any]):
     position = serializers.IntegerField()
     item = serializers.CharField()
     title = serializers.CharField()
-    screening = serializers.ChoiceField(queries.SIDES, help_text="What the rater said; `open` and `maybe` are to do.")
+    screening = serializers.CharField(
+        help_text="What the rater said: `in`, `out` or `skipped`; `open` and `maybe` are still to be answered."
+    )
     reason = serializers.CharField(help_text="Why it is out, in words; else empty.")
 
 
