@@ -1,13 +1,14 @@
 """People of the demo study: who they are, and who may act as them without a password."""
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 
 from accounts.addresses import is_from_here
 from accounts.models import User
-from annotation.models import Membership
+from annotation.errors import Forbidden
+from annotation.models import Membership, Study
 
 SLUG = "demo"
 PEOPLE = {
@@ -23,16 +24,31 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 def demo_people() -> dict[str, User]:
     """The demo study's people whom everyone may act as, by user name in the order of PEOPLE; none without the demo.
 
-    Members of another study, those invited to one, and staff are not among them: a visitor would be in that study, too.
+    Members of another study and staff are not among them: a visitor would be in that study, too. An invitation alone
+    opens nothing.
     """
-    elsewhere = Membership.objects.filter(Q(user=OuterRef("pk")) | Q(invited_user=OuterRef("pk"))).exclude(
-        study__slug=SLUG
-    )
+    elsewhere = Membership.objects.filter(user=OuterRef("pk")).exclude(study__slug=SLUG)
     found = User.objects.filter(
         ~Exists(elsewhere), username__in=PEOPLE, memberships__study__slug=SLUG, is_active=True, is_staff=False
     )
     accounts = {user.username: user for user in found}
     return {name: accounts[name] for name in PEOPLE if name in accounts}
+
+
+def require_no_demo_person(user: User, study: Study | None = None) -> None:
+    """Raises Forbidden for one of the demo's people, as whom everyone may act, outside of the demo study.
+
+    Otherwise any visitor could take them away from all others by a study that they make or join. Staff add them.
+    """
+    if user.username in PEOPLE and (study is None or study.slug != SLUG) and user.pk in _people_of_the_demo():
+        raise Forbidden(
+            "Everyone may act as the people of the demo study, so they create no studies and join no others. Use "
+            "another account."
+        )
+
+
+def _people_of_the_demo() -> set[int]:
+    return {pk for pk in Membership.objects.filter(study__slug=SLUG).values_list("user", flat=True) if pk is not None}
 
 
 def is_demo_open(request: HttpRequest) -> bool:

@@ -21,6 +21,7 @@ from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
 from annotation.actions.studies import record
 from annotation.actions.study_ids import require_available
+from annotation.demo_people import require_no_demo_person
 from annotation.errors import Invalid
 from annotation.models import Arrival, Membership
 from annotation.package.whole import StudyFile, open_study
@@ -41,6 +42,7 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
         sentence = f"The file has {file.size:,} bytes. At most {settings.UPLOAD_BYTES_MAX:,} are allowed."
         raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
     require_study_creator(user)
+    require_no_demo_person(user)
     require_room()
     assert file.file is not None
     opened = open_study(file.file, table_names())
@@ -108,6 +110,7 @@ def bring_study(
     Raises Invalid for a file that is not whole or was changed, Conflict where the address is taken.
     """
     require_study_creator(user)
+    require_no_demo_person(user)
     opened = open_study(file, table_names())
     slug = slug.strip() or opened.slug
     require_available(slug, user)

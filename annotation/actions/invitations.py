@@ -13,6 +13,7 @@ from accounts import actions as people
 from accounts.models import User, digest
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.studies import are_roles, come_in, next_code, place_of, record
+from annotation.demo_people import require_no_demo_person
 from annotation.errors import Invalid, NotFound
 from annotation.models import Invitation, InvitationUse, Membership, Study
 from annotation.queries.invitations import OVER, living_invitation
@@ -73,6 +74,7 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
     Raises NotFound where the link is over, used up or withdrawn, or they are no member any more.
     """
     invitation, study = _held(plaintext, by=user)
+    require_no_demo_person(user, study)
     membership = place_of(study, user) or Membership(study=study, user=user, roles=[])
     if membership.left_at is not None and membership.left_at > invitation.created_at:
         raise NotFound(OVER)  # whoever was removed does not come back by a link that was out then

@@ -6,6 +6,7 @@ from accounts.models import User
 from annotation.access import RATER, Seat, get_own_invitation
 from annotation.actions.leaving import Left, end_invitation, finish
 from annotation.actions.studies import come_in, record
+from annotation.demo_people import require_no_demo_person
 from annotation.models import Assignment, Membership, Round, RoundRater, Study
 from annotation.queries.giving import rounds_to_rate_blind, unblinded_among
 from annotation.queries.own_invitations import invitation_to
@@ -20,6 +21,7 @@ def accept(*, user: User, key: str) -> Membership:
     found = get_own_invitation(user, key)
     Study.objects.select_for_update(no_key=True).get(pk=found.study_id)
     found = get_own_invitation(user, key)
+    require_no_demo_person(user, found.study)
     come_in(found, user)
     found.save()
     marked = _mark_unblinded(found)

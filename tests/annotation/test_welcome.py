@@ -6,9 +6,13 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from annotation.access import get_seat
+from annotation.actions.invitations import accept_invitation, invite
 from annotation.actions.members import add_member, set_member
+from annotation.errors import Forbidden
 from annotation.models import Study
 from tests import builders as make
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 HERE: dict[str, Any] = {"HTTP_HOST": "localhost:8000", "REMOTE_ADDR": "127.0.0.1"}
@@ -68,10 +72,27 @@ def test_only_people_who_are_in_the_demo_alone_can_be_entered(demo: Study) -> No
     make.user("demo-carol")
     User.objects.filter(username="demo-olga").update(is_staff=True)
     people = ("demo-alice", "demo-bob", "demo-ada", "demo-carol", "demo-olga", "bob", "")
-    assert [enter(Client(), person) for person in people] == ["demo-alice", *[""] * 6]
+    assert [enter(Client(), person) for person in people] == ["demo-alice", "", "demo-ada", *[""] * 4]
 
 
 def test_someone_with_an_account_of_their_own_stays_signed_in(demo: Study) -> None:
     client = Client()
     client.force_login(make.user("bob"))
     assert enter(client, "demo-alice") == "bob"
+
+
+def test_nobody_takes_the_demos_people_away_by_a_study(demo: Study, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "testserver"]
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: others"), "mal")
+    made = Script("mal").send("POST", "studies/", {"slug": "mine", "title": "Mine", "taxonomy": "others"})
+    assert made.status_code == 201
+    invited = Script("mal").send("POST", "studies/mine/members/", {"user": "demo-ada", "roles": ["reader"]})
+    assert invited.status_code == 201 and enter(Client(), "demo-ada") == "demo-ada"
+    (waiting,) = Script("demo-ada").send("GET", "me/invitations/").json()["results"]
+    assert Script("demo-ada").send("POST", f"me/invitations/{waiting['id']}/accept/", {}).status_code == 403
+    _, plaintext = invite(seat=get_seat(make.user("mal"), "mine"), roles=["reader"])
+    with pytest.raises(Forbidden, match="Everyone may act as the people of the demo"):
+        accept_invitation(user=make.user("demo-ada"), plaintext=plaintext)
+    own = {"slug": "theirs", "title": "Theirs", "taxonomy": "others"}
+    assert Script("demo-olga").send("POST", "studies/", own).status_code == 403
+    assert {enter(Client(), name) for name in ("demo-olga", "demo-ada")} == {"demo-olga", "demo-ada"}
