@@ -111,7 +111,7 @@ def _wrong_value(parameter: OpenApiParameter, value: str) -> str:
         return ""
     if parameter.enum and value not in parameter.enum:
         return f"Use one of {', '.join(map(str, parameter.enum))}."
-    if parameter.type is int and not (value.isascii() and value.isdigit()):
+    if parameter.type is int and not (value.isascii() and value.isdecimal()):
         return "Enter a whole number."
     if parameter.type is bool and value not in ("true", "false", "1", "0"):
         return "Use true or false."
@@ -123,7 +123,7 @@ def page_size(request: Request, default: int, most: int) -> int:
     given = request.query_params.get("page_size")
     if given is None:
         return default
-    if not given.isascii() or not given.isdigit() or int(given[:9]) < 1:
+    if not given.isascii() or not given.isdecimal() or int(given[:9]) < 1:
         sentence = f"Enter a whole number from 1 to {most}."
         raise Invalid("The page size is not valid.", fields={"page_size": [sentence]})
     return min(int(given[:9]), most)

@@ -27,7 +27,7 @@ def read_keys(given: Mapping[str, object]) -> dict[str, object]:
         by = next((other for other, used in chosen.items() if used == key), None)
         if len(key) != 1 or not key.isprintable():
             fields[action] = ["Enter one letter or sign."]
-        elif key.isdigit():
+        elif key.isdecimal():
             fields[action] = ["Digits are reserved for the questions."]
         elif key in TAKEN:
             fields[action] = [f"This key is {TAKEN[key]}."]

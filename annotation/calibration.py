@@ -284,7 +284,7 @@ def read_known_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str
         item, part, key, value, why = ((row.get(name) or "").strip() for name in COLUMNS)
         if not (item or key or value):
             continue
-        if not item or key not in tree.by_key or not (part or "1").isascii() or not (part or "1").isdigit():
+        if not item or key not in tree.by_key or not (part or "1").isascii() or not (part or "1").isdecimal():
             wrong.append(f"Line {rows.line_num}: enter an item, a part from 1, and a dimension of the version.")
             continue
         labels = parts.setdefault(item, {}).setdefault(int((part or "1")[:9]), {})

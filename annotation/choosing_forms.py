@@ -230,10 +230,10 @@ class SampleForm(forms.Form):
         found["presence"] = words(cleaned.get("presence") or "")
         found["without_bots"] = cleaned.get("without_bots") or None
         excluded = cleaned.get("exclude_sample") or None
-        found["exclude_sample"] = int(excluded) if excluded and excluded.isdigit() else excluded
-        control = cleaned.get("left_out_of") or ""
-        word = "screened_out_of" if control.startswith("out-") else "left_out_of"
-        found[word] = int(control.removeprefix("out-")) if control else None
+        found["exclude_sample"] = (
+            int(excluded) if excluded and excluded.isdecimal() and len(excluded) < 10 else excluded
+        )
+        found["left_out_of"] = int(cleaned["left_out_of"]) if cleaned.get("left_out_of") else None
         return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
 
     @property

@@ -25,7 +25,7 @@ class BodyLimits:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or "0"
-        n_bytes = int(length) if length.isascii() and length.isdigit() else 0
+        n_bytes = int(length) if length.isascii() and length.isdecimal() else 0
         if n_bytes > settings.DATA_UPLOAD_MAX_MEMORY_SIZE and n_bytes > (most := _most(request)):
             return too_large(request, most)
         return self.get_response(request)

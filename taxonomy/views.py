@@ -219,7 +219,7 @@ def retire_taxonomy_version(request: HttpRequest, slug: str, number: int) -> Htt
 def compare_taxonomy_versions(request: HttpRequest, slug: str) -> HttpResponse:
     """From two numbers chosen on a page to the address of their comparison."""
     numbers = [request.GET.get(name, "") for name in ("old", "new")]
-    if not all(number.isascii() and number.isdigit() for number in numbers):
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
         raise Unreadable("Choose two versions to compare.")
     return redirect("taxonomy_diff", slug, *(int(number) for number in numbers))
 
@@ -270,7 +270,7 @@ def taxonomy_appendix(request: HttpRequest, slug: str, old: int, new: int) -> Ht
 def _expected(request: HttpRequest) -> int | None:
     """The revision of the draft that the page with the form showed, where it says one."""
     given = request.POST.get("expected", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
 
 
 def _stored(

@@ -257,7 +257,7 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
 
 def _number(name: str) -> str:
     number = name.rpartition("#")[2]
-    return number if number.isascii() and number.isdigit() and len(number) < 10 else ""
+    return number if number.isascii() and number.isdecimal() and len(number) < 10 else ""
 
 
 def _drawn(seat: Seat) -> QuerySet[Issue]:

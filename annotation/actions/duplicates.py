@@ -146,7 +146,7 @@ def exclude_duplicates(*, seat: Seat, sample: Sample, issues: Sequence[object], 
     if list(issues) == ["all"]:
         rows = rows.filter(is_first=False, like__isnull=False)
     else:
-        wanted = [int(str(each)) for each in issues if str(each).isascii() and str(each).isdigit()]
+        wanted = [int(str(each)) for each in issues if str(each).isascii() and str(each).isdecimal()]
         rows = rows.filter(pk__in=wanted)
     chosen = list(rows.values_list("issue", flat=True))
     if not chosen:

@@ -50,7 +50,7 @@ def reader(*names: str) -> Callable[[Seat, Mapping[str, Any]], Options]:
 
 
 def _number(value: Any) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 11:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ValueError("Enter a whole number.")

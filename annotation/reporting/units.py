@@ -115,7 +115,7 @@ class Behind:
 
 def _place(given: dict[str, str]) -> Place:
     parts = given.get("after", "").split(".")
-    if len(parts) == 3 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+    if len(parts) == 3 and all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         return int(parts[0]), int(parts[1]), int(parts[2])
     return (0, 0, 0)
 

@@ -312,7 +312,7 @@ def pairs_of(mapping: SheetMapping) -> list[tuple[str, str]]:
     by_number: dict[str, list[tuple[str, str]]] = {}
     for column in mapping.columns:
         stem, suffix = split_suffix(column.name)
-        if suffix.isdigit():
+        if suffix.isdecimal():
             by_number.setdefault(suffix, []).append((stem, column.name))
     stems = [{stem for stem, _ in each} for each in by_number.values()]
     raters = [stem for stem in (set.intersection(*stems) if stems else ()) if stem in RATER_WORDS]

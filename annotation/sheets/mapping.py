@@ -161,7 +161,7 @@ class BookReader:
         if link and text and not item_name(text).issue and item_name(link).issue:
             return link
         bare = text.removeprefix("#")
-        if self.mapping.repository and bare.isdigit():
+        if self.mapping.repository and bare.isascii() and bare.isdecimal():
             return f"{self.mapping.repository}#{bare}"
         return text
 
@@ -320,7 +320,7 @@ def shifted(cells: Sequence[str], mapping: SheetMapping, fate: str) -> list[str]
     """
     move, _, place = fate.partition(":")
     found, columns = list(cells), block(mapping)
-    if not columns or not place.isdigit() or not columns[0] <= int(place) <= columns[-1]:
+    if not columns or not place.isdecimal() or len(place) > 5 or not columns[0] <= int(place) <= columns[-1]:
         return found
     at, end = int(place), columns[-1]
     if move == INSERT and not cells[end].strip():

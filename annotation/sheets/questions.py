@@ -337,7 +337,7 @@ def answer(mapping: BookMapping, key: str, chosen: str) -> None:
     kind, _, rest = key.partition(":")
     number = rest.partition(":")[0]
     sheets = mapping.sheets
-    if kind != "few_items" and number.isdigit() and int(number) < len(sheets):
+    if kind != "few_items" and number.isdecimal() and len(number) < 6 and int(number) < len(sheets):
         sheets = [sheet for sheet in sheets if _heads(sheet) == _heads(mapping.sheets[int(number)])]
     for sheet in sheets:
         if kind == "doubled":

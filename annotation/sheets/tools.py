@@ -7,6 +7,7 @@ from typing import IO, Any
 import orjson
 
 from annotation.errors import Unreadable
+from annotation.sheets.tables import UNSTORABLE
 from ingest.tables.opening import TableRow
 
 BYTES_MAX = 128 << 20
@@ -278,7 +279,7 @@ def _labels(example: Mapping[str, Any], stem: str) -> Iterator[tuple[str, str, l
         if not isinstance(annotation, dict) or "start_offset" in annotation or "label" not in annotation:
             raise ValueError("These labels are on words or regions, not on the whole text.")
         user = _text(annotation.get("user"))
-        by_user.setdefault(f"user {user}" if user.isdigit() else user or rater, []).append(_text(annotation["label"]))
+        by_user.setdefault(f"user {user}" if user.isdecimal() else user or rater, []).append(_text(annotation["label"]))
     for user, values in by_user.items():
         yield user, "label", values
 
@@ -297,7 +298,7 @@ def _person(found: Any) -> str:
         named = " ".join(_text(found.get(key)) for key in ("first_name", "last_name")).strip()
         return _text(found.get("email") or found.get("username")) or named or _person(found.get("id"))
     text = _text(found)
-    return f"annotator {text}" if text.isdigit() else text or "annotator"
+    return f"annotator {text}" if text.isdecimal() else text or "annotator"
 
 
 def _path(levels: Any) -> str:
@@ -312,7 +313,9 @@ def _text(value: Any) -> str:
             return "true" if value else "false"
         case float():
             return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-        case str() | int():
+        case str():
+            return UNSTORABLE.sub("\ufffd", value)
+        case int():
             return str(value)
         case _:
             return orjson.dumps(value).decode()

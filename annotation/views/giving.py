@@ -135,7 +135,7 @@ def _quota(request: HttpRequest) -> int | None:
     typed = request.POST.get("quota", "").strip()
     if not typed:
         return None
-    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 10 else -1
+    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 10 else -1
 
 
 def _said(error: ConcordError) -> str:

@@ -317,7 +317,7 @@ def _typed(sent: QueryDict, number: str) -> str:
 
 def _is_fate(text: str) -> bool:
     move, _, place = text.partition(":")
-    return text in (KEEP, LEAVE) or (move in (INSERT, REMOVE) and place.isdigit())
+    return text in (KEEP, LEAVE) or (move in (INSERT, REMOVE) and place.isdecimal() and len(place) < 6)
 
 
 def _short(text: str) -> str:

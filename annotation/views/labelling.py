@@ -194,7 +194,7 @@ def _problems(fields: Mapping[str, list[str]]) -> list[dict[str, object]]:
     for path, sentences in fields.items():
         part, _, name = path.rpartition(".")
         number = part.removeprefix("parts[").removesuffix("]")
-        found.append({"part": number if number.isdigit() else "1", "name": name, "sentence": " ".join(sentences)})
+        found.append({"part": number if number.isdecimal() else "1", "name": name, "sentence": " ".join(sentences)})
     return found
 
 

@@ -53,7 +53,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     seat = get_seat(me(request), slug)
     visible = queries.visible_proposals(seat)
     number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "").replace("\x00", "")
-    round_number = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else None
+    round_number = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else None
     rows = queries.narrowed(visible, round_number=round_number, dimension=dimension)
     note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", PAGE)
     context: dict[str, Any] = {
@@ -184,7 +184,7 @@ def _label_url(seat: Seat, each: Told) -> str:
 
 def _start(request: HttpRequest, n: int) -> int:
     given = request.GET.get("from", "")
-    start = int(given) if given.isascii() and given.isdigit() and len(given) < 9 else 0
+    start = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else 0
     return start // GROUPS_PER_PAGE * GROUPS_PER_PAGE if start < n else 0
 
 

@@ -64,7 +64,7 @@ def number_of(request: HttpRequest, name: str) -> int | None:
     given = request.GET.get(name, "")
     if not given:
         return None
-    if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > MOST:
+    if not given.isascii() or not given.isdecimal() or len(given) > 10 or int(given) > MOST:
         raise Invalid("Some query parameters are not valid.", fields={name: ["Enter a whole number."]})
     return int(given)
 

@@ -246,7 +246,7 @@ def _shown(asked: str | None) -> str:
 
 
 def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _rater(seat: Seat) -> Membership:

@@ -22,7 +22,7 @@ def taxonomy_usage(request: HttpRequest, slug: str) -> HttpResponse:
     user = cast(User, request.user)
     taxonomy = get_taxonomy(user, slug)
     number = request.GET.get("version", "")
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
+    if not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise NotFound(f"Version “{number[:40]}” of {slug} not found.")
     version, seats = get_version(user, slug, int(number)), seats_under(user, taxonomy)
     found = usage(seats, taxonomy, version)

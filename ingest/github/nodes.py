@@ -249,7 +249,7 @@ def _commit(row: Mapping[str, Any]) -> ChangeRecord:
 
 def _comment(node: Mapping[str, Any]) -> dict[str, Any]:
     number = str(node.get("fullDatabaseId") or node.get("databaseId"))
-    if not (number.isascii() and number.isdigit()):
+    if not (number.isascii() and number.isdecimal()):
         raise RowError("A comment of this issue has no number.")
     return {
         "id": int(number),

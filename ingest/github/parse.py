@@ -151,7 +151,7 @@ def parse_listed_comment(row: Any) -> tuple[int, CommentRecord]:
     """The number of the issue and the comment, from a listing of all comments of a repository; raises RowError."""
     comment = parse_comment(row)
     last = _split(str(row.get("issue_url") or "")).path.rpartition("/")[2]
-    if not (last.isascii() and last.isdigit() and 1 <= int(last[:12]) <= NUMBER_MAX):
+    if not (last.isascii() and last.isdecimal() and 1 <= int(last[:12]) <= NUMBER_MAX):
         raise RowError("The comment does not say which issue it belongs to.")
     if comment.github_id is None:
         raise RowError("The comment has no number.")
@@ -311,7 +311,7 @@ def _named_repository(row: Mapping[str, Any], address: str) -> Repository | None
                 owner, _, rest = link.partition("/repos/")[2].partition("/")
                 return parse_repository(f"{host or GITHUB_HOST}/{owner}/{rest.partition('/')[0]}")
     except Invalid as error:
-        raise RowError(f"It can't be told which repository this issue is of: {error.message}") from None
+        raise RowError(storable(f"It can't be told which repository this issue is of: {error.message}")) from None
     return None
 
 
@@ -342,7 +342,7 @@ def _comment_id(row: Mapping[str, Any]) -> int | None:
     if (number := _id(row.get("id"))) is not None:
         return number
     fragment = _split(str(_first(row, "html_url", "url") or "")).fragment.removeprefix("issuecomment-")
-    return _id(int(fragment)) if fragment.isascii() and fragment.isdigit() and len(fragment) < 19 else None
+    return _id(int(fragment)) if fragment.isascii() and fragment.isdecimal() and len(fragment) < 19 else None
 
 
 def _labels(row: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -231,7 +231,9 @@ def _fits(field: Field, name: str, cells: Sequence[str]) -> bool:
         return not (_readable(values.read_identifier, cells) == 1 or _readable(values.read_number, cells) == 1)
     if field.key == "html_url" and any("/repos/" in cell for cell in cells):
         return False
-    if name == "id" and not all(cell.isdigit() and int(cell[:12]) < NUMBER_AS_ID_MAX for cell in cells):
+    if name == "id" and not all(
+        cell.isascii() and cell.isdecimal() and int(cell[:12]) < NUMBER_AS_ID_MAX for cell in cells
+    ):
         return False
     share = _readable(field.read, cells) if field.read else 1.0
     return share > 0 if name == field.names[0] else share >= LEAST_SHARE

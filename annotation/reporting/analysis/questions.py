@@ -184,7 +184,7 @@ class _Reading:
         given = self.text(name)
         if not given:
             return None
-        if not given.isascii() or not given.isdigit() or len(given) > 9:
+        if not given.isascii() or not given.isdecimal() or len(given) > 9:
             self.fail(name, "Enter a whole number.")
             return None
         return int(given)

@@ -49,7 +49,7 @@ class Question:
     def number(self, name: str) -> int | None:
         """A whole number; None for what is none, of which the answer says so."""
         given = self.one(name)
-        return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
+        return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
 
     def with_words(self, **words: Sequence[str]) -> "Question":
         """The same with other words; empty ones are taken away."""

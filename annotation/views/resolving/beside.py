@@ -139,7 +139,7 @@ def _part_words(here: Here, part: Part, telling: Sequence[str]) -> str:
 
 def _part(sent: str) -> int:
     """The number of a part as a form sends it; 0, which no part has, for what is none."""
-    return int(sent) if sent.isascii() and sent.isdigit() and len(sent) < 5 else 0
+    return int(sent) if sent.isascii() and sent.isdecimal() and len(sent) < 5 else 0
 
 
 def _done(request: HttpRequest, here: Here, item: Item, act: Callable[[], str]) -> HttpResponse:

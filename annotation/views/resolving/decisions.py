@@ -60,7 +60,7 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
         participants=request.POST.get("participants", ""),
     )
     wanted = f"{part}.{key}"
-    number = int(part) if part.isascii() and part.isdigit() and len(part) < 5 else 0
+    number = int(part) if part.isascii() and part.isdecimal() and len(part) < 5 else 0
     asked: dict[str, Any] = {"part": number, "dimension": key, "rationale": filled.rationale}
     asked["expected"] = request.POST.get("expected") or None
     try:

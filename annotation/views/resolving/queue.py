@@ -99,7 +99,7 @@ def _page(request: HttpRequest, here: Here, selected: Sequence[Line], state: str
     """The lines of the page asked for, with their titles; one query."""
     asked = request.GET.get("page", "1")
     last = max((len(selected) - 1) // PAGE_SIZE + 1, 1)
-    number = min(max(int(asked), 1), last) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    number = min(max(int(asked), 1), last) if asked.isascii() and asked.isdecimal() and len(asked) < 9 else 1
     lines = selected[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     titles = queries.titles([line.item for line in lines])
     start = (number - 1) * PAGE_SIZE + 1
