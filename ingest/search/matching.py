@@ -29,7 +29,7 @@ LEXEMES_BYTES = 1_000_000
 """A tsvector holds 1 MB of lexemes; a text with more is a candidate for every search (`EVERYTHING`)."""
 EVERYTHING = "*"
 PAIR, PAIR_CHARACTERS = "=", 8
-"""Stands before a number for the first and the beginning of the second of two words that follow each other."""
+"""Stands before a number, for the first of two words and what follows it, and the beginning of the second."""
 OF_COMMENT = "/"
 """Stands before a lexeme of a comment."""
 PREFIX_CHARACTERS = 3
@@ -89,7 +89,7 @@ class Term:
     def needed(self) -> tuple[frozenset[str], str]:
         """Lexemes without which it does not occur, and the beginning of another one, or an empty string."""
         found, beginning = set(), ""
-        words: list[str] = []
+        words: list[re.Match[str]] = []
         for run in _RUNS.finditer(self.text):
             if run[2]:
                 found |= _pairs(words)
@@ -99,23 +99,28 @@ class Term:
                 else:
                     beginning = beginning or run[2]
             elif self.is_phrase and run.end() == len(self.text):
-                beginning = _pair(words[-1], run[1]) if words else run[1][:LEXEME_CHARACTERS]
+                beginning = _pair(words[-1], run) if words else run[1][:LEXEME_CHARACTERS]
             else:
-                words.append(run[1][:LEXEME_CHARACTERS])
+                words.append(run)
         found |= _pairs(words)
         return frozenset(found), "" if found and len(beginning) < PREFIX_CHARACTERS else beginning
 
 
-def _pairs(words: Sequence[str]) -> set[str]:
+def _pairs(words: Sequence[re.Match[str]]) -> set[str]:
     """Lexemes for every two words that follow each other; where one is alone, itself."""
     if len(words) < 2:
-        return set(words)
+        return _alone(words)
     return {_pair(one, other) for one, other in pairwise(words)}
 
 
-def _pair(one: str, other: str) -> str:
-    """The lexeme of two words, or its beginning where the other word is only begun."""
-    return f"{PAIR}{crc32(one.encode()):x} {other[:PAIR_CHARACTERS]}"
+def _alone(words: Sequence[re.Match[str]]) -> set[str]:
+    return {each[1][:LEXEME_CHARACTERS] for each in words}
+
+
+def _pair(one: re.Match[str], other: re.Match[str]) -> str:
+    """The lexeme of two words and what stands between them, or its beginning where the other word is only begun."""
+    first = one.string[one.start() : other.start()]
+    return f"{PAIR}{crc32(first.encode()):x} {other[1][:PAIR_CHARACTERS]}"
 
 
 def marked(folded: str) -> str:
@@ -128,20 +133,20 @@ def marked(folded: str) -> str:
 def lexemes(folded: str) -> set[str]:
     """Words and parts of identifiers and paths, every two that follow each other, and pairs of East Asian characters.
 
-    Of a run of those the last is alone, too. Two words are one lexeme, whatever stands between them: so a phrase or an
+    Of a run of those the last is alone, too. Two words are one lexeme, with what stands between them: so a phrase or an
     identifier of frequent words selects few candidates, also one that ends within a word.
     """
-    found = set()
-    words: list[str] = []
+    found: set[str] = set()
+    words: list[re.Match[str]] = []
     for run in _RUNS.finditer(folded):
-        if text := run[1]:
-            words.append(text[:LEXEME_CHARACTERS])
+        if run[1]:
+            words.append(run)
         else:
-            found |= {*words, *_pairs(words)}
+            found |= _alone(words) | _pairs(words)
             words = []
             text = run[2]
             found |= {text[n : n + 2] for n in range(len(text))}
-    return {*found, *words, *_pairs(words)}
+    return found | _alone(words) | _pairs(words)
 
 
 def as_tsvector(found: set[str]) -> str:
