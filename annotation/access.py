@@ -1,6 +1,6 @@
 """The only road from an address to an object of a study: found and allowed, or 404, or 403."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -209,6 +209,32 @@ class Seat:
         again = Q(Exists(own)) | Q(Exists(asked)) if self.arbitrated else Q(Exists(own))
         others = RoundItem.objects.filter(again, round__study=self.study).exclude(round__in=rates).order_by()
         return self.arbitrated | frozenset(others.values_list("round_id", "item_id"))
+
+    @cached_property
+    def unsettled_round_ids(self) -> frozenset[int]:
+        """Rounds in which something is withheld from this person: of third answers nothing is counted there."""
+        return frozenset(round_id for round_id, _ in self.withheld)
+
+    @cached_property
+    def withheld_queues(self) -> Mapping[int, Sequence[int]]:
+        """Relabeling rounds with those of their items whose being there shows a label that is withheld; one query.
+
+        No query where nothing is withheld.
+        """
+        if not self.withheld:
+            return {}
+        queues = Round.objects.filter(pk__in=self.unsettled_round_ids, kind=Round.Kind.RELABEL).order_by()
+        return {
+            pk: sorted(item for round_id, item in self.withheld if round_id == pk)
+            for pk in queues.values_list("pk", flat=True)
+        }
+
+    def not_queued(self, round_: str = "round", item: str = "item") -> Q:
+        """The condition that excludes the places of `withheld_queues`."""
+        found = Q()
+        for pk, items in self.withheld_queues.items():
+            found &= ~Q(**{round_: pk, f"{item}__in": items})
+        return found
 
     def withheld_in(self, round_: Round) -> frozenset[int]:
         """The items (ids) of a round of which what others said is withheld from this person."""
@@ -557,7 +583,7 @@ def get_own_assignment_of(seat: Seat, round_: Round, identifier: str) -> Assignm
 def row_number(identifier: object) -> int | None:
     """The number of a row that stands in an address or a request; None for what can't be one."""
     text = str(identifier)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def hold_state(round_id: int) -> str | None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from django.db.models import Q
+
 from annotation.errors import Conflict
-from annotation.models import Annotation, Assignment, Membership
+from annotation.models import Annotation, Assignment, Membership, Round
 
 LONGEST = {"name": 100, "version": 100, "prompt": 100_000}
 
@@ -33,16 +35,32 @@ def set_description(membership: Membership, kind: str | None, described: Mapping
     """Sets kind and description of a member without storing them. Raises Conflict once the member has answered."""
     changes = {f"machine_{name}": value for name, value in described.items()} | ({"kind": kind} if kind else {})
     changed = {name for name, value in changes.items() if getattr(membership, name) != value}
-    if changed and membership.pk and Annotation.objects.filter(rater=membership).exists():
+    given = Assignment.objects.filter(rater=membership) if membership.pk else Assignment.objects.none()
+    if not membership.is_machine:
+        given = given.filter(slot__isnull=False)  # that a third rater was asked or answered tells that others differ
+    if changed and Annotation.objects.filter(assignment__in=given).exists():
         raise Conflict(
             f"{membership} has already submitted labels, so its identity can't be changed. Add another model, "
             "version or prompt as a separate rater.",
             code="rater_has_answered",
         )
-    if "kind" in changed and membership.pk and Assignment.objects.filter(rater=membership).exists():
+    if "kind" in changed and given.exists():
         raise Conflict(
             f"{membership} has assignments as a {membership.kind}, so its kind can't be changed. Add a separate rater.",
             code="rater_has_items",
         )
+    if "kind" in changed and not membership.is_machine and _may_be_asked(membership):
+        raise Conflict(
+            f"{membership} can be asked as a third rater in a round of this study, so they stay a person. Add another "
+            "rater for the model.",
+            code="rater_has_items",
+        )
     for name, value in changes.items():
         setattr(membership, name, value)
+
+
+def _may_be_asked(membership: Membership) -> bool:
+    """Whether a round can have asked this person as a third rater since they joined, whether or not one did."""
+    rounds = Round.objects.filter(study=membership.study_id, opened_at__isnull=False)
+    since = Q(closed_at__isnull=True) | Q(closed_at__gte=membership.created_at)
+    return bool(membership.pk and membership.code) and rounds.filter(since).exists()

@@ -812,8 +812,9 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])
     n_withdrawn = ruling.withdraw_third_raters(Assignment.objects.filter(round=round_))
-    said = {"third_raters_withdrawn": n_withdrawn} if n_withdrawn else {}
-    record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open, **said)
+    record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open)
+    if n_withdrawn:  # a line of its own: that a round closed is shown to people who must not know who was asked there
+        record(study=seat.study, user=seat.user, verb="third raters withdrawn", round=number, n=n_withdrawn)
     screen_by_round(seat=seat, round_=round_)
     return round_
 

@@ -17,7 +17,7 @@ from annotation.api.reading import body_of, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
-from annotation.queries.giving import Leaving, ThirdRater, asked_meanwhile, leaving, third_raters
+from annotation.queries.giving import Leaving, ThirdRater, leaving, third_raters, uncounted
 from annotation.queries.studies import double_coded, last_days, leases
 
 
@@ -110,14 +110,14 @@ def rater_answer(
 ) -> dict[str, Any]:
     """A rater of a round; what concerns all raters of the round is read where it is not given."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
-    meanwhile = asked_meanwhile([row.round]) if meanwhile is None else meanwhile
+    meanwhile = uncounted([row.round], seat) if meanwhile is None else meanwhile
     if may_know and days is None:
-        days = last_days(row.round)
+        days = last_days(row.round, is_unsettled=row.round_id in seat.unsettled_round_ids)
     until = leases(row.round) if until is None else until
     double = double_coded(row.round) if double is None else double
     is_own = seat.membership is not None and seat.membership.pk == row.rater_id
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
-    is_shown = row.round_id not in seat.hidden_round_ids
+    is_shown = row.round_id not in seat.hidden_round_ids | seat.unsettled_round_ids
     if third is None:
         third = _third_raters(seat, row.round)
     asked = third.get(row.rater_id)
@@ -143,12 +143,13 @@ def rater_answer(
 def _sees_tries(seat: Seat, row: RoundRater) -> bool:
     """Whether a person reads how this rater did on training items: their own, and all for an owner who is not blind."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
-    return row.rater == seat.membership or (may_know and row.round_id not in seat.sealed_round_ids)
+    hidden = seat.sealed_round_ids | seat.unsettled_round_ids
+    return row.rater == seat.membership or (may_know and row.round_id not in hidden)
 
 
 def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:
-    """The third raters of a round by the membership's id, none where its results are hidden."""
-    found = [] if round_.pk in seat.hidden_round_ids else third_raters(round_)
+    """The third raters of a round by the membership's id, none where anything of its results is hidden."""
+    found = [] if round_.pk in seat.hidden_round_ids | seat.unsettled_round_ids else third_raters(round_)
     return {each.rater.pk: each for each in found}
 
 
@@ -176,8 +177,9 @@ class RoundRaters(APIView):
     def get(self, request: Request, slug: str, number: int) -> Response:
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
-        meanwhile, third = asked_meanwhile([round_]), _third_raters(seat, round_)
-        days = last_days(round_) if seat.has_role(OWNER) or seat.user.is_staff else {}
+        meanwhile, third = uncounted([round_], seat), _third_raters(seat, round_)
+        is_unsettled = round_.pk in seat.unsettled_round_ids
+        days = last_days(round_, is_unsettled=is_unsettled) if seat.has_role(OWNER) or seat.user.is_staff else {}
         of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
         members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
         until, double = leases(round_), double_coded(round_)

@@ -118,8 +118,8 @@ def plan_answer(plan: Plan, seat: Seat) -> dict[str, Any]:
     }
 
 
-def plan_line(plan: Plan) -> dict[str, Any]:
-    """A plan in a list, without its counts."""
+def plan_line(plan: Plan, seat: Seat) -> dict[str, Any]:
+    """A plan in a list, without its counts; the size of its queue is null where labels are withheld from who reads."""
     return {
         "id": str(plan.pk),
         "number": plan.number,
@@ -128,8 +128,8 @@ def plan_line(plan: Plan) -> dict[str, Any]:
         "to": plan.to_version.number,
         "worklist": {
             "round": plan.worklist.number if plan.worklist else None,
-            "items": plan.n_total,
-            "unassigned": plan.n_unassigned,
+            "items": None if seat.withheld else plan.n_total,
+            "unassigned": None if seat.withheld else plan.n_unassigned,
         },
         "created_at": plan.created_at,
         "run_at": plan.run_at,
@@ -148,7 +148,7 @@ class Plans(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return paged(self, request, listing.plans(seat.study), plan_line)
+        return paged(self, request, listing.plans(seat.study), lambda each: plan_line(each, seat))
 
     @extend_schema(request=PlanBody, responses={201: PlanShape})
     def post(self, request: Request, slug: str) -> Response:

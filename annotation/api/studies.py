@@ -32,7 +32,7 @@ from annotation.queries.bulk import job_as_document, job_of
 from annotation.queries.giving import ASKED_MEANWHILE
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.studies import visible_studies
-from annotation.queries.verdicts import code_order
+from annotation.queries.verdicts import ARBITERS, code_order
 from annotation.registration import with_defaults
 from annotation.reporting.gate import gate_then
 from annotation.screening import STANDINGS
@@ -512,7 +512,7 @@ class Rounds(APIView):
     @extend_schema(responses=pages_of(RoundShape), parameters=PAGE, operation_id="studies_rounds_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        rounds = detailed(Round.objects.filter(study=seat.study))
+        rounds = detailed(Round.objects.filter(study=seat.study), seat)
         return paged(self, request, rounds, lambda each: round_answer(seat, each))
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: NewRoundShape})
@@ -533,20 +533,23 @@ class Rounds(APIView):
         return Response({**one_round(seat, made), "warnings": warnings}, status=201)
 
 
-def detailed(rounds: Any) -> Any:
-    """Rounds with everything that `round_answer` shows; two queries.
+def detailed(rounds: Any, seat: Seat) -> Any:
+    """Rounds with everything that `round_answer` shows this person; two queries, one more where something is withheld.
 
     Each count is a subquery of its own: joined, items and assignments of a round would be multiplied.
     """
-    assignments = Assignment.objects.filter(round=OuterRef("pk")).exclude(ASKED_MEANWHILE)
+    assignments = Assignment.objects.filter(seat.not_queued(), round=OuterRef("pk")).exclude(ASKED_MEANWHILE)
+    if seat.unsettled_round_ids:
+        assignments = assignments.exclude(ARBITERS, round__in=seat.unsettled_round_ids)
+    places = RoundItem.objects.filter(seat.not_queued(), round=OuterRef("pk"))
     return (
         rounds.select_related("taxonomy_version__taxonomy")
         .prefetch_related("round_raters__rater", "bulk_jobs")
         .annotate(
             n_assignments=_counted(assignments.exclude(state=Assignment.State.WITHDRAWN)),
             n_finished=_counted(assignments.filter(state__in=Assignment.FINISHED)),
-            n_items=_counted(RoundItem.objects.filter(round=OuterRef("pk"))),
-            n_free=_summed(RoundItem.objects.filter(round=OuterRef("pk"), n_free__gt=0), "n_free"),
+            n_items=_counted(places),
+            n_free=_summed(places.filter(n_free__gt=0), "n_free"),
         )
     )
 
@@ -562,7 +565,7 @@ def _summed(rows: QuerySet[Any], column: str) -> Coalesce:
 
 
 def one_round(seat: Seat, round_: Round) -> dict[str, Any]:
-    return round_answer(seat, detailed(Round.objects.filter(pk=round_.pk)).get())
+    return round_answer(seat, detailed(Round.objects.filter(pk=round_.pk), seat).get())
 
 
 def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:

@@ -722,11 +722,13 @@ def items_of(
     round_: Round | None = None,
     screening: str = "",
     sample: int | None = None,
+    seat: Seat | None = None,
 ) -> QuerySet[Item]:
     """The items of a study with title; `search` is a part of the identifier or, `in_titles`, of the title."""
     rows = Item.objects.filter(study=study).select_related("issue__repository", "snapshot").defer("snapshot__body")
     if round_ is not None:
-        rows = rows.filter(Exists(RoundItem.objects.filter(round=round_, item=OuterRef("pk"))))
+        here = seat.not_queued() if seat else Q()
+        rows = rows.filter(Exists(RoundItem.objects.filter(here, round=round_, item=OuterRef("pk"))))
     if sample is not None:
         rows = rows.filter(
             Exists(SampleIssue.objects.filter(sample=sample, sample__study=study, issue=OuterRef("issue")))
@@ -750,7 +752,8 @@ def item_lines(seat: Seat, items: Sequence[Item]) -> list[ItemLine]:
         .annotate(n=Count("pk"))
     }
     rounds: dict[int, list[ItemRound]] = defaultdict(list)
-    places = RoundItem.objects.filter(item__in=wanted).select_related("round").order_by("round__number")
+    places = RoundItem.objects.filter(seat.not_queued(), item__in=wanted).select_related("round")
+    places = places.order_by("round__number")
     for place in places:
         rounds[place.item_id].append(
             ItemRound(

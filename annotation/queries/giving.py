@@ -1,7 +1,7 @@
 """Who holds what of a round, what becomes of it when somebody leaves, and what nobody holds."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.access import ADJUDICATOR, OWNER, RATER, READER
+from annotation.access import ADJUDICATOR, OWNER, RATER, READER, Seat
 from annotation.assigning import given_on
 from annotation.models import (
     Annotation,
@@ -55,17 +55,19 @@ ASKED_MEANWHILE = ARBITERS & Q(round__state=Round.State.OPEN)
 """What third raters are asked while a round is open: where it is counted, its raters learn that others differ."""
 
 
-def asked_meanwhile(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int, int]]:
+def asked_meanwhile(rounds: Iterable[Round], unsettled: Collection[int] = ()) -> dict[tuple[int, int], tuple[int, int]]:
     """(round, rater) → how many items the rater is asked as a third one while the round is open, and answered of them.
+
+    So are rounds (ids) that are `unsettled` for who reads.
 
     What a round tells of its progress is less by these. In a pool `n_assigned` still holds what was withdrawn, so those
     count, too. One query, none where no round is open; an owner may have changed when disagreements are resolved.
     """
-    live = [each.pk for each in rounds if each.state == Round.State.OPEN]
+    live = [each.pk for each in rounds if each.state == Round.State.OPEN or each.pk in unsettled]
     if not live:
         return {}
     told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
-    rows = Assignment.objects.filter(ASKED_MEANWHILE, round__in=told)
+    rows = Assignment.objects.filter(ARBITERS, round__in=told)
     rows = rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
     rows = rows.filter(Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
     counted = rows.order_by().values("round_id", "rater_id")
@@ -100,12 +102,33 @@ def third_raters(round_: Round) -> list[ThirdRater]:
     return sorted(found, key=lambda each: code_order(each.rater.code))
 
 
-def third_from_outside(rounds: Iterable[Round]) -> dict[tuple[int, int], tuple[int, int]]:
+def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int], tuple[int, int]]:
+    """(round, rater) → how many items, and answers of them, are in no count that this person sees.
+
+    Third answers of rounds that are open or unsettled for them, and their withheld places in relabeling queues. One
+    query, one more where there are such.
+    """
+    found = asked_meanwhile(rounds, seat.unsettled_round_ids if seat else ())
+    queues = [each.pk for each in rounds if seat and each.pk in seat.withheld_queues]
+    if seat is None or not queues:
+        return found
+    held = Assignment.objects.filter(~seat.not_queued(), round__in=queues, slot__isnull=False)
+    counted = held.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("round_id", "rater_id")
+    is_done = Q(state__in=Assignment.FINISHED)
+    for round_id, rater, n, n_done in counted.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done)):
+        before = found.get((round_id, rater), (0, 0))
+        found[round_id, rater] = (before[0] + n, before[1] + n_done)
+    return found
+
+
+def third_from_outside(
+    rounds: Iterable[Round], unsettled: Collection[int] = ()
+) -> dict[tuple[int, int], tuple[int, int]]:
     """(round, rater) → how many items people who are no raters of the round are asked, and answered of them.
 
-    They are of rounds that are over; one query, none without such a round.
+    They are of rounds that are over and not `unsettled`; one query, none without such a round.
     """
-    over = [each.pk for each in rounds if each.state in Round.OVER]
+    over = [each.pk for each in rounds if each.state in Round.OVER and each.pk not in unsettled]
     return _third(over, ~Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
 
 

@@ -104,7 +104,8 @@ def summaries_of(user: User) -> list[Summary]:
         if not seat.has_role(OWNER):
             continue
         summary = Summary(seat.study)
-        for line in round_lines(Round.objects.filter(pk__in=[each.pk for each in rounds]), with_raters=True):
+        waiting = Round.objects.filter(pk__in=[each.pk for each in rounds])
+        for line in round_lines(waiting, seat=seat, with_raters=True):
             round_ = line.round
             if round_.state == Round.State.OPEN:
                 for each in line.unfinished_raters:

@@ -39,7 +39,7 @@ from annotation.models import (
     Study,
 )
 from annotation.queries.exports import why_hidden
-from annotation.queries.giving import ASKED_MEANWHILE, READ, asked_meanwhile, below_quota, third_from_outside
+from annotation.queries.giving import ASKED_MEANWHILE, READ, below_quota, third_from_outside, uncounted
 from annotation.queries.imports import MARK
 from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import ARBITERS, code_order
@@ -128,10 +128,13 @@ def _out(places: QuerySet[Any]) -> QuerySet[Any]:
     return out.annotate(n=Count("pk"))
 
 
-def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days: bool = False) -> list[RoundLine]:
+def round_lines(
+    rounds: QuerySet[Round], *, seat: Seat | None = None, with_raters: bool = False, with_days: bool = False
+) -> list[RoundLine]:
     """The rounds, newest first, with their counts; one query, two with raters, one more where one is open, and over.
 
-    What people from outside a round are asked there as third raters counts as soon as the round is over.
+    What people from outside a round are asked there as third raters counts as soon as the round is over. With a `seat`
+    nothing counts that is withheld there.
 
     `with_days` adds the day of each rater's last answer, by one query for each round.
     """
@@ -154,13 +157,15 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
         .order_by("-number")
     )
     found = list(rows)
-    meanwhile = asked_meanwhile(found)
+    unsettled = seat.unsettled_round_ids if seat else frozenset()
+    meanwhile = uncounted(found, seat)
+    queues = seat.withheld_queues if seat else {}
     more: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for (round_id, _), (n, n_done) in meanwhile.items():
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
-    for (round_id, _), (n, n_done) in third_from_outside(found).items():
+    for (round_id, _), (n, n_done) in third_from_outside(found, unsettled).items():
         more[round_id] = (more[round_id][0] - n, more[round_id][1] - n_done)
-    days = {row.pk: last_days(row) for row in found} if with_days else {}
+    days = {row.pk: last_days(row, is_unsettled=row.pk in unsettled) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
@@ -174,7 +179,7 @@ def round_lines(rounds: QuerySet[Round], *, with_raters: bool = False, with_days
     return [
         RoundLine(
             row,
-            row.n_items,
+            row.n_items - len(queues.get(row.pk, ())),
             row.n_done - more[row.pk][1],
             row.n_total - (0 if row.mode == Round.Mode.POOL else more[row.pk][0]),
             by_round[row.pk],
@@ -228,13 +233,14 @@ def with_shares(line: RoundLine) -> RoundLine:
     return replace(line, raters=raters)
 
 
-def last_days(round_: Round) -> dict[int, date]:
+def last_days(round_: Round, *, is_unsettled: bool = False) -> dict[int, date]:
     """The day (UTC) of each rater's last answer in a round, by the membership's id; one pass over its answers.
 
     Imported answers are left out: their day is not known. The day and not the time: a time would tell an owner who
-    rates, too, how long each answer took. Third answers of an open round are left out, as they are from every count.
+    rates, too, how long each answer took. Third answers of an open round, or one that `is_unsettled` for who reads, are
+    left out, as they are from every count.
     """
-    third = Assignment.objects.filter(ASKED_MEANWHILE, round=round_)
+    third = Assignment.objects.filter(ARBITERS if is_unsettled else ASKED_MEANWHILE, round=round_)
     answers = Annotation.objects.filter(assignment__round=round_).exclude(assignment__in=third)
     answers = answers.exclude(idempotency_key__startswith=MARK)
     rows = answers.order_by().values_list("rater")
@@ -363,13 +369,16 @@ class StudyLine:
 
 
 def study_lines(user: User, studies: Sequence[Study]) -> list[StudyLine]:
-    """One line for each study; two queries."""
+    """One line for each study; two queries, a few more for each relabeling queue under way."""
     mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=[each.pk for each in studies])}
     counting = Round.objects.exclude(state=Round.State.UNDONE)
     newest = counting.filter(study=OuterRef("study")).order_by("-number").values("pk")[:1]
     telling = ~Q(state=Round.State.CLOSED) | Q(pk=Subquery(newest))
     by_study: dict[int, list[RoundLine]] = defaultdict(list)
     for line in reversed(round_lines(counting.filter(telling, study__in=[each.pk for each in studies]))):
+        if line.round.kind == Round.Kind.RELABEL:  # without the items whose labels are withheld from this person
+            seat = Seat(user, line.round.study, mine.get(line.round.study_id))
+            (line,) = round_lines(Round.objects.filter(pk=line.round.pk), seat=seat)
         by_study[line.round.study_id].append(line)
     return [StudyLine(each, mine.get(each.pk), _telling(by_study[each.pk])) for each in studies]
 

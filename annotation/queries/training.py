@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from annotation.access import OWNER, Seat
+from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.agreement import COEFFICIENTS
 from annotation.answers import applies
 from annotation.calibration import Compared, Criterion, Score, compare, criteria, scores
@@ -485,12 +485,50 @@ def held_raters(round_: Round) -> list[Membership]:
 
 
 def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater (by the membership's id) where the rater may know what is right of the item; three queries.
+    """Item and rater (by the membership's id) where the rater may know what is right of the item; five queries.
 
-    They had it as a training item before, rated it in another round that is over, discussed it, or decided on it.
+    They had it as a training item before, rated it in another round that is over, discussed it, or decided on it. Of an
+    item in an open round nothing that hangs on answers counts, because who is blind there sees what follows: it is then
+    known to whoever may read the answers of that round or belongs to a round that is over and has the item.
     """
     if not raters or not items:
         return set()
+    found = _answered(round_, raters, items)
+    if under_way := _under_way(round_, items):
+        found = {each for each in found if each[0] not in under_way} | _could_know(round_, raters, under_way)
+    return found
+
+
+def _under_way(round_: Round, items: Collection[int]) -> set[int]:
+    """Which of these items are in another open round of the study that shows no earlier labels; one query."""
+    places = RoundItem.objects.filter(round__study=round_.study_id, round__state=Round.State.OPEN, item__in=list(items))
+    places = places.exclude(round=round_).exclude(round__kind=Round.Kind.RELABEL)
+    return set(places.order_by().values_list("item", flat=True))
+
+
+def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
+    """Item and rater where the rater may know what is right by their part in the study, whatever was answered.
+
+    Which training items they have answered hangs on nobody else: every rater begins with them.
+    """
+    members = Membership.objects.filter(pk__in=list(raters))
+    reading = members.filter(Q(roles__contains=[OWNER]) | Q(roles__contains=[ADJUDICATOR]))
+    found = {(item, rater) for rater in reading.values_list("pk", flat=True) for item in items}
+    same = {"round__study": round_.study_id, "item__in": list(items)}
+    over = RoundItem.objects.filter(
+        round__state__in=Round.OVER, round__round_raters__rater__in=list(raters), **same
+    ).exclude(round=round_)
+    found |= set(over.order_by().values_list("item", "round__round_raters__rater").distinct())
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    trained = Assignment.objects.filter(
+        Exists(training), rater__in=list(raters), current__isnull=False, slot__isnull=False, **same
+    ).exclude(round=round_)
+    found |= set(trained.order_by().values_list("item", "rater"))
+    return {(item, rater) for item, rater in found if rater in raters}
+
+
+def _answered(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
+    """Item and rater where the rater answered, discussed or decided; three queries."""
     same = {"round__study": round_.study_id, "item__in": list(items)}
     taxonomy = round_.taxonomy_version.taxonomy_id
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)

@@ -372,7 +372,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 n_unblinded=answers.get("n_unblinded", 0),
                 is_imported=imported is None or round_.number in imported,
                 gate=_gate(seat, round_),
-                minimum=_minimum(round_),
+                minimum=None if round_.pk in seat.unsettled_round_ids else _minimum(round_),
             )
         )
     return waves

@@ -196,6 +196,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         round_=next((each for each in rounds if each.number == chosen.get("round")), None),
         screening=chosen.get("screening") or "",
         sample=chosen.get("sample"),
+        seat=seat,
     )
     labels = _with_labels(request, seat, chosen.get("round"))
     if labels is not None:
@@ -247,7 +248,7 @@ def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> 
         return None
     seat.require_reading()
     version = request.GET.get("version", "")
-    if version and not (version.isascii() and version.isdigit() and len(version) < 10):
+    if version and not (version.isascii() and version.isdecimal() and len(version) < 10):
         raise Invalid("Items not valid.", fields={"version": ["Enter a whole number."]})
     return items_with(
         seat,
@@ -263,7 +264,7 @@ def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> 
 def _near(request: HttpRequest, items: Ints) -> list[int]:
     """Those of many ids that the page can show: so the database is asked for few, however many have these labels."""
     given = {name: request.GET.get(name, "") for name in ("after", "before")}
-    edges = {name: int(key) for name, key in given.items() if key.isascii() and key.isdigit() and len(key) < 19}
+    edges = {name: int(key) for name, key in given.items() if key.isascii() and key.isdecimal() and len(key) < 19}
     if "before" in edges and "after" not in edges:
         return items[items < edges["before"]][-PAGE_AND_ONE:].tolist()
     return items[items > edges.get("after", 0)][:PAGE_AND_ONE].tolist()

@@ -163,7 +163,8 @@ def plans(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _lines(rows: Sequence[Plan], seat: Seat) -> list[PlanLine]:
     ids = [row.worklist_id for row in rows if row.worklist_id]
-    worklists = {line.round.pk: line for line in round_lines(Round.objects.filter(pk__in=ids))} if ids else {}
+    queues = round_lines(Round.objects.filter(pk__in=ids), seat=seat) if ids else []
+    worklists = {line.round.pk: line for line in queues}
     last_done = next((row for row in rows if row.state == Plan.State.DONE), None)
     may_undo = last_done is not None and seat.has_role(OWNER) and not listing.why_not_undo(last_done)
     return [
@@ -409,7 +410,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     seat, found = _seat_and_plan(request, slug, number)
     query = request.GET
     given = query.get("after", "")
-    after = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else 0
+    after = int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else 0
     tree = published_version(found.to_version_id)
     titles = {each.key: each.title for each in tree.dimensions}
     dimension, why = (query.get(name, "").replace("\x00", "") for name in ("dimension", "why"))

@@ -151,7 +151,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         if invitation := invitation_instead(request, slug):
             return invitation
         raise
-    lines = queries.round_lines(seat.study.rounds.all(), with_raters=True)
+    lines = queries.round_lines(seat.study.rounds.all(), seat=seat, with_raters=True)
     members = queries.members_of(seat.study)
     step = next_step(
         seat,
@@ -331,7 +331,7 @@ def members_page(
 @require_safe
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     seat = reading_seat(request, slug)
-    lines = queries.round_lines(seat.study.rounds.all(), with_raters=True)
+    lines = queries.round_lines(seat.study.rounds.all(), seat=seat, with_raters=True)
     return study_page(request, seat, "rounds", "rounds", lines=lines, samples=choosing.sample_lines(seat.study))
 
 
@@ -423,7 +423,7 @@ def _round_page(
     request: HttpRequest, seat: Seat, round_: Round, status: int = 200, reason: ReasonForm | None = None
 ) -> HttpResponse:
     with_days = round_.state != Round.State.DRAFT and (seat.has_role(OWNER) or seat.user.is_staff)
-    (line,) = queries.round_lines(Round.objects.filter(pk=round_.pk), with_raters=True, with_days=with_days)
+    (line,) = queries.round_lines(Round.objects.filter(pk=round_.pk), seat=seat, with_raters=True, with_days=with_days)
     line = queries.with_shares(line)
     decides = may_decide(seat, round_)
     is_resolving = round_.state == Round.State.RESOLVING
@@ -453,7 +453,7 @@ def _round_page(
         n_owed=len(seat.withheld_in(round_)),
         lost=labels_lost(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
-        third_raters=third_raters(round_) if round_.pk not in seat.hidden_round_ids else [],
+        third_raters=third_raters(round_) if round_.pk not in seat.hidden_round_ids | seat.unsettled_round_ids else [],
         screening_notes=round_actions.screening_warnings(round_)
         if round_.state == Round.State.DRAFT and seat.has_role(OWNER)
         else [],

@@ -163,7 +163,7 @@ def test_a_place_of_a_curve_leads_to_the_items_up_to_there(study: Study) -> None
     shown = unescape(get("rea", f"{ANALYSIS}numbers/?measure=comments&by=kind").content.decode())
     assert "label=comments%3A%3C%3D0.0" in shown
     items = get("rea", f"{ITEMS}?label=kind:fault&label=comments:%3C%3D0.0")
-    assert "Comments: at or under 0.0" in words_of(items)
+    assert "Comments: at or below 0.0" in words_of(items)
     assert items.content.decode().partition("<tbody>")[2].count("<tr id=") == 4
     assert "<tr id=" not in get("rea", f"{ITEMS}?label=comments:%3C%3D-1").content.decode()
     get("rea", f"{ITEMS}?label=comments:%3C%3Dmany", 422)

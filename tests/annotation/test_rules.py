@@ -424,7 +424,7 @@ def test_closing_with_places_left_open_withdraws_who_was_asked(asking) -> None:
         rounds.close_round(seat=owner, number=1)
     rounds.close_round(seat=owner, number=1, leave_open=True)
     assert {row.state for row in arbiters(asking).values()} == {"withdrawn"}
-    assert AuditEvent.objects.get(verb="round closed").detail["third_raters_withdrawn"] == 2
+    assert AuditEvent.objects.get(verb="third raters withdrawn").detail["n"] == 2
     with pytest.raises(WrongState):
         answer(arbiters(asking)[1], "hang")
 

@@ -213,7 +213,7 @@ def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
         (lambda: Patterns([[0, 2]], [1], ("a", "b"), ("x", "y")), "no category"),
         (lambda: Patterns([[0, 1]], [1, 1], ("a", "b"), ("x", "y")), "do not fit"),
         (lambda: summary(EMPTY, kind="colour"), "no kind"),
-        (lambda: summary(EMPTY, kind="single", metric="interval"), "does not suit"),
+        (lambda: summary(EMPTY, kind="single", metric="interval"), "Not suitable"),
         (lambda: agreement.krippendorff_alpha(EMPTY, "euclidean"), "no metric"),
         (lambda: agreement.weighted_kappa(EMPTY, "cubic"), "no weights"),
         (lambda: agreement.krippendorff_alpha(Patterns.from_table([[-1, 1]]), "ratio"), "0 or more"),

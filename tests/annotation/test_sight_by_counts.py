@@ -1,0 +1,178 @@
+"""What is hidden from someone who rates is hidden in warnings, counts, queues, log lines and statuses, too."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.access import get_item
+from annotation.actions import members, resolving, rounds
+from annotation.actions.rules import ask_third_rater
+from annotation.models import Plan, Round, Study
+from ingest.models import Issue
+from tests import builders as make
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+SPLIT = """
+    categories:
+      - {key: crash, name: Crash}
+      - {key: hang-a, name: Hang A, was: [hang]}
+      - {key: hang-b, name: Hang B, was: [hang]}
+      - {key: slow, name: Slow}
+"""
+
+
+def new_study(slug: str, **more: Any) -> Study:
+    """A study whose owner olga and adjudicator ada rate, too."""
+    text = make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}")
+    made = make.study(slug, text=text, raters=("bob", "carol", "carl", "zed"), **more)
+    for name, role in (("olga", "owner"), ("ada", "adjudicator")):
+        members.add_member(seat=make.owner_seat(made), username=name, roles=[role, "rater"])
+    return made
+
+
+def both(world: Callable[[str, bool], list[Any]]) -> tuple[list[Any], list[Any]]:
+    """What a world answers where raters agree and where they differ."""
+    return tuple(  # type: ignore[return-value]
+        [
+            re.sub(f"{slug}|[\\w-]{{16,}}|\\d{{4}}-\\d\\d-\\d\\dT[\\d:.]+(?:Z|[+]00:00)", "", str(each))
+            for each in world(slug, differ)
+        ]
+        for slug, differ in (("agreeing", False), ("differing", True))
+    )
+
+
+def pilot(slug: str, number: int, rater: str) -> list[Any]:
+    """What a draft with a training item answers its maker, and how many items its rater gets when it is opened."""
+    olga = Script("olga")
+    known = {f"acme/rocket#{number}": {"labels": {"symptom": ["crash"]}}}
+    asked = {"kind": "pilot", "raters": [rater, "zed"], "raters_per_item": 1, "known": known}
+    made = olga.send("POST", f"studies/{slug}/rounds/", asked)
+    place = f"studies/{slug}/rounds/{made.json()['number']}/"
+    opened = olga.send("POST", f"{place}open/", {"unregistered": True})
+    assigned = [(each["code"], each["n_assigned"]) for each in olga.send("GET", f"{place}raters/").json()["results"]]
+    return [made.status_code, made.json()["warnings"], opened.status_code, assigned]
+
+
+def as_model(slug: str, name: str) -> list[Any]:
+    """What making a rater a machine answers the owner."""
+    asked = {"user": name, "roles": ["rater"], "kind": "machine"}
+    answer = Script("olga").send("POST", f"studies/{slug}/members/", asked)
+    return [answer.status_code, answer.json().get("code")]
+
+
+def in_an_open_round(slug: str, differ: bool) -> list[Any]:
+    study = new_study(slug, resolve_when="item")
+    round_ = make.open_round(study, 3, raters=("olga", "bob"))
+    for number in (1, 2):
+        make.submit(round_, "bob", number, {"symptom": ["hang" if differ else "crash"]})
+        make.submit(round_, "olga", number, {"symptom": ["crash"]})
+    ada = make.seat(study, "ada")
+    if differ:
+        ask_third_rater(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#1"), rater="carl")
+        place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["crash"], "rationale": ""}
+        resolving.resolve(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#2"), expected=None, **place)
+    return [as_model(slug, "carl"), pilot(slug, 2, "ada"), pilot(slug, 1, "carl")]
+
+
+def rated_again(slug: str, differ: bool) -> list[Any]:
+    study = new_study(slug)
+    round_ = make.open_round(study, 4)
+    make.rate(round_, f"item bob carol\n1 crash {'hang' if differ else 'crash'}\n2 slow slow\n3 slow slow\n4 slow slow")
+    ada = make.seat(study, "ada")
+    if differ:
+        ask_third_rater(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#1"), rater="carl")
+        make.submit(round_, "carl", 1, {"symptom": ["crash"]})
+        ask_third_rater(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#1"), rater="zed")
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    names = ["acme/rocket#1", "acme/rocket#3"]
+    made = rounds.create_round(seat=make.owner_seat(study), raters=["olga"], issues=names, raters_per_item=1)
+    rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
+    olga = Script("olga")
+    found: list[Any] = []
+    for path in ("rounds/", "rounds/1/", "rounds/1/raters/"):
+        found.append(olga.send("GET", f"studies/{slug}/{path}").json())
+    client = Client()
+    client.force_login(make.user("olga"))
+    log = b"".join(client.get(f"/studies/{slug}/audit/audit.jsonl").streaming_content).decode()  # type: ignore[attr-defined]
+    found.append([line for line in log.splitlines() if "round closed" in line or "third" in line])
+    page = client.get(f"/studies/{slug}/rounds/1/").content.decode()
+    found.append(["Third raters" in page, re.findall(r"\d+ of \d+", page)])
+    return [*found, as_model(slug, "zed"), pilot(slug, 1, "carl"), pilot(slug, 3, "ada")]
+
+
+def training(slug: str, differ: bool) -> list[Any]:
+    study = new_study(slug)
+    if not Issue.objects.exists():
+        make.issues(9)
+    known = {f"acme/rocket#{number}": {"labels": {"symptom": ["crash"]}} for number in (1, 2, 3)}
+    asked = {"kind": "main", "raters": ["bob", "carol"], "issues": ["acme/rocket#7", "acme/rocket#8"], "known": known}
+    olga = Script("olga")
+    made = olga.send("POST", f"studies/{slug}/rounds/", asked | {"gold_minimum": {"share": 0.5}})
+    assert made.status_code == 201, made.content
+    assert olga.send("POST", f"studies/{slug}/rounds/1/open/", {"unregistered": True}).status_code == 200
+    round_ = Round.objects.get(study=study)
+    again = rounds.create_round(
+        seat=make.owner_seat(study), raters=["olga"], issues=["acme/rocket#1", "acme/rocket#9"], raters_per_item=1
+    )
+    rounds.open_round(seat=make.owner_seat(study), number=again.number, reason="-", unregistered=True)
+    make.rate(round_, f"item bob\n1 {'hang' if differ else 'crash'}\n2 crash\n3 crash\n7 crash")
+    assert make.member(study, "bob").pk and Round.objects.get(pk=round_.pk).round_raters.filter(
+        admission__how="reached"
+    )
+    return [olga.send("GET", f"studies/{slug}/rounds/1/raters/").json()]
+
+
+def relabeled(slug: str, differ: bool) -> list[Any]:
+    study = new_study(slug)
+    make.rate(make.open_round(study, 5), "\n".join(["item bob carol", *(f"{n} hang hang" for n in range(1, 6))]))
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    head, _, _ = make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}").partition("\n    categories:")
+    make.next_version(study, head + SPLIT)
+    numbers = (4, 5) if differ else (1, 2, 3, 5)
+    lines = "\n".join(f"{number} symptom bob,carol" for number in numbers)
+    queue = make.worklist(study, 2, f"item asked raters\n{lines}")
+    versions = list(study.taxonomy.versions.order_by("number"))
+    Plan.objects.create(
+        study=study, number=1, from_version=versions[0], to_version=versions[1], state="done", worklist=queue,
+        n_total=len(numbers), created_by=study.created_by,
+    )  # fmt: skip
+    names = [f"acme/rocket#{number}" for number in range(1, 5)]
+    made = rounds.create_round(seat=make.owner_seat(study), raters=["zed"], issues=names, raters_per_item=1)
+    rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
+    zed, client = Script("zed"), Client()
+    client.force_login(make.user("zed"))
+    found: list[Any] = [
+        zed.send("GET", f"studies/{slug}/{path}").json() for path in ("rounds/", "rounds/2/", "rounds/2/raters/")
+    ]
+    plans = zed.send("GET", f"studies/{slug}/plans/").json()["results"]
+    found.append([each["worklist"]["items"] for each in plans])
+    for path in ("items/?round=2", "items/", "rounds/", "rounds/2/"):
+        page = client.get(f"/studies/{slug}/{path}").content.decode()
+        found.append([path, re.findall(r"rocket#\d+|\d+ of \d+|\d+ items", page)])
+    assert "rocket#5" in str(found[4])
+    return found
+
+
+@pytest.mark.parametrize("world", [in_an_open_round, rated_again, training, relabeled])
+def test_nothing_hangs_on_what_others_answered(world: Callable[[str, bool], list[Any]]) -> None:
+    agreeing, differing = both(world)
+    assert agreeing == differing
+
+
+def test_screening_does_not_tell_which_items_of_an_open_round_are_answered() -> None:
+    study = make.study()
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    round_ = make.open_round(study, 2, raters=("olga", "bob"))
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    told = [
+        Script("olga").send(
+            "POST", "studies/study/screening/", {"items": [f"acme/rocket#{number}"], "screening": "unscreened"}
+        )
+        for number in (1, 2)
+    ]
+    assert [each.status_code for each in told] == [200, 200] and told[0].json() == told[1].json()
