@@ -114,7 +114,7 @@ def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, .
             f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. Leave the cell empty for no "
             "rating."
         )
-    if dimension.kind != "text" and (asked := ASKS.fullmatch(text)):
+    if not dimension.is_free_text and (asked := ASKS.fullmatch(text)):
         return (_proposal(dimension, asked["name"] or ""),)
     if dimension.is_set:
         return _several(dimension, text)
@@ -350,7 +350,7 @@ def read_decisions(
             if dimension is None:
                 refuse(row, reader.no_dimension(name))
                 continue
-            if dimension.kind != "text" and _is_pending(text):
+            if not dimension.is_free_text and _is_pending(text):
                 refuse(row, "A final value can't be pending. Use the agreed category.")
                 blanks[number, dimension.key] = Blank(number, "", "", row)
                 continue
