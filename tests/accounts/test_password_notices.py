@@ -18,7 +18,7 @@ from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
 FIRST, BY_LINK, NEXT = "first long password", "password of the link", "password after that"
-NOTICE = "Set a new password was set for your account"
+NOTICE = "A new password was set for your account"
 
 
 @pytest.fixture

@@ -348,7 +348,7 @@ def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled
     [
         ({"screening": "out", "items": ["acme/rocket#1"]}, "reason", "Give a reason"),
         ({"screening": "out", "reason": "  ", "items": ["acme/rocket#1"]}, "reason", "Give a reason"),
-        ({"screening": "out", "reason": 3, "items": ["acme/rocket#1"]}, "reason", "Write text"),
+        ({"screening": "out", "reason": 3, "items": ["acme/rocket#1"]}, "reason", "Enter at most"),
         ({"screening": "out", "reason": "x" * 201, "items": ["acme/rocket#1"]}, "reason", "at most 200"),
         ({"screening": "maybe", "items": ["acme/rocket#1"]}, "screening", "Write unscreened, in, out."),
         ({"screening": "in"}, "items", "Send either items, or a filter or a sample."),

@@ -100,7 +100,7 @@ def test_a_question_that_a_wrong_answer_above_closed_is_named_and_no_second_erro
         {"known": "fault", "given": "(skipped)", "n": 1},
         {"known": "fault", "given": "how-to", "n": 1},
     ]
-    assert (symptom["n_not_asked"], symptom["confusions"][0]["given"]) == (1, "(not applicable)")
+    assert (symptom["n_not_asked"], symptom["confusions"][0]["given"]) == (1, "(not asked)")
     client = Client()
     client.force_login(make.user("olga"))
     page = client.get(f"/studies/{study.slug}/rounds/{round_.number}/").content.decode()

@@ -248,8 +248,8 @@ def test_tokens_appear_in_no_message_and_no_log(server, caplog):
     server.say(403, {"message": "The token ghp_verysecret may not do this"})
     client = Client(server.url, ["ghp_verysecret"])
     for ask in ("rest", "graphql"):
-        assert "don't have permission to do this" in refused(client, ask).message
+        assert "may not do this" in refused(client, ask).message
         assert "verysecret" not in refused(client, ask).message
     assert "verysecret" not in "".join(
-        line for line in caplog.text.splitlines() if "don't have permission to do this" not in line
+        line for line in caplog.text.splitlines() if "may not do this" not in line
     )

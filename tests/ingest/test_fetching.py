@@ -286,7 +286,7 @@ def test_the_rate_limit_makes_the_run_wait_until_it_is_renewed(world, github, fe
     run = fetch()
     assert run.state == "waiting"
     assert "hourly rate limit (primary rate limit) is used up" in run.error
-    assert "Set GITHUB_TOKENS" in run.error
+    assert "set GITHUB_TOKENS" in run.error
     assert timedelta(seconds=1790) < run.waiting_until - timezone.now() < timedelta(seconds=1810)
     n_requests = github.n_requests
     runs.pick_up()

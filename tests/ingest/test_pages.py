@@ -390,7 +390,7 @@ def test_repositories_come_in_pages(ann):
             {"state": "open", "labels": ["a", "b"], "since": "2024-01-01T00:00:00Z"},
             "Open issues labelled a, b, changed since 1 January 2024, 00:00 UTC.",
         ),
-        ({"state": "all", "since": "last"}, "Open and closed issues, show changes the last complete fetch."),
+        ({"state": "all", "since": "last"}, "Open and closed issues, what changed since the last complete fetch."),
     ],
 )
 def test_a_run_says_what_it_was_asked_for(ann, asked, sentence):
@@ -450,7 +450,7 @@ def test_fetching_again_asks_only_for_what_changed(world, ann):
     ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all", "since": "last"})
     run = FetchRun.objects.latest("pk")
     assert run.requested["since"] == "last"
-    assert "show changes the last complete fetch" in ann.get(f"/fetches/{run.pk}/").content.decode()
+    assert "what changed since the last complete fetch" in ann.get(f"/fetches/{run.pk}/").content.decode()
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_a_file_that_brings_nothing_says_so_and_asks_for_another(ann, content, s
     run = FetchRun.objects.get()
     sync.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
-    assert "Nothing was saved." in page and sentence in page
+    assert "Nothing was stored." in page and sentence in page
     assert "Upload another file" in page and "Show issues" not in page and "The other rows were imported" not in page
 
 

@@ -1,4 +1,4 @@
-"""Two versions side by side, and as Download Markdown for an appendix."""
+"""Two versions side by side, and as Markdown for an appendix."""
 
 import re
 from dataclasses import replace
@@ -105,7 +105,7 @@ Definitions that are new:
 - **Stop** (`stop`). It stands still.
 - **Signal** (`signal`). The system ends it.
 - **Exit** (`exit`). No definition.
-- **A\|B \`c\` \<e\>** (`odd`). With \*\*stars\*\*, a \[link\](x) and a \# sign. Not here: \$x\_1\$.
+- **A\|B \`c\` \<e\>** (`odd`). With \*\*stars\*\*, a \[link\](x) and a \# sign. Excludes: \$x\_1\$.
 - **New** (`new`). No definition. Only what is below it can be chosen.
 - **Hangs** (`hangs`). No definition.
 
