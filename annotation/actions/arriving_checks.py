@@ -212,7 +212,8 @@ def _checks(table: str) -> tuple[tuple[str, Check, str], ...]:
     """The checks of a table: column, check and what it finds."""
     model = AROUND.get(table) or (whole.tables()[table].model if table in whole.tables() else None)
     found: list[tuple[str, Check, str]] = []
-    for column in model._meta.concrete_fields if model else ():
+    columns: Any = model._meta.concrete_fields if model else ()
+    for column in columns:
         if each := of_column(table, column):
             found.append((column.column, *each))
         if (table, column.column) in CHECKS:
@@ -234,7 +235,7 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     if isinstance(column, JSONField) and table in AROUND and (table, column.column) not in SHAPES:
         return None  # it stays
     if isinstance(column, JSONField):
-        return SHAPES[table, column.column], "what has another form than Concord gives it"
+        return SHAPES[table, str(column.column)], "what has another form than Concord gives it"
     if isinstance(column, SlugField):
         return None  # a study gets the slug that is asked for, a taxonomy's is in CHECKS
     if isinstance(column, FloatField):
