@@ -50,7 +50,7 @@ help:
 	@touch .venv/.installed $@
 
 run: .venv/.installed
-	@exec $(BIN)/python manage.py up
+	@exec $(BIN)/python manage.py up $(ARGS)
 
 # A Chromium for the browser tests: the system's, or CHROMIUM, or installed where we may.
 browser:

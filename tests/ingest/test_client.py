@@ -250,6 +250,4 @@ def test_tokens_appear_in_no_message_and_no_log(server, caplog):
     for ask in ("rest", "graphql"):
         assert "may not do this" in refused(client, ask).message
         assert "verysecret" not in refused(client, ask).message
-    assert "verysecret" not in "".join(
-        line for line in caplog.text.splitlines() if "may not do this" not in line
-    )
+    assert "verysecret" not in "".join(line for line in caplog.text.splitlines() if "may not do this" not in line)

@@ -1,0 +1,126 @@
+"""Pictures of README and guides, taken from the demo study of a running Concord.
+
+`make run` in a fresh data folder, then `.venv/bin/python docs/pictures/make_pictures.py http://127.0.0.1:8000/`.
+"""
+
+import json
+import struct
+import sys
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from playwright.sync_api import sync_playwright
+
+from tests.find_chromium import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+HERE = Path(__file__).resolve().parent
+SIZE = (1200, 720)
+FRAME_SECONDS = 3
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def main(site: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
+        frames = [*_labeling(page, site), *_resolving(page, site), _agreement(page, site)]
+        browser.close()
+    (HERE / "concord.png").write_bytes(animated(frames))
+
+
+def _sign_in(page: "Page", site: str, role: str) -> None:
+    page.context.clear_cookies()
+    page.goto(site)
+    page.get_by_role("button", name=f"Try as {role}").click()
+    page.wait_for_load_state()
+
+
+def _labeling(page: "Page", site: str) -> list[bytes]:
+    """An issue before and after its first question is answered; then both raters are done with round 2."""
+    _sign_in(page, site, "rater")
+    page.goto(f"{site}studies/demo/rounds/2/label/")
+    page.locator("#answers .question").first.wait_for()
+    before = page.screenshot()
+    page.locator("#answers .question input[type=radio] + span").first.click()
+    page.wait_for_timeout(400)
+    after = page.screenshot()
+    _finish(page, site)
+    page.goto(site + "studies/demo/")
+    page.get_by_label("Switch to").select_option(label="Bob Rater · rater R2: in the middle of round 2")
+    page.get_by_role("button", name="Switch person").click()
+    page.wait_for_load_state()
+    _finish(page, site)
+    return [before, after]
+
+
+def _finish(page: "Page", site: str) -> None:
+    """Skips what is left of round 2."""
+    token = page.evaluate("document.body.getAttribute('hx-headers')")
+    headers = {"X-CSRFToken": json.loads(token)["X-CSRFToken"], "Referer": site}
+    study = f"{site}api/v1/studies/demo"
+    while (item := page.request.get(f"{study}/rounds/2/next/")).status == 200:
+        body = {"assignment": item.json()["assignment"], "skip": "left out of the picture"}
+        answer = page.request.post(f"{study}/annotations/", data=body, headers=headers)
+        assert answer.ok, answer.text()
+
+
+def _resolving(page: "Page", site: str) -> list[bytes]:
+    """A disagreement, before and after a label is chosen."""
+    _sign_in(page, site, "adjudicator")
+    page.goto(f"{site}studies/demo/rounds/2/resolve/")
+    page.get_by_role("link", name="Start resolving").click()
+    page.locator("#decision").wait_for()
+    before = page.screenshot()
+    page.locator("#decision label").first.click()
+    page.wait_for_timeout(300)
+    return [before, page.screenshot()]
+
+
+def _agreement(page: "Page", site: str) -> bytes:
+    _sign_in(page, site, "owner")
+    page.goto(f"{site}studies/demo/agreement/?round=2")
+    page.wait_for_timeout(1500)
+    return page.screenshot()
+
+
+def animated(frames: list[bytes]) -> bytes:
+    """An animated PNG of PNGs of one size, each shown for `FRAME_SECONDS` (PNG, third edition, W3C 2025)."""
+    number, out = 0, [PNG]
+    for place, frame in enumerate(frames):
+        chunks = _chunks(frame)
+        header = next(data for kind, data in chunks if kind == b"IHDR")
+        if not place:
+            out += [_chunk(b"IHDR", header), _chunk(b"acTL", struct.pack(">II", len(frames), 0))]
+        control = struct.pack(">IIIIIHHBB", number, *struct.unpack(">II", header[:8]), 0, 0, FRAME_SECONDS, 1, 0, 0)
+        out.append(_chunk(b"fcTL", control))
+        number += 1
+        for kind, data in chunks:
+            if kind == b"IDAT" and not place:
+                out.append(_chunk(kind, data))
+            elif kind == b"IDAT":
+                out.append(_chunk(b"fdAT", struct.pack(">I", number) + data))
+                number += 1
+    return b"".join([*out, _chunk(b"IEND", b"")])
+
+
+def _chunks(png: bytes) -> list[tuple[bytes, bytes]]:
+    at, found = len(PNG), []
+    while at < len(png):
+        (size,) = struct.unpack(">I", png[at : at + 4])
+        found.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + size]))
+        at += size + 12
+    return found
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
