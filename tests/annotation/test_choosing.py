@@ -182,7 +182,7 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
     (missed,) = [line for line in olga.get(path).json() if line["kind"] == "missed"]
     # 1 - 27.9%: the 95% quantile of the beta distribution with 2 and 14.
     assert missed == {
-        "step": "missed by the filter: at most 27.9% of 15 excluded (95%, exact)", "n": 1, "kind": "missed",
+        "step": "missed by the filter: at most 27.9% of 15 left out (95%, exact)", "n": 1, "kind": "missed",
     }  # fmt: skip
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"left_out_of": 99999}})
     assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.left_out_of"])

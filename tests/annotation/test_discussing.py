@@ -109,7 +109,7 @@ def test_an_arbiter_sees_nothing_of_the_item_until_their_answer_is_in(over: Roun
         listed = words("ada", page)
         assert "acme/rocket#3" in listed and "acme/rocket#1<" not in listed and "secret" not in listed
     page = words("ada", f"/studies/study/items/{item().pk}/")
-    assert "Crash" not in page and "stays hidden" in page
+    assert "Crash" not in page and "stay hidden" in page
     assert {row["item"] for row in script.send("GET", "studies/study/disagreements/").json()["results"]} == {
         "acme/rocket#3"
     }

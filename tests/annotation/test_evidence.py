@@ -206,7 +206,7 @@ def test_a_proposed_category_takes_evidence_too(round_: Round) -> None:
         ({"dimension": "colour"}, "no dimension “colour”"),
         ({"dimension": ["symptom"]}, "no dimension"),
         ({"category": "crash"}, "not among the categories selected"),
-        ({"category": "PENDING"}, "No category is proposed"),
+        ({"category": "PENDING"}, "has no proposal here"),
         ({"category": None}, "Name the category"),
         ({"dimension": "distributed"}, "has no categories"),
         ({"quote": " "}, "Give the quoted text"),

@@ -49,7 +49,8 @@ def test_a_co_owner_duplicates_no_items_that_they_read_only_through_the_study(st
     refused = duplicate("oscar", "dupl", with_items="on")
     assert refused.status_code == 403
     assert (
-        "1 of its issues is in a private repository that you read only through this study" in refused.content.decode()
+        "1 of its issues is in a private repository that you can read only through this study"
+        in refused.content.decode()
     )
     assert not Study.objects.filter(slug="dupl").exists()
     assert duplicate("oscar", "dupl").status_code == 302 and not Item.objects.filter(study__slug="dupl").exists()

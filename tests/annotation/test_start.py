@@ -107,7 +107,7 @@ def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
         assert answer.status_code == 422 and said in text(answer), given
     for given, said in (
         ({"title": "", "source": "new"}, "required"),
-        ({"title": "T", "source": "list", "list": "A\na"}, "is already identical"),
+        ({"title": "T", "source": "list", "list": "A\na"}, "is there already"),
         ({"title": "T", "source": "list"}, "paste the text"),
         ({"title": "T", "source": "document", "document": "slug: a"}, "Line 1"),
     ):

@@ -231,7 +231,7 @@ def test_an_item_page_hides_what_others_said_from_a_rater_of_the_open_round(stud
     path = address("item", study.slug, item.pk)
     for name in ("bob", "carol"):
         seen = text_of(signed_in(name).get(path))
-        assert "secret" not in seen and "Slow" not in seen and "are hidden until it closes" in seen
+        assert "secret" not in seen and "Slow" not in seen and "stay hidden until it closes" in seen
     reader = text_of(signed_in("rea").get(path))
     assert "secret" not in reader and "Slow" not in reader and "Only owners and adjudicators see" in reader
     for name in ("olga", "ada"):
