@@ -27,6 +27,7 @@ SENDERS = {
     "accounts/views/passwords.py": {"send_password_links", "send_link_notice"},
     "annotation/views/invitations.py": {"send_message"},
     "annotation/actions/mailing.py": {"send_message"},
+    "annotation/jobs.py": {"send_due_mails"},
     "config/settings.py": {"send_due_mails"},
 }
 """Where e-mail comes from: a link for a new password, the notice that one was used, an invitation, and what the clock
