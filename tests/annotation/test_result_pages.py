@@ -292,7 +292,7 @@ def test_alpha_with_the_ordinal_metric_has_no_plan() -> None:
     study = make.study(text=make.SYMPTOMS.replace("kind: single", "kind: ordinal"))
     make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
     part = get("olga", AGREEMENT).content.decode().partition('id="how-many-more"')[2].partition("</section>")[0]
-    assert "standard error to plan from not found." in part
+    assert "There is no standard error to plan from." in part
 
 
 def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:

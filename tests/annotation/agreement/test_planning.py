@@ -54,7 +54,7 @@ def test_an_interval_that_is_narrow_enough_needs_no_more():
 @pytest.mark.parametrize(
     ("se", "undefined", "reason"),
     [
-        (None, None, "standard error to plan from not found."),
+        (None, None, "There is no standard error to plan from."),
         (0.0, None, "every unit contributes the same"),
         (None, "No unit was rated by two raters.", "No unit was rated by two raters."),
     ],
