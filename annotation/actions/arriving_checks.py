@@ -192,10 +192,10 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     ("repositories", "owner"): (is_owner, "what can't be an owner of repositories"),
     ("repositories", "name"): (is_name, "what can't be the name of a repository"),
     ("export", "state"): (_one_of(set(Export.State.values) - set(Export.AT_WORK)), "a job at work, which is no file"),
-    ("export", "what"): (_one_of(FILES), "a kind of file that there is not"),
-    ("export", "format"): (_one_of(FORMATS), "a format that there is not"),
+    ("export", "what"): (_one_of(FILES), "an unknown kind of file"),
+    ("export", "format"): (_one_of(FORMATS), "an unknown format"),
     ("plan", "state"): (_one_of(set(Plan.State.values) - set(Plan.AT_WORK)), "a job at work"),
-    ("analysis", "kind"): (_one_of(ANALYSES), "a kind of analysis that there is not"),
+    ("analysis", "kind"): (_one_of(ANALYSES), "an unknown kind of analysis"),
 }
 """Checks of single columns beyond those that follow from their type, and what is there that should not be."""
 
@@ -227,7 +227,7 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
         base = of_column(table, column.base_field)
         return _list_of(base[0] if base else _is_text), base[1] if base else "what is no list of texts"
     if column.choices:
-        return _one_of(str(word) for word, _ in column.choices), "a word that there is not"
+        return _one_of(str(word) for word, _ in column.choices), "an unknown value"
     if isinstance(column, DateTimeField):
         return _is_time, f"what is no time of the years {FIRST_YEAR} to {LAST_YEAR}"
     if isinstance(column, DateField):

@@ -146,7 +146,7 @@ def open_a_round(page: Page) -> list[str]:
     page.get_by_role("link", name="New study").click()
     page.get_by_label("Title").fill("Faults of the engine")
     page.get_by_label("Taxonomy", exact=True).select_option("faults")
-    page.get_by_label("Coefficient of Symptom").select_option("cohen_kappa")
+    page.get_by_label("Coefficient of Symptom", exact=True).select_option("cohen_kappa")
     page.get_by_label("Threshold of Symptom").fill("0.8")
     page.get_by_role("button", name="Create study").click()
     page.get_by_role("link", name="Members").click()

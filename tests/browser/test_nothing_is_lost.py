@@ -263,7 +263,7 @@ def test_somebody_else_who_signs_in_never_sends_anothers_answers(
     bobs = page.context.cookies()
     sign_in(page, live_server, "carol")
     page.context.set_offline(False)
-    banner(page, "carol is signed in in this browser now")
+    banner(page, "carol is now signed in in this browser")
     other = page.context.new_page()
     other.goto(page.url)
     ready(other)
@@ -320,11 +320,13 @@ def test_an_answer_that_is_refused_when_it_arrives_comes_back_to_be_given_anew(r
     page.fill("#memo", "half typed")
     page.context.set_offline(False)
     banner(
-        page, f"Your labels of {first} could not be saved. This issue was labeled in another tab or on another device"
+        page,
+        f"Your labels of {first} could not be saved. "
+        "You submitted labels for this issue in another tab or on another device",
     )
     assert (shown(page), page.input_value("#memo")) == (second, "half typed")
     page.wait_for_selector("text=Draft saved")
-    page.click("#banner >> text=Open it")
+    page.click("#banner >> text=Open item")
     page.wait_for_selector("text=Filled in from the labels that were not saved")
     assert shown(page) == first
     assert page.input_value("#memo") == "from this browser"
@@ -386,7 +388,9 @@ def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_wh
     make.submit(round_, "bob", number, {"kind": ["how-to"]}, memo="from another device")
     enter(round_, f"{make.assignment(round_, 'bob', number).public_id}/", is_ahead=False)
     banner(
-        page, f"Your labels of {first} could not be saved. This issue was labeled in another tab or on another device"
+        page,
+        f"Your labels of {first} could not be saved. "
+        "You submitted labels for this issue in another tab or on another device",
     )
     assert page.input_value("#memo") == "from this browser"
     assert stored() == [(first, 1, "from another device")]
@@ -401,7 +405,7 @@ def test_an_answer_to_a_round_that_was_closed_meanwhile_keeps_its_words(round_: 
     Round.objects.update(state=Round.State.CLOSED)
     page.context.set_offline(False)
     banner(page, f"Your labels of {first} could not be saved. Round 1 is closed")
-    page.click("#banner >> text=Open it")
+    page.click("#banner >> text=Open item")
     banner(page, "could not be saved")
     assert page.input_value("#memo") == "too late"
     assert not Annotation.objects.exists()

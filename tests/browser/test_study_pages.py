@@ -34,8 +34,8 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_label("Title").fill("Faults: a first look")
     expect(page.get_by_label("Address")).to_have_value("faults-a-first-look")
     page.get_by_label("Taxonomy", exact=True).select_option("symptoms")
-    expect(page.get_by_label("Coefficient of Fix patterns")).to_have_count(0)
-    page.get_by_label("Coefficient of Symptom").select_option("cohen_kappa")
+    expect(page.get_by_label("Coefficient of Fix patterns", exact=True)).to_have_count(0)
+    page.get_by_label("Coefficient of Symptom", exact=True).select_option("cohen_kappa")
     page.get_by_label("Threshold of Symptom").fill("0.8")
     page.get_by_role("button", name="Create study").click()
 
@@ -88,7 +88,7 @@ def test_nothing_is_typed_into_questions_of_a_taxonomy_that_are_about_to_be_repl
     page.goto(live_server.url + "/studies/new/")
     held: list[Any] = []
     page.route("**/studies/new/?**", lambda route: held.append(route))
-    coefficient = page.get_by_label("Coefficient of Symptom")
+    coefficient = page.get_by_label("Coefficient of Symptom", exact=True)
     expect(coefficient).to_be_enabled()
     page.get_by_label("Taxonomy", exact=True).select_option("symptoms")
     expect(coefficient).to_be_disabled()
