@@ -233,7 +233,9 @@ class SampleForm(forms.Form):
         found["exclude_sample"] = (
             int(excluded) if excluded and excluded.isdecimal() and len(excluded) < 10 else excluded
         )
-        found["left_out_of"] = int(cleaned["left_out_of"]) if cleaned.get("left_out_of") else None
+        control = cleaned.get("left_out_of") or ""
+        word = "screened_out_of" if control.startswith("out-") else "left_out_of"
+        found[word] = int(control.removeprefix("out-")) if control else None
         return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
 
     @property

@@ -236,8 +236,8 @@ def test_whoever_gets_a_link_made_by_somebody_is_told_at_the_next_sign_in(alice:
     actions.make_password_link(user=alice, made_by=make.user("olga"))
     page = browser().get("/me/").content.decode()
     assert "olga created a password link for you" in page
-    assert page.count("olga made a link") == 2  # told once, and listed
-    assert browser().get("/me/").content.decode().count("olga made a link") == 1
+    assert page.count("olga created a password link") == 2  # told once, and listed
+    assert browser().get("/me/").content.decode().count("olga created a password link") == 1
 
 
 def test_a_lost_password_sends_a_link_and_tells_nobody_whether_the_address_is_known(

@@ -132,14 +132,14 @@ def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
         ),
         ({"size": 1, "stratify_by": "state", "at_least_one": True}, "size", "1 issues can't include one of each of 2"),
         ({"size": 5, "selection": "nobody-1999"}, "selection", "Unknown ready-made selection “nobody-1999”"),
-        ({"size": 5, "filter": {"lable": "x"}}, "filter.lable", "Do you mean labels?"),
+        ({"size": 5, "filter": {"lable": "x"}}, "filter.lable", "Did you mean labels?"),
         ({"size": 5, "filter": {"exclude_sample": 99999}}, "filter.exclude_sample", "The study has no sample 99999."),
         (
             {"size": 5, "filter": {"exclude_sample": "x"}},
             "filter.exclude_sample",
             "Enter the number of a sample, or all.",
         ),
-        ({"size": 5, "filter": {"exclude_samples": 1}}, "filter.exclude_samples", "Do you mean exclude_sample?"),
+        ({"size": 5, "filter": {"exclude_samples": 1}}, "filter.exclude_samples", "Did you mean exclude_sample?"),
     ],
 )
 def test_a_draw_that_cannot_be_is_refused_by_field(study: Study, body: Any, field: str, sentence: str) -> None:
@@ -352,12 +352,12 @@ def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled
         ({"screening": "out", "reason": "x" * 201, "items": ["acme/rocket#1"]}, "reason", "at most 200"),
         ({"screening": "maybe", "items": ["acme/rocket#1"]}, "screening", "Write unscreened, in, out."),
         ({"screening": "in"}, "items", "Send either items, or a filter or a sample."),
-        ({"screening": "in", "items": ["acme/rocket#1"], "filter": {"state": "open"}}, "items", "Give either"),
+        ({"screening": "in", "items": ["acme/rocket#1"], "filter": {"state": "open"}}, "items", "Send either"),
         ({"screening": "in", "items": []}, "items", "Send a list with at least one item"),
-        ({"screening": "in", "items": ["acme/none#1"]}, "items", "“acme/none#1” is no item of this study"),
-        ({"screening": "in", "items": ["acme/boat#1"]}, "items", "“acme/boat#1” is no item of this study"),
+        ({"screening": "in", "items": ["acme/none#1"]}, "items", "“acme/none#1” is neither an item of this study"),
+        ({"screening": "in", "items": ["acme/boat#1"]}, "items", "“acme/boat#1” is neither an item of this study"),
         ({"screening": "in", "filter": {}}, "filter", "Name at least one."),
-        ({"screening": "in", "filter": {"lable": 1}}, "filter.lable", "Do you mean labels?"),
+        ({"screening": "in", "filter": {"lable": 1}}, "filter.lable", "Did you mean labels?"),
     ],
 )
 def test_a_screening_that_cannot_be_is_refused_by_field(

@@ -218,9 +218,9 @@ def test_an_undefined_value_stands_with_its_reason_everywhere():
 @pytest.mark.parametrize(
     ("n", "answer", "words"),
     [
-        (34, "yes", "“Symptoms”, with its definitions; "),
-        (9, "yes", "“Symptoms”, with definitions of 9 of 34 categories; "),
-        (0, "partly", "“Symptoms”; "),
+        (34, "yes", "“Symptoms”, with its definitions. "),
+        (9, "yes", "“Symptoms”, with definitions of 9 of 34 categories. "),
+        (0, "partly", "“Symptoms”. "),
     ],
 )
 def test_the_checklist_claims_no_definitions_that_there_are_not(n: int, answer: str, words: str) -> None:

@@ -418,10 +418,10 @@ def test_who_flagged_an_item_stands_at_its_top_and_the_flagged_ones_are_gone_thr
     visitor = client("ada")
     assert "⚑ 2 flagged" in visitor.get(QUEUE).content.decode()
     disputed, flagged = (visitor.get(address(number), {"walk": "flagged"}).content.decode() for number in (1, 3))
-    assert "flagged for discussion</p>" in disputed and disputed.count("about 1") == 1
-    assert "flagged for discussion" in flagged and f'data-previous="{address(1)}?walk=flagged"' in flagged
+    assert "flagged this for discussion" in disputed and disputed.count("about 1") == 1
+    assert "flagged this for discussion" in flagged and f'data-previous="{address(1)}?walk=flagged"' in flagged
     assert f'data-next="{address(3)}?walk=flagged"' in disputed
-    assert "flagged for discussion" not in visitor.get(address(2)).content.decode()
+    assert "flagged this for discussion" not in visitor.get(address(2)).content.decode()
 
 
 def test_three_values_at_one_place_are_told_once_each_in_the_queue() -> None:

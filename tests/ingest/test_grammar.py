@@ -98,7 +98,7 @@ def test_a_search_that_is_typed_is_completed(typed: str, suggested: list[str]) -
         ("label:a,", ["“label:” has no value."]),
         ('hang "out of', ["The quotation mark at character 6 is not closed."]),
         ('""', ["are empty"]),
-        ("created:yesterday", ["“created:yesterday” is not valid. Write a day such as 2024-05-31"]),
+        ("created:yesterday", ["“created:yesterday” is not valid. Enter a day such as 2024-05-31"]),
         ("created:2023-02-29", ["This day does not exist."]),
         ("created:*..*", ["at least one end"]),
         ("comments:many", ["Enter a whole number"]),

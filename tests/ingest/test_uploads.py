@@ -110,7 +110,7 @@ def test_the_preview_follows_the_columns_that_are_chosen(ann):
     assert "Choose the column of the number" in part.content.decode()
     assert "disabled" in part.content.decode()
     part = ann.get(f"{address}columns/", chosen(title="Summary", number="Issue #") | {"repository": "nonsense"})
-    assert "is not a repository. Enter it as owner/name." in part.content.decode()
+    assert "is not a repository. Enter owner/name." in part.content.decode()
 
 
 def test_a_mapping_that_lacks_something_imports_nothing(ann):

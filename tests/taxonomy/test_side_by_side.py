@@ -106,7 +106,7 @@ Definitions that are new:
 - **Signal** (`signal`). The system ends it.
 - **Exit** (`exit`). No definition.
 - **A\|B \`c\` \<e\>** (`odd`). With \*\*stars\*\*, a \[link\](x) and a \# sign. Excludes: \$x\_1\$.
-- **New** (`new`). No definition. Only what is below it can be chosen.
+- **New** (`new`). No definition. Only its subcategories can be selected.
 - **Hangs** (`hangs`). No definition.
 
 ## Severity (`severity`) (added)

@@ -1272,7 +1272,7 @@ class Checker:
                 f"{title}: {word}",
             )
         if not told:
-            words = "No value is below its threshold." if known else "value with a threshold not found."
+            words = "No value is below its threshold." if known else "There is no value with a threshold."
             if self.rows.submitted() and not self.rows.headline:
                 words = f"{self.why_none[0].upper()}{self.why_none[1:]}."
             self.same(text, text, words)
