@@ -173,6 +173,7 @@ def _place(path: Path, text: str, at: int) -> str:
     return f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, at) + 1}"
 
 
+@pytest.mark.slow
 def test_no_phrase_is_left_that_the_list_of_words_replaces() -> None:
     found = []
     for place, text in _texts():

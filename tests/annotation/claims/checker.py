@@ -1101,7 +1101,8 @@ class Checker:
         n = sum(bool(row["definition"].strip()) for row in categories)
         told = len(categories) if found[3] == "its definitions" else number(found[4] or "0")
         self.same(text, (told, number(found[5] or str(len(categories)))), (n, len(categories)))
-        self.expect(not found[6] or self.disputed or self.n_differing, text)
+        proposed = {row["proposal"] for row in self.rows.tables["ratings"] if row["proposal"]}
+        self.expect(not found[6] or self.disputed or self.n_differing or len(proposed) > 1, text)
         compared = [self.table(key, self.rows.headline) for key in self.rows.measured if self.rows.headline]
         self.same(text, bool(found[7]), any(table.paired.any() for table in compared))
         self.same(text, bool(found[8]), bool(self.rows.study["guidelines"].strip()))
