@@ -218,7 +218,7 @@ class TokenForm(ConfirmedForm):
         (ApiToken.Scope.MANAGE, "manage: everything you may do"),
     )
 
-    name = forms.CharField(label="Name", max_length=100)
+    name = forms.CharField(label="Token name", max_length=100)
     scope = forms.ChoiceField(label="Scope", choices=SCOPES)
     days = forms.ChoiceField(label="Expires", choices=DAYS, initial="90")
     password = own_password()

@@ -46,8 +46,8 @@ def test_the_theme_follows_the_system_until_somebody_chooses(page: "Page", live_
 
 def test_a_token_is_made_shown_and_revoked(page: "Page", live_server: LiveServer) -> None:
     sign_in(page, live_server)
+    page.get_by_label("Token name").fill("notebook")
     tokens = page.get_by_role("region", name="Tokens")
-    tokens.get_by_label("Name").fill("notebook")
     tokens.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Create token").click()
     assert page.locator("#new-token").inner_text().startswith("concord_")

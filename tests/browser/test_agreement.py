@@ -50,7 +50,7 @@ def test_from_a_difference_to_the_item_and_back(study: Study, go: Any) -> None:
     expect(talk.get_by_role("heading", name="Failure / Crash")).to_be_visible()
     page.locator("#symptom").get_by_text("The confusion matrix as a table").click()
     page.locator("#symptom .matrix").get_by_role("link", name="1").and_(page.locator("[class^=heat] a")).first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("R1 said Failure / Crash")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("R1 chose Failure / Crash")
     page.get_by_role("link", name="acme/rocket#2").click()
     expect(page.get_by_role("heading", name="Labels")).to_be_visible()
 

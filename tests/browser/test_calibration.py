@@ -94,7 +94,7 @@ def test_a_draft_main_round_says_what_the_pilot_says_and_its_training_items_are_
     page.wait_for_selector("text=Did you mean “slow”?")
     page.goto(address)
     page.click("text=Open anyway")
-    page.wait_for_selector("text=Say why the round is opened")
+    page.wait_for_selector("text=Give the reason for opening the round")
     page.fill("#id_reason", "The definitions are sharper now.")
     page.click("text=Open anyway")
     page.wait_for_selector("text=“The definitions are sharper now.”")

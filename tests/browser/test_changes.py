@@ -55,5 +55,5 @@ def test_an_owner_reads_what_changed_and_re_pins_by_keyboard(page: Page, live_se
     expect(page.get_by_role("dialog")).to_be_hidden()
     page.get_by_role("button", name="Re-pin all 2").press("Enter")
     page.get_by_role("button", name="Use the latest snapshots").press("Enter")
-    expect(page.get_by_text("2 items moved on")).to_be_visible()
+    expect(page.get_by_text("2 items re-pinned")).to_be_visible()
     expect(page.get_by_role("heading", name="1 item changed at GitHub")).to_be_visible()  # bob's answer is on the old

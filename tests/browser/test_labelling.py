@@ -176,7 +176,7 @@ def test_a_draft_that_a_reload_brought_back_can_be_submitted_at_once(round_: Rou
         page.keyboard.press("h")
     page.add_init_script(
         """document.addEventListener("DOMContentLoaded", () => new MutationObserver((_, observer) => {
-            if (!document.querySelector("#saved-words")?.textContent.includes("brought back")) return;
+            if (!document.querySelector("#saved-words")?.textContent.includes("restored")) return;
             observer.disconnect();
             document.querySelector("#submit").click();
         }).observe(document.body, { childList: true, subtree: true, characterData: true }))"""
@@ -244,7 +244,7 @@ def test_without_a_network_typing_goes_on_and_the_answer_is_sent_when_it_is_back
     page.context.set_offline(True)
     page.keyboard.press("h")
     page.fill("#memo", "on a train")
-    page.wait_for_selector("#banner :text('Go on typing')")
+    page.wait_for_selector("#banner :text('Keep working')")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("#banner :text('One answer is kept')")
     page.context.set_offline(False)

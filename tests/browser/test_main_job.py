@@ -252,7 +252,7 @@ def close_and_download(page: Page) -> bytes:
 
 def make_a_token(page: Page) -> str:
     page.goto("/me/")
-    page.get_by_label("Name").fill("my notebook")
+    page.get_by_label("Token name").fill("my notebook")
     page.get_by_role("region", name="Tokens").get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Create token").click()
     return page.locator("#new-token").inner_text()

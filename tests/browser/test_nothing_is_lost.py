@@ -389,8 +389,7 @@ def test_an_answer_that_waits_for_an_issue_answered_elsewhere_is_brought_back_wh
     enter(round_, f"{make.assignment(round_, 'bob', number).public_id}/", is_ahead=False)
     banner(
         page,
-        f"Your labels of {first} could not be saved. "
-        "You submitted labels for this issue in another tab or on another device",
+        f"Your labels of {first} could not be saved. This issue was labeled in another tab or on another device",
     )
     assert page.input_value("#memo") == "from this browser"
     assert stored() == [(first, 1, "from another device")]

@@ -39,7 +39,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_label("Threshold of Symptom").fill("0.8")
     page.get_by_role("button", name="Create study").click()
 
-    expect(page.get_by_text("Add raters.")).to_be_visible()
+    expect(page.get_by_role("link", name="Add raters")).to_be_visible()
     page.get_by_role("link", name="Members").click()
     for name in ("bob", "carol"):
         page.get_by_label("User name").fill(name)
