@@ -60,7 +60,7 @@ function follow() {
 
 function step(by) {
   const all = lines();
-  const at = all.findIndex((line) => line.getAttribute("aria-current"));
+  const at = all.findIndex((line) => line.dataset.item === reading()?.dataset.here);
   const next = all[at + by];
   if (next) next.click();
   else document.getElementById(by > 0 ? "screen-later" : "screen-earlier")?.click();

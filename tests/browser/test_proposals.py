@@ -74,7 +74,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
 
     bob.goto(bob.url.split("/studies")[0])
     assert "1 of your items was returned" in bob.inner_text(".work")
-    bob.get_by_role("link", name="Relabel").click()
+    bob.get_by_role("link", name="Label again in round 1").click()
     bob.wait_for_selector(".outcome:visible")
     assert "“Blocked ring”: the owner mapped it to Hang." in bob.inner_text(".outcome:visible")
     for width in (360, 1000, 1280):
@@ -82,7 +82,7 @@ def test_the_whole_way_of_a_proposal_from_the_rater_to_the_closed_round(round_: 
         assert bob.locator(".came-back").is_visible(), width
     bob.click("[data-take]")
     bob.click("#submit")
-    wait_until(bob, "() => !document.body.innerText.includes('came back')")
+    wait_until(bob, "() => !document.body.innerText.includes('returned to you')")
     assert symptom_of(1) == "hang" and symptom_of(2) is None
 
     for name, number in (("carol", 1), ("carol", 2), ("bob", 2)):

@@ -112,7 +112,7 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
     page.keyboard.type("R3")
     press(page, "Tab", "Enter")
     page.wait_for_selector("#messages :text('R3 is assigned to acme/rocket#3 as a third rater.')")
-    assert "R3 was asked as a third rater" in page.inner_text(".resolve-beside")
+    assert "R3 was assigned as a third rater" in page.inner_text(".resolve-beside")
     dave = visit("dave", "/studies/study/rounds/1/label/")
     dave.wait_for_selector("#announcer:not(:empty)", state="attached")
     assert "Issue 3 of rocket" in dave.inner_text("#reading")
@@ -195,7 +195,7 @@ def test_flagged_items_are_gone_through_by_keyboard_with_who_flagged_them(crosse
     page.locator("text=Start with the first").focus()
     press(page, "Enter")
     ready(page)
-    assert "R1 flagged for discussion" in page.inner_text(".resolve-facts")
+    assert "R1 flagged this for discussion" in page.inner_text(".resolve-facts")
     assert page.locator("#queue .resolve-lines a").count() == 1
 
 
@@ -213,7 +213,7 @@ def test_with_all_unfolded_the_page_is_accessible(crossed: Round, open_item: Ope
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         if number == 3:
             assert "1 × Crash" in page.inner_text(".resolve-precedents")
-            assert "2 remarks" in page.inner_text(".resolve-facts")
+            assert "2 comments" in page.inner_text(".resolve-facts")
         assert_accessible(page)
         if width > 500:
             box = page.locator(".resolve-end").bounding_box()
