@@ -147,7 +147,7 @@ def test_the_description_names_the_errors_of_each_operation():
     fetches = description["paths"]["/api/v1/fetches/"]
     assert set(fetches["post"]["responses"]) == {"202", "400", "401", "403", "409", "413", "415", "422", "429", "503"}
     one = description["paths"]["/api/v1/issues/{owner}/{name}/{number}/"]["get"]["responses"]
-    assert set(one) == {"200", "301", "401", "403", "404", "429", "503"}
+    assert set(one) == {"200", "301", "401", "403", "404", "422", "429", "503"}
     webhook = description["paths"]["/api/v1/webhooks/github/"]["post"]["responses"]
     assert set(webhook) == {"200", "202", "400", "401", "404", "413", "415", "422", "503"}
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}

@@ -29,7 +29,7 @@ def test_a_flag_that_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("given", ["0", "65536", "80a", "8 0", "-", "--1", "1.5", "²"])
 def test_a_port_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("PORT", given)
-    with pytest.raises(ImproperlyConfigured, match="PORT is .*; write a whole number from 1 to 65535"):
+    with pytest.raises(ImproperlyConfigured, match="PORT is .*; enter a whole number from 1 to 65535"):
         env.whole("PORT", 8000, least=1, most=65535)
 
 
