@@ -26,7 +26,7 @@ def test_an_owner_counts_draws_and_screens_by_keyboard(page: Page, live_server: 
     page.get_by_label("from confidence and margin").check()
     expect(frame.get_by_role("row", name="keywords: any of hangs, deadlock (in title or body) 6")).to_be_visible()
     expect(frame).to_contain_text("Draws 6 of 6")
-    page.get_by_label("Strata").select_option("state")
+    page.get_by_label("Strata (optional)", exact=True).select_option("state")
     expect(frame.get_by_role("row", name="closed 2 2")).to_be_visible()
     assert_accessible(page)
     page.get_by_role("button", name="Draw sample").click()

@@ -39,8 +39,8 @@ ALIVE = """
 
 
 WITHOUT = {
-    "/deleted-studies/", "/me/", "/me/close/", "/repositories/", "/repositories/acme/rocket/",
-    "/sign-in/lost-password/", "/studies/import/", "/studies/import/whole/",
+    "/deleted-studies/", "/help/", "/help/owners/", "/me/", "/me/close/", "/repositories/", "/repositories/acme/rocket/",
+    "/sign-in/lost-password/", "/start/", "/studies/import/", "/studies/import/whole/", "/studies/study/start/people/",
 }  # fmt: skip
 """Pages on which nobody's words stand, for who is the first to see them; on every other one there are some."""
 

@@ -176,7 +176,7 @@ def test_what_changed_and_a_thread_are_accessible_and_fit(
         assert found.violations_count == 0, found.generate_report()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if not page.get_by_role("heading", name="Changes of").count():
-            page.get_by_role("link", name="Show changes").first.click()
+            page.get_by_role("link", name="show changes").first.click()
             page.get_by_role("heading", name="Changes of").wait_for()
     assert page.locator("ins", has_text="offload").is_visible()
 
