@@ -39,8 +39,9 @@ ALIVE = """
 
 
 WITHOUT = {
-    "/deleted-studies/", "/help/", "/help/owners/", "/me/", "/me/close/", "/repositories/", "/repositories/acme/rocket/",
-    "/sign-in/lost-password/", "/start/", "/studies/import/", "/studies/import/whole/", "/studies/study/start/people/",
+    "/deleted-studies/", "/help/", "/help/owners/", "/me/", "/me/close/", "/repositories/",
+    "/repositories/acme/rocket/", "/sign-in/lost-password/", "/start/", "/studies/import/", "/studies/import/whole/",
+    "/studies/study/start/people/",
 }  # fmt: skip
 """Pages on which nobody's words stand, for who is the first to see them; on every other one there are some."""
 
