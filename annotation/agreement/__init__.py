@@ -26,6 +26,7 @@ from .planning import Planned, units_for_width
 from .registry import COEFFICIENTS, CoefficientSpec
 from .summary import (
     SCALE_WEIGHTS,
+    decimals,
     interval_words,
     one_coefficient,
     share_reaching,
@@ -60,6 +61,7 @@ __all__ = [
     "confused_pairs",
     "confusion",
     "conger_kappa",
+    "decimals",
     "fleiss_kappa",
     "gwet_ac1",
     "gwet_ac2",

@@ -41,13 +41,18 @@ MOST_NAMED = 5
 RESAMPLES = 1000
 
 
+def decimals(value: float, places: int = 2) -> str:
+    """A number as papers print it: `0.80`, `−0.04` with a true minus."""
+    return f"{value:z.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
 def interval_words(low: float | None, high: float | None, method: str | None, places: int) -> str:
-    """`0.62 to 0.96`; `at least 0.98` where the bound is one-sided; empty without an interval."""
+    """`[0.62, 0.96]`; `at least 0.98` where the bound is one-sided; empty without an interval."""
     if low is None or high is None:
         return ""
     if method == EXACT:
-        return f"at least {low:z.{places}f}"
-    return f"{low:z.{places}f} to {high:z.{places}f}"
+        return f"at least {decimals(low, places)}"
+    return f"[{decimals(low, places)}, {decimals(high, places)}]"
 
 
 def summary(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.agreement import decimals, interval_words
 from annotation.charts.lettering import LINE, in_lines
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -191,8 +192,9 @@ def _datum(point: Point, panel: Panel, look: Look) -> dict[str, Any]:
     if look.is_paper:
         return found
     when = "after discussion" if point.is_after else "before discussion"
-    between = "" if point.low is None or point.high is None else f" ({point.low:z.2f} to {point.high:z.2f})"
-    words = f"{panel.title}, round {point.round}, {when}: {point.value:z.2f}{between}"
+    interval = interval_words(point.low, point.high, None, 2)
+    between = f", 95% CI {interval}" if interval else ""
+    words = f"{panel.title}, round {point.round}, {when}: {decimals(point.value)}{between}"
     return found | {"url": point.url, "words": words}
 
 

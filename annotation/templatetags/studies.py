@@ -6,6 +6,7 @@ from typing import Any
 
 from django import template
 
+from annotation import agreement
 from annotation.agreement import COEFFICIENTS, interval_words
 from annotation.models import Round
 from annotation.sheets import rounds as trials
@@ -62,9 +63,15 @@ def coefficient_name(name: str) -> str:
 
 @register.filter
 def interval(found: object, places: int = 2) -> str:
-    """`0.62 to 0.96`, `at least 0.98` where the bound is one-sided, empty without one; of a mapping or an object."""
+    """`[0.62, 0.96]`, `at least 0.98` where the bound is one-sided, empty without one; of a mapping or an object."""
     given = found if isinstance(found, Mapping) else vars(found)
     return interval_words(given["ci_low"], given["ci_high"], given.get("ci_method"), places)
+
+
+@register.filter
+def decimals(value: float | None, places: int = 2) -> str:
+    """`0.80` of 0.8 and `−0.04` of -0.04; empty for none."""
+    return "" if value is None else agreement.decimals(value, places)
 
 
 @register.filter

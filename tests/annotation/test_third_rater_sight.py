@@ -189,7 +189,7 @@ def test_a_pilot_in_which_an_owner_is_asked_as_third_rater_says_nothing_to_them_
     assert told["olga"]["dimensions"][0]["value"] is not None and told["dora"] is None
     page, audit = (words_of(Visitor("dora").get(PAGES, f"studies/third/{path}")) for path in ("rounds/3/", "audit/"))
     assert "Symptom was" not in page and "Symptom was" not in audit
-    assert "Symptom was -0.34, below 0.80" in words_of(Visitor("olga").get(PAGES, "studies/third/audit/"))
+    assert "Symptom was −0.34, below 0.80" in words_of(Visitor("olga").get(PAGES, "studies/third/audit/"))
 
 
 def test_closing_a_round_tells_an_owner_who_owes_an_answer_nothing_of_what_is_open_there(third: Study) -> None:

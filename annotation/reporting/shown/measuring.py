@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from accounts.wording import counted
+from annotation.agreement import interval_words
 from annotation.analysis.comparison import Comparison
 from annotation.analysis.numbers import Distribution, Numbers
 from annotation.analysis.saturation import Saturation
@@ -241,7 +242,7 @@ def _pair_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
             Cell("" if each.p_holm is None else p_words(each.p_holm).removeprefix("p = "), value=each.p_holm),
             Cell(TESTS.get(each.method or "", "")),
             Cell("–" if each.delta is None else f"{each.delta:+.2f}", value=rounded(each.delta)),
-            Cell("" if each.ci_low is None or each.ci_high is None else f"{each.ci_low:+.2f} to {each.ci_high:+.2f}"),
+            Cell(interval_words(each.ci_low, each.ci_high, None, 2)),
         ]
         for each in comparison.pairs
     ]

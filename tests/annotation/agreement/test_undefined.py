@@ -228,5 +228,5 @@ def test_what_does_not_fit_is_refused_in_words(call, words: str):
 
 
 def test_a_limit_that_rounds_to_zero_has_no_sign():
-    assert agreement.interval_words(-0.0002, 0.4, "effective_sample", 3) == "0.000 to 0.400"
+    assert agreement.interval_words(-0.0002, 0.4, "effective_sample", 3) == "[0.000, 0.400]"
     assert agreement.interval_words(-0.004, 1.0, "exact_one_sided", 2) == "at least 0.00"
