@@ -90,7 +90,8 @@ def test_nothing_is_typed_into_questions_of_a_taxonomy_that_are_about_to_be_repl
     page.route("**/studies/new/?**", lambda route: held.append(route))
     coefficient = page.get_by_label("Coefficient of Symptom", exact=True)
     expect(coefficient).to_be_enabled()
-    page.get_by_label("Taxonomy", exact=True).select_option("symptoms")
+    with page.expect_request("**/studies/new/?**"):
+        page.get_by_label("Taxonomy", exact=True).select_option("symptoms")
     expect(coefficient).to_be_disabled()
     held[0].continue_()
     expect(coefficient).to_be_enabled()
