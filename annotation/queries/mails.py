@@ -45,7 +45,7 @@ def waiting_lines(user: User) -> list[Line]:
     if user.wants(MAIL.PROPOSALS):
         for back in came_back(user):
             if back.n:
-                words = f"{_n(back.n, 'item')} came back, because what you proposed was answered"
+                words = f"{_n(back.n, 'item')} returned to you, because your proposal was answered"
                 found.append(Line(back.round.study, words, back.round))
     for seat, rounds in _decided_by(user):
         for round_ in rounds:

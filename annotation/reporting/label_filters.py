@@ -144,7 +144,7 @@ def in_words(columns: Columns, each: LabelFilter, level: str = "leaf") -> str:
     if is_measured(columns, each):
         title = columns.numbers[each.key].title if each.key in columns.numbers else MEASURES[each.key][0]
         said = {"~any": "known", "~none": "not known"}.get(each.values[0])
-        return f"{title}: {said or f'at or under {each.values[0].removeprefix(UP_TO)}'}"
+        return f"{title}: {said or f'at or below {each.values[0].removeprefix(UP_TO)}'}"
     if column is None:
         return str(each)
     told = column.categories.lifted(level)[0]

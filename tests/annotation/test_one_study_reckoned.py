@@ -204,7 +204,7 @@ def _agreement(olga: Script, client: Client, ratings: list[dict[str, str]]) -> N
         for key in KINDS:
             value = alpha(units_of(ratings, rounds, key, "before"))
             if not math.isnan(value):
-                assert f">{value:.2f}</a>".replace("-0.00", "0.00") in page, (words, key, value)
+                assert f">{value:.2f}</a>".replace("-0.00", "0.00").replace("-", "−") in page, (words, key, value)
 
 
 def _training(olga: Script, ratings: list[dict[str, str]]) -> None:

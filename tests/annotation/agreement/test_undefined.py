@@ -61,7 +61,7 @@ def test_with_one_category_used_only_percent_agreement_has_a_value(kind: str):
     for coefficient in found.values():
         assert_undefined(coefficient)
     for name in set(found) - {"weighted_kappa", "gwet_ac2"}:
-        assert_undefined(found[name], "one category", "yes")
+        assert_undefined(found[name], "Every compared rating", "yes")
 
 
 def test_cohen_scott_and_weighted_kappa_send_three_raters_to_the_pairs():
@@ -213,7 +213,7 @@ def test_no_summary_holds_anything_that_json_cannot_carry(table: Table):
         (lambda: Patterns([[0, 2]], [1], ("a", "b"), ("x", "y")), "no category"),
         (lambda: Patterns([[0, 1]], [1, 1], ("a", "b"), ("x", "y")), "do not fit"),
         (lambda: summary(EMPTY, kind="colour"), "no kind"),
-        (lambda: summary(EMPTY, kind="single", metric="interval"), "Not suitable"),
+        (lambda: summary(EMPTY, kind="single", metric="interval"), "does not suit"),
         (lambda: agreement.krippendorff_alpha(EMPTY, "euclidean"), "no metric"),
         (lambda: agreement.weighted_kappa(EMPTY, "cubic"), "no weights"),
         (lambda: agreement.krippendorff_alpha(Patterns.from_table([[-1, 1]]), "ratio"), "0 or more"),
