@@ -7,6 +7,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import F, Q
 
+from annotation import assignments
 from annotation.actions.finishing import finish_if_done
 from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
 from annotation.queries.giving import slots
@@ -49,8 +50,7 @@ def _set_aside(round_: Round, places: Sequence[RoundItem]) -> int:
     )
     withdraw_third_raters(unfinished)
     rows = list(unfinished.filter(HELD).order_by("pk").values_list("pk", "item", "rater", "slot"))
-    withdrawn = {"state": Assignment.State.WITHDRAWN, "lease_until": None}
-    Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]).update(**withdrawn)
+    assignments.withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
     _count(round_, Counter(rater for _, _, rater, _ in rows), -1)
     n_slots = Counter(item for _, item, _, slot in rows if slot is not None)
     changed = [each for each in places if each.n_free or n_slots[each.item_id]]

@@ -501,7 +501,7 @@ class Way:
             after = self.kind(reached, key)
             if after is None:
                 return "dimension", f"its dimension is not in version {reached}"
-            if kind not in (None, after) and not {kind, after} <= {"single", "ordinal", "multi"}:
+            if kind is not None and not kind.is_like(after):
                 return "kind", f"its dimension is of another kind in version {reached}"
             kind = after
         return None

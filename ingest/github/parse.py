@@ -197,7 +197,7 @@ def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:
-        raise RowError(f"“{address[:100]}” is not an address.") from None
+        raise RowError(f"“{address[:100]}” is not a URL.") from None
 
 
 def _kind(value: Any) -> str:

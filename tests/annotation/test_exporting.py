@@ -226,7 +226,7 @@ def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was
     add_member(seat=make.seat(study, "rea"), username="olga", roles=["reader"])
     exporting.work(export.pk)
     export.refresh_from_db()
-    assert export.state == "failed" and "needs the role owner" in export.error and not export.file
+    assert export.state == "failed" and "need the role owner" in export.error and not export.file
 
 
 # The job

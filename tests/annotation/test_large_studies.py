@@ -79,7 +79,7 @@ def test_the_queue_of_an_open_round_is_read_once_and_follows_what_comes_in() -> 
         make.submit(round_, name, 1, {"symptom": [value]})
     make.submit(round_, "bob", 2, {"symptom": ["crash"]})
     assert [line.short_name for line in queue_of(round_).lines] == ["rocket#1"]
-    kept = cache.get(f"resolving:1:{round_.pk}:open")
+    kept = cache.get(f"resolving:2:{round_.pk}:open")
     assert kept is not None and len(kept[1]) == 1
     make.submit(round_, "carol", 2, {"symptom": ["hang"]})
     assert queue_of(round_).n_open == 2

@@ -179,8 +179,8 @@ def test_a_category_of_the_draft_can_be_mapped_to(round_: Round, owner: Seat) ->
 @pytest.mark.parametrize(
     ("answer", "field", "words"),
     [
-        ({}, "accept", "just one"),
-        ({"decline": "no", "map_to": "hang"}, "decline", "just one"),
+        ({}, "accept", "exactly one"),
+        ({"decline": "no", "map_to": "hang"}, "decline", "exactly one"),
         ({"decline": "  "}, "decline", "Give a reason"),
         ({"decline": 7}, "decline", "Give a reason"),
         ({"map_to": "nothing"}, "map_to", "no category “nothing”"),

@@ -18,7 +18,7 @@ def test_shares_add_up_and_no_stratum_gives_more_than_it_has(sizes, size, alloca
     size = min(size, sum(sizes.values()))
     filled = [name for name, n in sizes.items() if n]
     if at_least_one and size < len(filled):
-        with pytest.raises(ValueError, match="can't include one of each"):
+        with pytest.raises(ValueError, match="can't give one to each"):
             allocate(sizes, size, allocation, at_least_one=True)
         return
     quotas = allocate(sizes, size, allocation, at_least_one=at_least_one)

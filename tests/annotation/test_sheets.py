@@ -378,7 +378,7 @@ def test_a_value_is_found_by_key_name_or_path(line: str, values: dict[str, objec
         ("symptom,hang", "“Setup / Hang”, “Training / Hang”"),
         ("symptom,crahs", "nearest is “Setup / Crash”"),
         ("symptom,training", "only groups others"),
-        ("fixes,code; nothing", "“nothing” is no category"),
+        ("fixes,code; nothing", "“nothing” is not a category"),
         ("only_distributed,maybe", "neither true nor false"),
         ("lines,many", "not a number"),
         ("lines,nan", "not a number"),

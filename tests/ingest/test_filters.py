@@ -192,12 +192,12 @@ def test_a_search_that_cannot_be_read_makes_no_frame(words: str, sentence: str) 
 @pytest.mark.parametrize(
     ("filter", "field", "sentence"),
     [
-        ({"lables": ["bug"]}, "filter.lables", "Do you mean labels?"),
-        ({"created_after": "2023-01-01"}, "filter.created_after", "Do you mean created_until?"),
+        ({"lables": ["bug"]}, "filter.lables", "Did you mean labels?"),
+        ({"created_after": "2023-01-01"}, "filter.created_after", "Did you mean created_until?"),
         ({"xyzzy": 1}, "filter.xyzzy", "Known: repository"),
         ({"repository": "rocket"}, "filter.repository", "“rocket” is not a repository. Enter it as owner/name."),
         ({"repository": 7}, "filter.repository", "Send text, or a list of texts."),
-        ({"state": "shut"}, "filter.state", "Write open, closed or all."),
+        ({"state": "shut"}, "filter.state", "Use open, closed or all."),
         ({"labels": [1]}, "filter.labels", "Send text, or a list of texts."),
         ({"search": ["a"]}, "filter.search", "Enter text."),
         ({"created_since": "yesterday"}, "filter.created_since", "Enter a date such as 2024-05-31."),

@@ -105,7 +105,7 @@ def test_no_keyword_is_no_condition(nothing: object) -> None:
         ([1], "Send a keyword"),
         ({"any": {"a": 1}}, "Send a keyword"),
         ({"every": ["a"]}, "“every” is unknown"),
-        ({"any": ["a"], "in": ["labels"]}, "“labels” is no place"),
+        ({"any": ["a"], "in": ["labels"]}, "“labels” is not a place"),
         (["a" * 201], "more than 200 characters"),
         ([f"a{n}" for n in range(201)], "more than 200 keywords"),
     ],

@@ -164,7 +164,7 @@ CASES = {
         7,
         11,
         "dimensions[0].kind",
-        "kinds are single, multi, boolean, ordinal, number and text. Did you mean “single”?",
+        "Kinds are single, multi, boolean, ordinal, number and text. Did you mean “single”?",
     ),
     "dimension key twice": (WHOLE + "  - {key: why, title: W, kind: text}\n", 33, 11, "dimensions[4].key", "(line 29)"),
     "unknown field of a dimension": (
@@ -293,7 +293,7 @@ CASES = {
         8,
         66,
         "dimensions[0].categories[0].categories[0].parent",
-        "stands below “a” already",
+        "is already below “a”",
     ),
     "leaf that cannot be chosen": (
         dimension("- {key: a, name: A, selectable: false}"),

@@ -151,7 +151,7 @@ def test_weights_of_a_scale_are_laid_out_over_the_categories_in_use():
         ({"weights": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "0 .* to 1"),
         ({"weights": np.zeros((3, 3))}, "0 .* to 1"),
         ({"weights": np.full((3, 3), np.nan)}, "0 .* to 1"),
-        ({"metric": "tree"}, "Not suitable"),
+        ({"metric": "tree"}, "does not suit"),
         ({"metric": "tree", "kind": "single"}, "paths"),
     ],
 )

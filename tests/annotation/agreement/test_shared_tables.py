@@ -257,7 +257,7 @@ def test_nltks_cases_have_their_alphas_and_one_category_none():
         found = agreement.krippendorff_alpha(patterns, metric, intervals=False)
         if case["id"] in UNDEFINED:
             assert found.value is None
-            assert "one category" in found.undefined
+            assert "Every compared rating is" in found.undefined
             if case["id"] == "perfect_one_category":
                 assert {value(name, patterns) for name in ("scott_pi", "cohen_kappa", "conger_kappa")} == {None}
         else:
