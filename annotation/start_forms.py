@@ -82,6 +82,13 @@ class CodebookForm(forms.Form):
     taxonomy = forms.ModelChoiceField(
         Taxonomy.objects.none(), label="Taxonomy", required=False, to_field_name="slug", empty_label=None
     )
+    question = forms.CharField(
+        label="Question",
+        required=False,
+        max_length=200,
+        initial="Category",
+        help_text="Raters answer it with one of these categories. Example: Symptom.",
+    )
     list_file = forms.FileField(
         label="Or choose a CSV or XLSX file",
         required=False,

@@ -77,7 +77,7 @@ def _give_back(round_: Round, places: Sequence[RoundItem]) -> None:
             if each.slot is None or each.slot not in held[each.item_id]:
                 held[each.item_id] |= {each.slot} - {None}
                 back.append(each)
-        Assignment.objects.filter(pk__in=[each.pk for each in back]).update(state=Assignment.State.WAITING)
+        assignments.give_again(Assignment.objects.filter(pk__in=[each.pk for each in back]))
         _count(round_, Counter(each.rater_id for each in back), 1)
     n_back = Counter(each.item_id for each in back if each.slot is not None)
     for place in places:

@@ -78,7 +78,8 @@ def _codebook(user: User, title: str, source: str, chosen: Mapping[str, Any]) ->
     if source == "new":
         return new_taxonomy(user=user, title=title)
     if source == "list":
-        dimension: dict[str, Any] = {"key": "category", "title": "Category", "kind": "single"}
+        asked = str(chosen.get("question") or "").strip() or "Category"
+        dimension: dict[str, Any] = {"key": key_of(asked) or "category", "title": asked, "kind": "single"}
         dimension["categories"] = read_categories(chosen["list"])
         return add_taxonomy(user=user, title=title, document={"dimensions": [dimension]})
     if source == "document":

@@ -92,6 +92,7 @@ def test_sign_in_is_accessible(page: "Page", live_server: LiveServer, scheme: st
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.slow
 def test_the_description_of_the_api_runs_under_the_strict_policy(page: "Page", live_server: LiveServer) -> None:
     complaints: list[str] = []
     page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)

@@ -255,6 +255,7 @@ def test_the_same_question_over_rest_is_named(study: Study) -> None:
     assert unescape(address) == "/api/v1/studies/study/analysis/counts/?dimension=kind"
 
 
+@pytest.mark.slow
 def test_the_number_of_queries_is_fixed(study: Study) -> None:
     addresses = (
         "counts/?dimension=symptom&by=fixes", "crosstab/?rows=symptom&columns=distributed", "flow/", "saturation/",

@@ -161,6 +161,7 @@ def test_an_address_of_a_further_page_holds_no_number(study: Study) -> None:
     assert len(set(shown[0])) > 45 and shown[0] == shown[1] == shown[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "format"),
     [("study", None), ("package", None), ("ratings", "csv"), ("resolutions", "jsonl"), ("evidence", "csv")],

@@ -400,6 +400,7 @@ def test_saved_analyses_leave_as_figures_and_tables_unless_they_name_people(made
     assert "tables/analysis-5-counts.tex" in named
 
 
+@pytest.mark.slow
 def test_a_round_that_its_owner_is_blind_in_is_not_in_the_package(tmp_path: Path) -> None:
     study = make.study()
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
@@ -495,6 +496,7 @@ STRATA = [
 ]
 
 
+@pytest.mark.slow
 def test_a_package_has_the_frame_of_each_sample_from_which_anyone_draws_it_again(tmp_path: Path) -> None:
     study = make.study()
     repositories = {"acme/rocket": 23, "acme/probe": 2, "acme/lander": 9}
@@ -529,6 +531,7 @@ def test_a_package_has_the_frame_of_each_sample_from_which_anyone_draws_it_again
     assert status == 1 and line.startswith(f"DIFFERS  sample/sample-{samples[2].number}-frame.csv: drawn: reported [")
 
 
+@pytest.mark.slow
 def test_a_sample_that_is_still_being_drawn_is_in_no_package() -> None:
     study = make.study()
     make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 slow hang")
@@ -541,6 +544,7 @@ def test_a_sample_that_is_still_being_drawn_is_in_no_package() -> None:
         assert f"sample/sample-{sample.number}-frame.csv" in files_of(package(make.owner_seat(study)))
 
 
+@pytest.mark.slow
 def test_known_labels_and_first_answers_are_packed_and_what_raters_reached_is_recomputed(tmp_path: Path) -> None:
     study = make.study(text=EVERYTHING, raters=["bob", "carol"])
     make.issues(8)

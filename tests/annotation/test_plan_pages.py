@@ -201,6 +201,7 @@ def test_a_plan_that_was_run_says_what_it_did_and_links_its_worklist(study: Stud
     assert "acme/rocket#2" in words(visitor("rea").get(HERE + "1/items/"))
 
 
+@pytest.mark.slow
 def test_labels_without_a_value_are_counted_before_a_plan_runs_and_listed_until_none_is_left(study: Study) -> None:
     """Item 4 is rated hang by one of two and agreed to be slow: an item of the worklist, and no agreed label of it."""
     more = make.rate(make.open_round(study, 2, first=4, taxonomy_version=1), "item bob carol\n4 hang slow\n5 hang hang")

@@ -37,6 +37,7 @@ def start(client: Client, **codebook: Any) -> Study:
     return Study.objects.latest("pk")
 
 
+@pytest.mark.slow
 def test_the_presets_lead_from_an_empty_server_to_the_first_item() -> None:
     make.user("bob")
     client = signed_in("olga")
@@ -144,6 +145,15 @@ def test_a_list_of_categories_is_read_from_a_workbook() -> None:
     wrong = SimpleUploadedFile("codes.csv", "name\nCafé".encode("latin-1"))
     answer = signed_in("olga").post("/start/codebook/", {"title": "T", "source": "list", "list_file": wrong})
     assert answer.status_code == 422 and "not UTF-8" in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "key"), [("Root cause", "Root cause", "root-cause"), ("", "Category", "category")]
+)
+def test_a_list_of_categories_answers_the_question_that_was_named(question: str, title: str, key: str) -> None:
+    study = start(signed_in("olga"), source="list", list="Crash\nHang", question=question)
+    version = study.taxonomy.versions.get()
+    assert [(each.title, each.key) for each in version.dimensions.all()] == [(title, key)]
 
 
 def test_a_table_whose_columns_are_not_clear_leads_to_its_columns() -> None:
