@@ -187,6 +187,7 @@ def test_axe_finds_nothing(room: "Page", width: int) -> None:
     assert room.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_whoever_resolves_sees_each_raters_quotes_in_their_colour_and_goes_there(
     round_: Round, page: "Page", live_server: LiveServer
 ) -> None:

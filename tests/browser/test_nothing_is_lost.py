@@ -424,6 +424,7 @@ def test_a_double_click_without_a_network_answers_one_issue(round_: Round, enter
     assert stored() == [(first, 1, "")]
 
 
+@pytest.mark.slow
 def test_the_back_button_brings_nothing_twice(round_: Round, enter: Enter, live_server: LiveServer) -> None:
     page = enter(round_)
     first = shown(page)
