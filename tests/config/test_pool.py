@@ -146,7 +146,7 @@ def test_pages_and_jobs_have_limits_of_their_own_and_none_is_carried_over(server
     with connection.cursor() as cursor, transaction.atomic():
         cursor.execute("LOCK TABLE annotation_study IN ACCESS EXCLUSIVE MODE")
         status, said = servers.ask("api/v1/studies/", token)
-    assert status == 503 and b"at this moment" in said
+    assert status == 503 and b"at the same time" in said
     assert servers.ask("api/v1/studies/", token)[0] == 200
 
 

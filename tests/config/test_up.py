@@ -160,7 +160,7 @@ def test_a_command_brings_its_own_servers_and_tables_and_stops_them(tmp_path: Pa
 def test_nonsense_in_the_environment_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:
     done = _manage("up", data_dir=tmp_path, port=99999)
     assert done.returncode == 1
-    assert done.stderr.strip() == "PORT is '99999'; write a whole number from 1 to 65535."
+    assert done.stderr.strip() == "PORT is '99999'; enter a whole number from 1 to 65535."
 
 
 def test_a_data_folder_that_cannot_be_written_is_refused_in_a_sentence(tmp_path: Path) -> None:
