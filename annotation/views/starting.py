@@ -18,6 +18,7 @@ from annotation.actions.demo import REPOSITORY
 from annotation.actions.invitations import invite
 from annotation.actions.primary import newest_dimensions
 from annotation.actions.starting import open_first_round, set_raters, start_study, take_demo_issues
+from annotation.demo_people import require_no_demo_person
 from annotation.errors import ConcordError, NotFound
 from annotation.forms import explain
 from annotation.queries import starting as queries
@@ -46,6 +47,7 @@ def issues(request: HttpRequest) -> HttpResponse:
     """Step 1: issues from GitHub, from a file, or those that are stored here."""
     user = me(request)
     require_study_creator(user)
+    require_no_demo_person(user)
     form = issues_form(user, request)
     status = 0
     if form.is_bound and form.is_valid():
@@ -125,6 +127,7 @@ def codebook(request: HttpRequest) -> HttpResponse:
     """Step 2: the study gets its title and its taxonomy."""
     user = me(request)
     require_study_creator(user)
+    require_no_demo_person(user)
     repository, run = origin(request)
     name = repository or (run.requested.get("repository") or "" if run is not None else "")
     given = (request.POST, request.FILES) if request.method == "POST" else (None, None)

@@ -47,6 +47,14 @@ def test_one_click_signs_a_visitor_in_and_the_banner_switches_person(demo: Study
     assert enter(client, "demo-olga") == "demo-olga" and client.get("/demo/sign-in/", **HERE).status_code == 405
 
 
+def test_people_of_the_demo_are_told_at_once_that_they_create_no_studies(demo: Study) -> None:
+    client = Client()
+    enter(client, "demo-olga")
+    for path in ("/start/", "/start/codebook/"):
+        answer = client.get(path, **HERE)
+        assert answer.status_code == 403 and "Use another account" in answer.content.decode()
+
+
 @pytest.mark.parametrize(
     "where",
     [
