@@ -164,7 +164,7 @@ class PeopleForm(forms.Form):
         label="Other raters, by user name",
         max_length=2_000,
         required=False,
-        help_text="Separated by commas or blanks. They are invited, and find the invitation under “My work”.",
+        help_text="Separated by commas or spaces. They are invited, and find the invitation under “My work”.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
 
