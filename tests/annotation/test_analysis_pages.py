@@ -133,6 +133,7 @@ def test_a_study_without_labels_says_what_comes() -> None:
 # What they show
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [
