@@ -250,7 +250,7 @@ def advice(verdicts: Iterable[str]) -> str | None:
 
 
 def short_of(gate: Mapping[str, Any]) -> list[str]:
-    """What a stored gate was opened against, one phrase for each dimension: `Symptom stood at 0.61 < 0.80`."""
+    """What a stored gate was opened against, one phrase for each dimension: `Symptom was 0.61, below 0.80`."""
     return [_short(each) for each in gate["dimensions"] if each["verdict"] in (NOT_MET, UNDEFINED)]
 
 

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 
 from accounts.addresses import is_from_here
+from accounts.allowances import require_study_creator
 from accounts.models import User
 from annotation.errors import Forbidden
 from annotation.models import Membership, Study
@@ -45,6 +46,12 @@ def require_no_demo_person(user: User, study: Study | None = None) -> None:
             "Everyone may act as the people of the demo study, so they create no studies and join no others. Use "
             "another account."
         )
+
+
+def require_may_create_studies(user: User) -> None:
+    """Raises Forbidden unless STUDY_CREATORS includes this person, and for the people of the demo."""
+    require_study_creator(user)
+    require_no_demo_person(user)
 
 
 def _people_of_the_demo() -> set[int]:

@@ -11,7 +11,6 @@ from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.allowances import require_study_creator
 from accounts.holds import Kind
 from accounts.job_base import JobKind, progress_beside
 from accounts.models import User
@@ -21,7 +20,7 @@ from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
 from annotation.actions.studies import record
 from annotation.actions.study_ids import require_available
-from annotation.demo_people import require_no_demo_person
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import Invalid
 from annotation.models import Arrival, Membership
 from annotation.package.whole import StudyFile, open_study
@@ -41,8 +40,7 @@ def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> 
     if file.size > settings.UPLOAD_BYTES_MAX:
         sentence = f"The file has {file.size:,} bytes. At most {settings.UPLOAD_BYTES_MAX:,} are allowed."
         raise Invalid(sentence, code="too_large", fields={"file": [sentence]})
-    require_study_creator(user)
-    require_no_demo_person(user)
+    require_may_create_studies(user)
     require_room()
     assert file.file is not None
     opened = open_study(file.file, table_names())
@@ -109,8 +107,7 @@ def bring_study(
 
     Raises Invalid for a file that is not whole or was changed, Conflict where the address is taken.
     """
-    require_study_creator(user)
-    require_no_demo_person(user)
+    require_may_create_studies(user)
     opened = open_study(file, table_names())
     slug = slug.strip() or opened.slug
     require_available(slug, user)

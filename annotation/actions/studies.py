@@ -7,7 +7,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.allowances import require_study_creator
 from accounts.errors import TooMany
 from accounts.limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from accounts.models import User
@@ -16,7 +15,7 @@ from annotation.access import OWNER, Seat, require_at_work
 from annotation.actions.excluding import follow_screening, hold_coding_rounds
 from annotation.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.actions.study_ids import not_available, require_available, wrong_in_study_id
-from annotation.demo_people import require_no_demo_person
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import Conflict, Invalid
 from annotation.models import AuditEvent, Membership, Round, Study
 from annotation.queries.resolving import forget_queue
@@ -53,8 +52,7 @@ def create_study(
 
     Raises Forbidden for whom STUDY_CREATORS leaves out, Invalid with the fields, Conflict where the ID is taken.
     """
-    require_study_creator(user)
-    require_no_demo_person(user)
+    require_may_create_studies(user)
     fields: dict[str, list[str]] = {}
     if sentence := wrong_in_study_id(slug):
         fields["slug"] = [sentence]

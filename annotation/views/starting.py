@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.allowances import require_study_creator
 from accounts.links import absolute
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat, get_seat
@@ -18,7 +17,7 @@ from annotation.actions.demo import REPOSITORY
 from annotation.actions.invitations import invite
 from annotation.actions.primary import newest_dimensions
 from annotation.actions.starting import open_first_round, set_raters, start_study, take_demo_issues
-from annotation.demo_people import require_no_demo_person
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import ConcordError, NotFound
 from annotation.forms import explain
 from annotation.queries import starting as queries
@@ -46,8 +45,7 @@ form_page = require_http_methods(["GET", "HEAD", "POST"])
 def issues(request: HttpRequest) -> HttpResponse:
     """Step 1: issues from GitHub, from a file, or those that are stored here."""
     user = me(request)
-    require_study_creator(user)
-    require_no_demo_person(user)
+    require_may_create_studies(user)
     form = issues_form(user, request)
     status = 0
     if form.is_bound and form.is_valid():
@@ -126,8 +124,7 @@ def origin(request: HttpRequest) -> tuple[str, FetchRun | None]:
 def codebook(request: HttpRequest) -> HttpResponse:
     """Step 2: the study gets its title and its taxonomy."""
     user = me(request)
-    require_study_creator(user)
-    require_no_demo_person(user)
+    require_may_create_studies(user)
     repository, run = origin(request)
     name = repository or (run.requested.get("repository") or "" if run is not None else "")
     given = (request.POST, request.FILES) if request.method == "POST" else (None, None)
