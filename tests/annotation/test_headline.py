@@ -102,7 +102,7 @@ def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_s
     (whole,) = of_rounds(seat, list(study.rounds.select_related("taxonomy_version")))
     assert f"{whole.value:.2f}" != value
     overview, page = text_of("olga", "/studies/study/"), text_of("olga", "/studies/study/agreement/")
-    interval = f"{line.ci_low:.2f} to {line.ci_high:.2f}"
+    interval = f"[{line.ci_low:.2f}, {line.ci_high:.2f}]"
     for text in (overview, page):
         assert value in text and interval in text, text
         assert "in rounds 2 to 4 (version 1): all finished main rounds of the newest version in use" in text
@@ -110,7 +110,7 @@ def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_s
     facts = methods(get_whole_study("study"))
     said = as_text(paragraph(facts))
     assert "Agreement is reported for rounds 2 to 4, all finished main rounds under version 1 of the taxonomy." in said
-    assert f"Krippendorff’s α = {value}, 95% CI [{interval.replace(' to ', ', ')}], n = 10 units, 2 raters." in said
+    assert f"Krippendorff’s α = {value}, 95% CI {interval}, n = 10 units, 2 raters." in said
     assert "an item labeled in several rounds being one cluster" in said
     assert f"{line.value:.3f}" in checklist_as_markdown(facts)
     assert [row.cells[2] for row in rows(facts)] == ["1", "2", "3", "4", "headline"]

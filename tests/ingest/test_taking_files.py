@@ -34,6 +34,7 @@ def file_of(rows: list[dict]) -> ContentFile:
     return ContentFile("\n".join(json.dumps(row) for row in rows).encode(), name="issues.jsonl")
 
 
+@pytest.mark.slow
 @needs_vllm
 def test_the_issues_of_vllm_are_stored_whole_and_only_once(take):
     content = VLLM.read_bytes()
