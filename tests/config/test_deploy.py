@@ -7,8 +7,9 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,8 @@ from config.gunicorn import Worker, limit_request_line
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "deploy/systemd").glob("concord*"))
+STOP_SECONDS_MOST = 40
+"""Four times what our file grants requests under way when Caddy is stopped."""
 
 
 @pytest.fixture
@@ -149,7 +152,7 @@ def caddy_before(web_port: int, folder: Path) -> Iterator[int]:
         yield port
     finally:
         running.terminate()
-        running.wait(20)
+        running.wait(STOP_SECONDS_MOST)
 
 
 @pytest.fixture
@@ -183,3 +186,16 @@ def test_caddy_lets_bodies_of_every_size_through_which_concord_itself_limits(pro
 def test_caddy_passes_pages_on_and_no_metrics(proxy: int) -> None:
     assert sent(proxy, "/studies/") == (200, "0")
     assert sent(proxy, "/metrics")[0] == 404
+
+
+@pytest.mark.process
+def test_caddy_stops_soon_although_a_web_process_never_answers(tmp_path: Path) -> None:
+    """As where a client gave up: Caddy goes on waiting for the web process, and without a limit stops when that ends."""
+    with ExitStack() as stack:
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        with caddy_before(silent.getsockname()[1], tmp_path) as port:
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"GET /studies/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                stack.enter_context(silent.accept()[0]).recv(100)
+            began = time.monotonic()
+    assert 9 < time.monotonic() - began < STOP_SECONDS_MOST
