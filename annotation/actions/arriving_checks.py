@@ -25,9 +25,16 @@ from accounts.models import User
 from accounts.naming import visible
 from annotation.agreement import COEFFICIENTS
 from annotation.exports.kinds import KINDS as FILES
-from annotation.models import Export, Plan, Study
+from annotation.exports.options import SHAPES as EXPORT_SHAPES
+from annotation.models import AuditEvent, Export, Plan, Study
+from annotation.package.papers import LICENCES, TEXTS
 from annotation.package.whole import refused
 from annotation.queries import whole
+from annotation.queries.giving import READ
+from annotation.queries.headline import FIXED
+from annotation.queries.imports import IMPORTED
+from annotation.queries.results import REVISIONS
+from annotation.queries.studies import STUDY_IMPORTED
 from annotation.reporting.shown.kinds import KINDS as ANALYSES
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
@@ -62,6 +69,14 @@ def _is_text(value: Any) -> bool:
 
 def _is_whole(value: Any) -> bool:
     return type(value) is int
+
+
+def _is_yes_or_no(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_empty_mapping(value: Any) -> bool:
+    return value == {}
 
 
 def _is_number(value: Any) -> bool:
@@ -109,8 +124,8 @@ def _mapping_of(check: Check) -> Check:
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
-def _record(needed: Mapping[str, Check], more: Mapping[str, Check] | None = None) -> Check:
-    """A mapping with the `needed` keys, and with those of `more` that it has in their form."""
+def _record(needed: Mapping[str, Check], more: Mapping[str, Check] | None = None, *, is_closed: bool = False) -> Check:
+    """A mapping with the `needed` keys, those of `more` that it has in their form, and no other one if `is_closed`."""
     other = more or {}
 
     def check(value: Any) -> bool:
@@ -118,9 +133,18 @@ def _record(needed: Mapping[str, Check], more: Mapping[str, Check] | None = None
             isinstance(value, dict)
             and all(name in value and each(value[name]) for name, each in needed.items())
             and all(each(value[name]) for name, each in other.items() if name in value)
+            and not (is_closed and value.keys() - needed.keys() - other.keys())
         )
 
     return check
+
+
+def _both(first: Check, second: Check) -> Check:
+    return lambda value: first(value) and second(value)
+
+
+def _either(*checks: Check) -> Check:
+    return lambda value: any(check(value) for check in checks)
 
 
 _ANY_MAPPING = _mapping_of(_is_anything)
@@ -139,6 +163,99 @@ _PILOT = _record(
     },
 )
 
+_DRAFT_PART = {
+    "labels": _ANY_MAPPING,
+    "proposals": _mapping_of(_none_or(_record({}, {"name": _WORDS, "memo": _WORDS}))),
+    "memo": _is_text,
+    "evidence": _list_of(_ANY_MAPPING),
+}
+_DRAFT = _record(
+    {},
+    {
+        **_DRAFT_PART,
+        "parts": _list_of(_record({}, _DRAFT_PART)),
+        "confidence": _none_or(_is_whole),
+        "flag": _is_yes_or_no,
+        "base": _none_or(_is_whole),
+        "at": _FIGURE,
+        "seen": _FIGURE,
+        "by": _WORDS,
+        "seconds": _FIGURE,
+    },
+)
+"""What the labeling page keeps of an answer that is being typed (`readState` and `Drafts.draft` of its script)."""
+_FATE = {
+    **dict.fromkeys(("dimension", "old", "old_name", "kind"), _is_text),
+    **dict.fromkeys(("version", "labels", "items"), _is_whole),
+    **dict.fromkeys(("also", "into"), _list_of(_is_text)),
+    **dict.fromkeys(("new", "new_name"), _WORDS),
+}
+_COUNTED = _mapping_of(_is_whole)
+_PREVIEW = _record(
+    {
+        "from": _is_whole,
+        "to": _is_whole,
+        "rounds": _COUNTS,
+        "labels": _both(_record({"total": _is_whole, "following": _is_whole}), _COUNTED),
+        "changes": _list_of(_record(_FATE, {"reason": _WORDS})),
+        "dimensions": _list_of(_record({"dimension": _is_text, "title": _is_text, "items": _is_whole})),
+        "pending": _COUNTED,
+        "recheck": _list_of(_record({"dimension": _is_text, "category": _is_text, "items": _is_whole})),
+        "worklist": _record(
+            {
+                "items": _is_whole,
+                "raters": _list_of(_record({"rater": _WORDS, "items": _is_whole, "absent": _is_yes_or_no})),
+            }
+        ),
+        "warnings": _list_of(_is_text),
+    },
+    {"agreed": _record({"labels": _is_whole, "unmapped": _is_whole})},
+)
+"""What a preview of a migration says (`Preview.as_document`)."""
+_ASKED = _record(
+    {},
+    {
+        "round": _is_whole,
+        "version": _is_whole,
+        "dimension": _is_text,
+        "raters": _list_of(_is_text),
+        "revision": _one_of(REVISIONS),
+        "shape": _one_of(EXPORT_SHAPES),
+        "texts": _one_of(TEXTS),
+        "licence": _one_of(LICENCES),
+        "pseudonymise": _is_yes_or_no,
+        "authors": _list_of(_is_text),
+    },
+    is_closed=True,
+)
+"""The options of exports and packages."""
+_PLACE = {"round": _is_whole, "rater": _WORDS}
+_DETAIL = _record(
+    {},
+    {
+        **dict.fromkeys(("part", "export", "plan", "pilot", "number", "n", "withdrawn", "waiting"), _is_whole),
+        **dict.fromkeys(("item", "dimension", "what", "door", "sha256", "answers_hash", "reason", "member"), _WORDS),
+        **_PLACE,
+        "rounds": _either(_COUNTS, _COUNTED),
+        "items": _either(_is_whole, _list_of(_is_text)),
+        "given": _either(_is_whole, _COUNTED),
+        "fetches": _COUNTS,
+        "screening": _either(_is_text, _list_of(_is_text)),
+    },
+)
+"""What lines of the audit log have in common. By `round` Concord knows which lines somebody may not see."""
+_DETAILS: Mapping[str, Check] = {
+    "rater withdrawn": _record(_PLACE, {"given": _COUNTED}),
+    "rater added": _record(_PLACE),
+    "third rater asked": _record({"round": _is_whole, "item": _is_text}),
+    READ: _record({"round": _is_whole, "door": _is_text, "answers_hash": _is_text}),
+    IMPORTED: _record({}, {"rounds": _COUNTED}),
+    FIXED: _record({"rounds": _COUNTS}),
+    STUDY_IMPORTED: _record({}, {"rounds": _COUNTS}),
+}
+"""Of each verb whose lines Concord reads again: the keys that it needs."""
+_FILTERS = _mapping_of(_either(_is_text, _is_whole, _is_yes_or_no, _list_of(_is_text)))
+
 SHAPES: Mapping[tuple[str, str], Check] = {
     ("study", "primary"): _mapping_of(_ANY_MAPPING),
     ("sample", "filter"): _ANY_MAPPING,
@@ -155,13 +272,13 @@ SHAPES: Mapping[tuple[str, str], Check] = {
     ),
     ("rounditem", "asked"): _list_of(_pair_of(_is_whole, _is_text)),
     ("rounditem", "known"): _ANY_MAPPING,
-    ("draft", "body"): _ANY_MAPPING,
+    ("draft", "body"): _DRAFT,
     ("plan", "recheck"): _list_of(_pair_of(_is_text, _is_text)),
     ("plan", "stand_ins"): _COUNTS,
-    ("plan", "preview"): _ANY_MAPPING,
+    ("plan", "preview"): _either(_PREVIEW, _is_empty_mapping),
     ("plan", "cursor"): _mapping_of(_is_whole),
     ("analysis", "question"): _mapping_of(_list_of(_is_text)),
-    ("export", "asked"): _ANY_MAPPING,
+    ("export", "asked"): _ASKED,
     ("export", "rounds"): _COUNTS,
     ("export", "left_out"): _COUNTS,
     ("export", "hidden"): lambda value: isinstance(value, list),
@@ -200,10 +317,34 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
 """Checks of single columns beyond those that follow from their type, and what is there that should not be."""
 
 
+def _is_detail(row: Mapping[str, Any]) -> bool:
+    """Whether the details of a line of the audit log are those of its verb."""
+    verb, detail = row.get("verb"), row.get("detail")
+    if verb == AuditEvent.DOWNLOADED:  # its filters are what was asked for
+        return _FILTERS(detail)
+    return _DETAIL(detail) and _DETAILS.get(str(verb), _is_anything)(detail)
+
+
+def _has_preview(row: Mapping[str, Any]) -> bool:
+    """Whether a migration that was run has the counts with which it was."""
+    return row.get("state") not in (Plan.State.DONE, Plan.State.UNDONE) or row.get("preview") != {}
+
+
+ROW_CHECKS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool], str]] = {
+    "auditevent": ("detail", _is_detail, "other keys or values than its verb has"),
+    "plan": ("preview", _has_preview, "no counts, though the migration was run"),
+}
+"""By table, what hangs on two columns of a row: the column that is named, the check, and what is there."""
+
+
 def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
     """Raises Invalid where a column of a row holds what can't be there; `number` counts the rows from 1."""
     for column, check, what in _checks(table):
         if (value := row.get(column)) is not None and not check(value):
+            raise refused(f"The table {table} holds, in row {number}, column {column}, {what}.")
+    if table in ROW_CHECKS:
+        column, holds, what = ROW_CHECKS[table]
+        if column in row and not holds(row):
             raise refused(f"The table {table} holds, in row {number}, column {column}, {what}.")
 
 

@@ -60,6 +60,11 @@ WITHHELD = (
     "The study reads {} in another state than is stored here. Its repository was fetched from GitHub, and files of "
     "those who may not fetch with this server's tokens add no state to it. Ask someone named in FETCHERS to import it."
 )
+NO_MIGRATION = (
+    "The table round contains relabeling rounds that no row of the table plan names in its column worklist_id: round "
+    "{}. Only a migration makes a relabeling round. Export the study again where it comes from, and import that file "
+    "unchanged."
+)
 _MAPPED = "(SELECT coalesce({into}, '{nothing}') FROM {parts} LEFT JOIN {map} m ON m.old = p.old)"
 OTHERWISE: Mapping[tuple[type[Model], str], str] = {
     (Membership, "user_id"): "NULL",
@@ -180,6 +185,13 @@ class _Storing:
             read_minimum(published_version(round_.taxonomy_version_id), {}, round_.gold_minimum, wrong)
             if wrong:
                 raise refused("The table round contains a minimum on calibration items that can't be read.")
+        made = Plan.objects.filter(study=study, worklist__isnull=False)
+        alone = Round.objects.filter(study=study, kind=Round.Kind.RELABEL).exclude(pk__in=made.values("worklist"))
+        numbers = alone.order_by("number").values_list("number", flat=True)
+        if numbers:
+            raise refused(NO_MIGRATION.format(", ".join(map(str, numbers))))
+        if made.exclude(worklist__kind=Round.Kind.RELABEL).exists():
+            raise refused("The table plan names, in column worklist_id, a round that is no relabeling round.")
         self.at = "roundrater"
         came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
         if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):

@@ -448,6 +448,8 @@ TELLS_NOTHING = (
     "quota changed",
 )
 """What is recorded of a round without telling what anybody answered there."""
+THIRD_WITHDRAWN = "third_raters_withdrawn"
+"""Earlier versions told so, in the line about the closing of a round, that its raters had differed."""
 
 
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
@@ -468,7 +470,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
-    told = Q(verb__in=TELLS_NOTHING) | Q(verb=READ, detail__round__in=for_others)
+    told = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_key=THIRD_WITHDRAWN) | Q(verb=READ, detail__round__in=for_others)
     return rows.filter(told | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
 
 

@@ -103,6 +103,10 @@ def whole_hashes(entries: dict[str, bytes]) -> None:
     entries[form.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
+PREVIEW: dict[str, Any] = {
+    "from": 1, "to": 2, "rounds": [1], "labels": {"total": 1, "following": 1}, "changes": [], "dimensions": [],
+    "pending": {}, "recheck": [], "worklist": {"items": 0, "raters": []}, "warnings": [],
+}  # fmt: skip
 BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("export", "state", "done", "running"),
     ("export", "rounds", [1], 5),
@@ -116,8 +120,34 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("sample", "confidence", 0.95, "NaN"),
     ("rating", "number", 1.5, "Infinity"),
     ("draft", "body", {}, []),
+    ("draft", "body", {"parts": [{"labels": {"symptom": ["crash"]}}], "at": 1.5, "by": "a"}, {"parts": [5]}),
+    ("draft", "body", {"memo": "so far", "confidence": None}, {"confidence": "sure"}),
+    ("plan", "preview", {}, {"worklist": 5}),
+    ("plan", "preview", PREVIEW, PREVIEW | {"changes": [{"dimension": "symptom"}]}),
+    ("plan", "preview", PREVIEW, PREVIEW | {"labels": {"total": 1, "following": "all"}}),
+    ("export", "asked", {"round": 1, "raters": ["R1"], "shape": "wide"}, {"round": "1"}),
+    ("export", "asked", {"texts": "included", "authors": ["Ada"], "pseudonymise": True}, {"elsewhere": 1}),
+    ("auditevent", "detail", {"round": 1, "item": "a", "items": 2}, {"round": "1"}),
+    ("auditevent", "detail", {"rounds": {"": 1}, "given": 5}, {"rounds": "1"}),
     ("closingchanges", "merged_at", "2025-01-01T00:00:00Z", FAR),
 ]
+
+
+@pytest.mark.parametrize(
+    ("verb", "good", "bad"),
+    [
+        ("rater withdrawn", {"round": 1, "rater": "R1", "given": {"R2": 3}}, {"round": 1}),
+        ("rater withdrawn", {"round": 1, "rater": "R1"}, {"round": 1, "rater": "R1", "given": 5}),
+        ("rater added", {"round": 1, "rater": "R1", "given": 5}, {"rater": "R1"}),
+        ("headline fixed", {"rounds": [1]}, {"rounds": {"": 1}}),
+        ("ratings imported", {"rounds": {"": 1}}, {"rounds": [1]}),
+        ("downloaded", {"what": "labels", "round": "all"}, {"round": {"a": 1}}),
+    ],
+)
+def test_the_details_of_an_audit_line_are_those_of_its_verb(verb: str, good: Any, bad: Any) -> None:
+    arriving_checks.check_row("auditevent", 1, {"verb": verb, "detail": good})
+    with pytest.raises(ConcordError, match="The table auditevent holds, in row 7, column detail, "):
+        arriving_checks.check_row("auditevent", 7, {"verb": verb, "detail": bad})
 
 
 @pytest.mark.parametrize(("table", "column", "good", "bad"), BY_ROW)
@@ -133,6 +163,15 @@ def test_every_column_of_json_that_travels_has_a_form() -> None:
         for column in model._meta.concrete_fields:
             if column in whole.columns_of(model) or name == "study":
                 arriving_checks.of_column(name, column)
+
+
+def test_a_relabeling_round_without_its_migration_is_rejected() -> None:
+    study = small()
+    Round.objects.update(kind=Round.Kind.RELABEL)
+    with pytest.raises(ConcordError, match="relabeling rounds that no row of the table plan names .* round 1"):
+        bring(brought(study))
+    with pytest.raises(ConcordError, match="row 3, column preview, no counts"):
+        arriving_checks.check_row("plan", 3, {"state": "done", "preview": {}})
 
 
 def test_a_file_never_makes_a_taxonomy_of_others_one_that_it_screens_by() -> None:

@@ -12,10 +12,11 @@ from annotation.access import get_item, get_round
 from annotation.actions import plans, resolving, rounds
 from annotation.actions.members import add_member
 from annotation.actions.rules import ask_third_rater
-from annotation.actions.studies import change_study
+from annotation.actions.studies import change_study, record
 from annotation.errors import Blind, Conflict, WrongState
 from annotation.models import Assignment, Export, Item, Membership, Plan, Resolution, Round, Study
 from annotation.queries.plans.listing import why_not_run
+from annotation.queries.studies import audit_of
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten
@@ -197,6 +198,14 @@ def test_closing_a_round_tells_an_owner_who_owes_an_answer_nothing_of_what_is_op
     with pytest.raises(Conflict, match="as a third rater"):
         rounds.close_round(seat=dora, number=1)
     assert rounds.close_round(seat=dora, number=1, leave_open=True).state == Round.State.CLOSED
+
+
+def test_an_earlier_line_of_the_audit_log_that_counts_third_raters_is_hidden_from_who_is_one(third: Study) -> None:
+    said = {"round": 1, "leave_open": True}
+    for detail in ({"third_raters_withdrawn": 2}, {}):  # earlier versions told it in this line
+        record(study=third, user=None, verb="round closed", **said, **detail)
+    seen = {name: audit_of(make.seat(third, name)).filter(verb="round closed").count() for name in ("olga", "dora")}
+    assert seen == {"olga": 2, "dora": 1}
 
 
 def test_the_length_of_a_file_is_hidden_from_whom_its_answers_are_hidden(third: Study) -> None:
