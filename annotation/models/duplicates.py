@@ -10,7 +10,7 @@ class LikelyDuplicate(models.Model):
 
     class How(models.TextChoices):
         GITHUB = "github", "closed as a duplicate at GitHub"
-        MARKED = "marked", "marked as a duplicate in its text or a comment"
+        MARKED = "marked", "marked as a duplicate at GitHub, in its text or in a comment"
         TEXT = "text", "title and text are alike"
 
     sample = models.ForeignKey(  # found by the constraints' indexes

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
@@ -12,7 +13,12 @@ from annotation.duplicates import marked
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 from annotation.queries.looked import item_of
 from annotation.queries.states import newest_readable
-from ingest.models import Issue
+from ingest.errors import Invalid
+from ingest.identifiers import parse_identifier
+from ingest.models import Issue, Repository
+
+MARKED = "marked_as_duplicate"
+"""The kind of the event by which GitHub marks an issue."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,18 @@ _ISSUES = """
     WHERE drawn.sample_id = %s ORDER BY issue.repository_id, issue.number
 """
 _TEXTS = """
-    SELECT issue.id, state.id, state.title, state.body, state.state_reason, home.owner || '/' || home.name
+    SELECT issue.id, state.id, state.title, state.body, state.state_reason, home.owner || '/' || home.name, {marks}
     FROM ingest_issue AS issue
     JOIN ingest_repository AS home ON home.id = issue.repository_id
     LEFT JOIN annotation_item AS item ON item.study_id = %s AND item.issue_id = issue.id
     LEFT JOIN ingest_snapshot AS state ON state.id = coalesce(item.snapshot_id, issue.current_snapshot_id)
     WHERE issue.id = ANY(%s)
+"""
+_MARKS = """
+    CASE WHEN NOT home.private OR home.id = ANY(%s) THEN (
+        SELECT jsonb_path_query_array(told, '$.events[*] ? (@.kind like_regex "^(un)?marked_as_duplicate$")') -> -1
+        FROM ingest_activity AS activity WHERE activity.issue_id = issue.id
+    ) END
 """
 _COMMENTS = """
     SELECT place.snapshot_id, comment.body FROM ingest_snapshotcomment AS place
@@ -53,9 +65,15 @@ def issues_of(sample: Sample) -> list[int]:
 
 
 def texts_of(sample: Sample, issues: Sequence[int], *, with_marks: bool) -> list[Text]:
-    """The texts of these issues, in their order; two queries with marks, else one."""
+    """The texts of these issues, in their order; three queries with marks, else one.
+
+    What GitHub marks counts before what texts say, also where it was unmarked later; of private repositories only if
+    who drew the sample may see them.
+    """
+    readable = Repository.objects.visible_to(sample.created_by).filter(private=True)
     with connection.cursor() as cursor:
-        cursor.execute(_TEXTS, [sample.study_id, list(issues)])
+        given = [list(readable.values_list("pk", flat=True))] if with_marks else []
+        cursor.execute(_TEXTS.format(marks=_MARKS if with_marks else "NULL"), [*given, sample.study_id, list(issues)])
         rows = {row[0]: row[1:] for row in cursor.fetchall()}
         said: dict[int, tuple[str, int]] = {}
         if with_marks:
@@ -65,10 +83,24 @@ def texts_of(sample: Sample, issues: Sequence[int], *, with_marks: bool) -> list
                     said[snapshot] = found
     texts = []
     for pk in issues:
-        snapshot, title, body, reason, home = rows[pk]
-        mark = (marked(body or "") or said.get(snapshot)) if with_marks else None
+        snapshot, title, body, reason, home, event = rows[pk]
+        mark = _marked_at_github(event)
+        if event is None and with_marks:
+            mark = marked(body or "") or said.get(snapshot)
         texts.append(Text(title or "", body or "", reason == "duplicate", mark, home))
     return texts
+
+
+def _marked_at_github(event: str | None) -> tuple[str, int] | None:
+    """Of which issue the last of the marks in a history says that this one is a duplicate."""
+    told = orjson.loads(event) if event else {"kind": ""}
+    if told["kind"] != MARKED:
+        return None
+    try:
+        _, owner, name, number = parse_identifier(told["detail"])
+    except Invalid:
+        return None  # it is in a repository that is hidden
+    return f"{owner}/{name}", number
 
 
 def places_of(names: set[tuple[str, int]], issues: Sequence[int]) -> dict[tuple[str, int], int]:

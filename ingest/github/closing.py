@@ -15,7 +15,7 @@ from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
 from ingest.github.given import read_given, stored_numbers
 from ingest.github.job import Job
-from ingest.github.parse import EVENTS, event_of, parse_address, parse_count, parse_time
+from ingest.github.parse import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
 from ingest.github.questions import PAGE_ISSUES
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Refusal
@@ -121,7 +121,7 @@ def _timeline(job: Job, number: int) -> _Timeline | None:
             continue
         if row.get("event") == "closed":
             found.closed.append((parse_time(row, "created_at"), _commit_path(job, row)))
-        if row.get("event") in EVENTS:
+        if row.get("event") in EVENTS and row["event"] not in MARKS:
             found.events.append(_event(row))
         source = row.get("source")
         issue = source.get("issue") if row.get("event") == "cross-referenced" and isinstance(source, Mapping) else None

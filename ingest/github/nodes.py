@@ -58,6 +58,7 @@ def parse_graphql_issue(node: Any) -> IssueRecord:
     )
 
 
+_INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _REACTIONS = {"THUMBS_UP": "+1", "THUMBS_DOWN": "-1"}
 
 
@@ -66,7 +67,8 @@ def _activity(node: Mapping[str, Any]) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     history = node.get("history")
     if isinstance(history, Mapping) and isinstance(history.get("nodes"), list):
-        found["events"] = [_event(row) for row in history["nodes"] if isinstance(row, Mapping)]
+        rows = [row for row in history["nodes"] if isinstance(row, Mapping)]
+        found["events"] = [_event(row) for row in rows if not _is_of_a_duplicate(row, node)]
     if isinstance(groups := node.get("reactionGroups"), list):
         counts = {group["content"]: (group.get("reactors") or {}).get("totalCount") for group in groups}
         found["reactions"] = {_REACTIONS.get(kind, str(kind).lower()): n for kind, n in counts.items() if n}
@@ -75,12 +77,38 @@ def _activity(node: Mapping[str, Any]) -> dict[str, Any] | None:
     return found or None
 
 
+def _is_of_a_duplicate(row: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether an event marks another issue as a duplicate of this one."""
+    duplicate = row.get("duplicate")
+    return isinstance(duplicate, Mapping) and duplicate.get("url") != node.get("url")
+
+
 def _event(row: Mapping[str, Any]) -> dict[str, Any]:
-    kind = str(row.get("__typename")).removesuffix("Event").lower()
-    details = (row.get("label") or {}).get("name"), _login(row.get("assignee")), row.get("milestoneTitle")
+    kind = _INNER_CAPITAL.sub("_", str(row.get("__typename")).removesuffix("Event")).lower()
     reason = row.get("reason")
+    details = (
+        (row.get("label") or {}).get("name"),
+        _login(row.get("assignee")),
+        row.get("milestoneTitle"),
+        _named(row.get("canonical")),
+        _named(row.get("fromRepository")),
+    )
     detail = next((each for each in details if each), reason.lower() if isinstance(reason, str) else "")
     return event_of(kind, row.get("createdAt"), _login(row.get("actor")), detail)
+
+
+def _named(row: Any) -> str:
+    """The issue or the repository that an event names, as it is called; empty where it is hidden."""
+    url = parse_address(row.get("url")) if isinstance(row, Mapping) else ""
+    try:
+        host, owner, name, number = parse_identifier(url)
+        return f"{full_name(host, owner, name)}#{number}"
+    except Invalid:
+        pass
+    try:
+        return full_name(*parse_repository(url)) if url else ""
+    except Invalid:
+        return ""
 
 
 def _login(actor: Any) -> str:
@@ -108,7 +136,10 @@ def closers(node: Any) -> list[dict[str, Any]]:
 
 
 def leave_out_changes(node: Any, may_tell_of: Callable[[str, str], bool]) -> None:
-    """Takes out of a node the closing changes of repositories (by owner and name) of which nothing may be told."""
+    """Takes out of a node what names repositories (by owner and name) of which nothing may be told.
+
+    These are closing changes, and in its history issues that it is a duplicate of and repositories that it came from.
+    """
     if not isinstance(node, Mapping):
         return
     linked = node.get("closedByPullRequestsReferences")
@@ -117,6 +148,10 @@ def leave_out_changes(node: Any, may_tell_of: Callable[[str, str], bool]) -> Non
     for event in _events(node):
         if isinstance(event, dict) and not _may_be_told(event.get("closer"), may_tell_of):
             event["closer"] = None
+    for event in _rows(node.get("history")):
+        for name in ("canonical", "fromRepository"):
+            if not _may_be_told(event.get(name), may_tell_of):
+                event[name] = None
 
 
 def _may_be_told(change: Any, may_tell_of: Callable[[str, str], bool]) -> bool:
@@ -124,7 +159,7 @@ def _may_be_told(change: Any, may_tell_of: Callable[[str, str], bool]) -> bool:
     if not isinstance(url, str):
         return True
     try:
-        _, owner, name = parse_repository(re.split(r"/(?:commit|pull)/", url)[0])
+        _, owner, name = parse_repository(re.split(r"/(?:commit|pull|issues)/", url)[0])
     except Invalid:
         return True
     return may_tell_of(owner, name)

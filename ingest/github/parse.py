@@ -77,8 +77,11 @@ def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
 
 EVENTS = (
     "closed", "reopened", "labeled", "unlabeled", "assigned", "unassigned", "milestoned", "demilestoned", "transferred",
+    "marked_as_duplicate", "unmarked_as_duplicate",
 )  # fmt: skip
 """The events of an issue that are kept, as REST names them."""
+MARKS = EVENTS[-2:]
+"""Both issues have the event, and only GraphQL tells which of them is the duplicate."""
 REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
 
 

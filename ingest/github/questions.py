@@ -15,7 +15,7 @@ LINKED_AT_ONCE = 10
 
 KEPT_EVENTS = (
     "CLOSED_EVENT, REOPENED_EVENT, LABELED_EVENT, UNLABELED_EVENT, ASSIGNED_EVENT, UNASSIGNED_EVENT, MILESTONED_EVENT, "
-    "DEMILESTONED_EVENT, TRANSFERRED_EVENT"
+    "DEMILESTONED_EVENT, TRANSFERRED_EVENT, MARKED_AS_DUPLICATE_EVENT, UNMARKED_AS_DUPLICATE_EVENT"
 )
 TYPE_OF_ISSUE = "issueType { name }"
 """Left out where GitHub does not have it."""
@@ -72,8 +72,15 @@ fragment Events on IssueTimelineItemsConnection {
     ... on UnassignedEvent { createdAt actor { ...Name } assignee { ...Assigned } }
     ... on MilestonedEvent { createdAt actor { ...Name } milestoneTitle }
     ... on DemilestonedEvent { createdAt actor { ...Name } milestoneTitle }
-    ... on TransferredEvent { createdAt actor { ...Name } }
+    ... on TransferredEvent { createdAt actor { ...Name } fromRepository { url } }
+    ... on MarkedAsDuplicateEvent { createdAt actor { ...Name } canonical { ...Url } duplicate { ...Url } }
+    ... on UnmarkedAsDuplicateEvent { createdAt actor { ...Name } canonical { ...Url } duplicate { ...Url } }
   }
+}""",
+    "Url": """
+fragment Url on IssueOrPullRequest {
+  ... on Issue { url }
+  ... on PullRequest { url }
 }""",
     "Name": """
 fragment Name on Actor {

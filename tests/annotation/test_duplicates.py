@@ -14,6 +14,7 @@ from annotation.actions import duplicates as actions
 from annotation.duplicates import FEWEST, RUN_MOST, Commonness, Sketches, groups, marked, shingles, sketch
 from annotation.models import AuditEvent, BulkJob, Item, LikelyDuplicate, Sample, Study
 from annotation.queries.choosing import flow
+from ingest.models import Activity, Issue, Repository
 from tests import builders as make
 from tests.scripts import Script
 
@@ -161,7 +162,7 @@ def test_duplicates_are_found_listed_and_excluded_with_a_line_in_the_flow_table(
     page = client.get(place).content.decode()
     assert (
         "3 groups with 5 issues" in page
-        and "marked “duplicate of” acme/rocket#1" in page
+        and "marked as a duplicate of acme/rocket#1" in page
         and "% like acme/rocket#2" in page
     )
     assert page.count(" checked") == 2 and [line.step for line in flow(sample)][-1] == "drawn"
@@ -176,6 +177,32 @@ def test_duplicates_are_found_listed_and_excluded_with_a_line_in_the_flow_table(
     other = Client()
     other.force_login(make.user("bob"))
     assert other.get(place).status_code == 403
+
+
+@pytest.mark.django_db
+def test_marks_of_github_count_before_what_texts_say(study: Study) -> None:
+    sample = drawn(study)
+
+    def tell(number: int, *marks: tuple[str, str]) -> None:
+        events = [{"kind": f"{kind}_as_duplicate", "at": None, "actor": "ada", "detail": of} for kind, of in marks]
+        more = {"kind": "labeled", "at": None, "actor": "ada", "detail": "duplicate"}
+        Activity.objects.create(issue=Issue.objects.get(number=number), told={"events": [*events, more]})
+
+    tell(4, ("marked", "acme/rocket#1"), ("unmarked", "acme/rocket#1"))
+    tell(6, ("unmarked", ""), ("marked", "Acme/Rocket#1"))
+    tell(3, ("marked", ""))
+    tell(5, ("marked", "acme/elsewhere#7"))
+    assert Script("olga").send("POST", f"studies/study/samples/{sample.pk}/duplicates/").status_code == 200
+    assert listed(sample) == [
+        (1, "#1", True, "marked", "#6"), (1, "#6", False, "marked", "#1"),
+        (2, "#2", True, "text", "#5"), (2, "#5", False, "text", "#2"),
+        (3, "#3", False, "github", None),
+    ]  # fmt: skip
+    assert LikelyDuplicate.objects.get(issue__number=5).named == "acme/elsewhere#7"
+    Repository.objects.update(private=True)
+    Repository.readers.through.objects.all().delete()
+    assert Script("olga").send("POST", f"studies/study/samples/{sample.pk}/duplicates/").status_code == 200
+    assert listed(sample)[:2] == GROUPS[:2] and LikelyDuplicate.objects.get(issue__number=5).named == ""
 
 
 @pytest.mark.django_db

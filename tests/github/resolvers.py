@@ -227,6 +227,11 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
     "LockedEvent": _event | {"lockReason": lambda row: _lock_reason(row.issue)},
     "UnlockedEvent": _event,
     "TransferredEvent": _event,
+    **{
+        f"{name}AsDuplicateEvent": _event
+        | {"isCrossRepository": lambda row: row.more["canonical"].repository is not row.more["duplicate"].repository}
+        for name in ("Marked", "Unmarked")
+    },
     "ConvertedToDiscussionEvent": _event,
     "ReferencedEvent": _event,
     "CrossReferencedEvent": _event | _link | {"willCloseTarget": lambda row: True},
@@ -264,6 +269,8 @@ TYPES = {
     "locked": "LockedEvent",
     "unlocked": "UnlockedEvent",
     "transferred": "TransferredEvent",
+    "marked_as_duplicate": "MarkedAsDuplicateEvent",
+    "unmarked_as_duplicate": "UnmarkedAsDuplicateEvent",
     "converted_to_discussion": "ConvertedToDiscussionEvent",
     "referenced": "ReferencedEvent",
     "cross-referenced": "CrossReferencedEvent",
@@ -457,6 +464,12 @@ def _nodes(row: Any, context: Context, *, ids: list[str]) -> list[Any]:
     return found
 
 
+def _seen(row: Issue | Repository | None, context: Context) -> Issue | Repository | None:
+    """An issue or a repository, unless it is private and the query can't see it."""
+    home = row.repository if isinstance(row, Issue) else row
+    return None if home is not None and home.private and not context.may_read_private else row
+
+
 def _plain(attribute: str) -> Callable[..., Any]:
     return lambda row, context, **given: getattr(row, attribute)
 
@@ -561,7 +574,15 @@ FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
     "LockedEvent": _actor | {"lockable": _plain("issue")},
     "UnlockedEvent": _actor | {"lockable": _plain("issue")},
     "TransferredEvent": _actor
-    | {"issue": _plain("issue"), "fromRepository": lambda row, context: row.more.get("from")},
+    | {"issue": _plain("issue"), "fromRepository": lambda row, context: _seen(row.more.get("from"), context)},
+    **{
+        f"{name}AsDuplicateEvent": _actor
+        | {
+            "canonical": lambda row, context: _seen(row.more["canonical"], context),
+            "duplicate": lambda row, context: _seen(row.more["duplicate"], context),
+        }
+        for name in ("Marked", "Unmarked")
+    },
     "ConvertedToDiscussionEvent": _actor | {"discussion": _plain("discussion")},
     "ReferencedEvent": _actor | {"commit": _plain("closer"), "subject": _plain("issue")},
     "CrossReferencedEvent": _actor | {"source": _plain("source"), "target": _plain("issue")},

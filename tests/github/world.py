@@ -180,6 +180,13 @@ class Issue(_Watched):
         self.edit()
         self.event("milestoned", more={"milestone": title})
 
+    def mark_as_duplicate(self, of: "Issue", *, undo: bool = False) -> None:
+        """As at GitHub, the timelines of both have the event."""
+        kind = "unmarked_as_duplicate" if undo else "marked_as_duplicate"
+        for issue in (self, of):
+            issue.edit()
+            issue.event(kind, more={"canonical": of, "duplicate": self})
+
     def lock(self, reason: str | None = "resolved") -> None:
         self.edit(locked=True, lock_reason=reason)
         self.event("locked", more={"lock_reason": reason})

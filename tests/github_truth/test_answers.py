@@ -42,6 +42,7 @@ def test_every_kind_of_answer_is_as_described(world: World, github: GitHub, ask:
     eventful.unlabel("hang")
     eventful.assign("olga")
     eventful.put_into_milestone("1.0")
+    eventful.mark_as_duplicate(home.issue("The first of its kind"))
     eventful.reactions, eventful.issue_type = {"+1": 2, "eyes": 1}, "Bug"
     eventful.close_by(home.pull_request(files=[File("a.py", 1, 2), File("b.py", 3, 0, "added")]))
     eventful.reopen()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
 
 from accounts.actions import make_token
@@ -264,6 +265,35 @@ def test_closing_changes_come_alike_with_a_token_and_without(world, github, sett
     Activity.objects.all().delete()
     assert fetch().state == "done"
     assert changes() | {"activity": activities()} == by_rest
+
+
+def test_the_issue_that_is_the_duplicate_names_the_other_one(world, github, settings, fetch):
+    home, secret = world.repository("o/r"), world.repository("o/secret", private=True)
+    first, second, third = home.issue("Hangs"), home.issue("Hangs, too"), secret.issue("Moved").transfer(home)
+    second.mark_as_duplicate(first)
+    second.mark_as_duplicate(first, undo=True)
+    second.mark_as_duplicate(third)
+    third.mark_as_duplicate(secret.issue("Not to be named"))
+    github.tokens = {"t"}
+    for tokens, work_on in ((["t"], fetch), (["t"], lambda: closing(1, 2, 3)), ([], lambda: closing(1, 2, 3))):
+        settings.GITHUB_TOKENS = tokens
+        Activity.objects.all().delete()
+        assert work_on().state == "done"
+        told = Caller("ada").get("issues/o/r/2/").json()["events"] if tokens else []
+        assert [(each["kind"], each["detail"]) for each in told] == [
+            ("marked_as_duplicate", "o/r#1"),
+            ("unmarked_as_duplicate", "o/r#1"),
+            ("marked_as_duplicate", "o/r#3"),
+        ][: len(told)], tokens
+        events = {n: [(each["kind"], each["detail"]) for each in told["events"]] for n, told in activities().items()}
+        marks = [("marked_as_duplicate", "")] if tokens else []
+        assert (events[1], events[3]) == ([], [("transferred", ""), *marks])
+    client = Client()
+    client.force_login(User.objects.get(username="ada"))
+    settings.GITHUB_TOKENS = ["t"]
+    fetch()
+    page = client.get("/issues/o/r/2/").content.decode()
+    assert "unmarked as duplicate of <strong>o/r#1</strong>" in page
 
 
 def test_closing_changes_of_issues_that_are_gone_are_refused_with_the_reason(world, fetch, way):
