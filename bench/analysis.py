@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from django.core.cache import cache
-from django.db.models import F
 from django.test import Client
 from scipy import stats
 
@@ -17,12 +16,13 @@ from accounts.actions import make_token
 from annotation.access import get_seat
 from annotation.actions.studies import create_study
 from annotation.analysis.crosstab import crosstab
-from annotation.models import RoundRater, Study
+from annotation.models import Resolution, RoundItem, Study
 from annotation.reporting.labelled import labelled_for
 from bench.agreement import again
 from bench.bulk import Given, bring_in
 from bench.ground import row, timed, user
 from taxonomy.actions import load_document, publish_version
+from taxonomy.models import Dimension
 
 SYMPTOMS, CAUSES = ([f"{letter}{number}" for number in range(n)] for letter, n in (("s", 34), ("c", 28)))
 
@@ -39,9 +39,13 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
         answer = client.get(f"{asked}/crosstab/?rows=symptom&columns=cause", headers=headers).json()
     assert answer["n"] == size
     changed = []
-    for _ in range(3):
-        # As a revision of one answer does: all labels are read anew.
-        RoundRater.objects.filter(round__study=study).update(revision=F("revision") + 1)
+    place = RoundItem.objects.filter(round__study=study).order_by("position")[size // 2]
+    dimension = Dimension.objects.filter(version=place.round.taxonomy_version_id).first()
+    for number in range(1, 4):
+        # An answer does the same: the labels around it are read anew. A closed round takes none, but this.
+        Resolution.objects.create(
+            round=place.round, item=place.item, dimension=dimension, revision=number, method=Resolution.Method.REOPENED
+        )
         with timed() as after_change:
             assert client.get(f"{asked}/crosstab/?rows=symptom&columns=cause", headers=headers).json() == answer
         changed.append(after_change())

@@ -6,7 +6,8 @@ Whatever `queries.results.labels` tells stands here, too: both ask consensus and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, 
 from annotation.consensus import Values
 from annotation.models import Round
 from annotation.queries.batches.judging import Judge, Judged, Own
-from annotation.queries.batches.reading import Stretch, stretches
+from annotation.queries.batches.reading import Stretch, digest_of_not_counting, stretch_digests, stretches
 from annotation.queries.plans.standing import label_version
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
 from annotation.queries.telling import Telling
@@ -30,17 +31,34 @@ _PART = 13
 
 
 @dataclass(frozen=True)
+class LabelledStretch:
+    """A stretch of a round by number, the digest of what its labels rest on, its rows, and the items that wait."""
+
+    round: int
+    number: int
+    digest: int
+    n_rows: int
+    n_waiting: int
+
+
+@dataclass(frozen=True)
 class Found:
     """Columns of agreed labels, in terms of which versions they stand, and what is not in them.
 
-    `rounds` has of each row the number of the round that gave it. `n_waiting` counts the items of these rounds that
-    their raters are not done with yet.
+    `rounds` has of each row the number of the round that gave it. `stretches` says which rows are of which stretch of a
+    round; they hold until its digest, or `rest`, is another one.
     """
 
     columns: Columns
     rounds: Ints
     versions: Mapping[int, int]
-    n_waiting: int = 0
+    stretches: Sequence[LabelledStretch] = ()
+    rest: Sequence[Any] = ()
+
+    @property
+    def n_waiting(self) -> int:
+        """The items of these rounds that their raters are not done with yet."""
+        return sum(each.n_waiting for each in self.stretches)
 
 
 @dataclass(frozen=True)
@@ -54,23 +72,34 @@ class Asking(OfKind):
 
 
 def labelled(
-    rounds: Sequence[Round], *, version: TaxonomyVersion | None = None, standing: TaxonomyVersion | None = None
+    rounds: Sequence[Round],
+    *,
+    version: TaxonomyVersion | None = None,
+    standing: TaxonomyVersion | None = None,
+    earlier: Found | None = None,
 ) -> Found:
     """The agreed labels of these rounds (with their taxonomy_version), in the order of rounds and of items in them.
 
-    What counts and how it is told is as in `queries.results.labels`. Dimensions that are texts have no column. Cost:
-    six queries for every ITEMS items.
+    What counts and how it is told is as in `queries.results.labels`. Dimensions that are texts have no column.
+    `earlier` is what this gave before for the same versions: stretches on which nothing changed are taken from there.
+    Cost: one query, one per round, and six for every stretch of ITEMS items that is read.
     """
     told_in = {each.pk: version or label_version(each, standing) for each in rounds}
     asking = dimensions_in(told_in.values())
     tellings: dict[int, Telling] = {}
+    ordered = sorted(rounds, key=lambda each: each.number)
+    # All of this is asked before any label is read: what comes meanwhile makes labels newer than their digests say.
+    rest = [digest_of_not_counting(rounds), *((each.pk, each.state) for each in ordered)]
+    known = _unchanged(earlier) if earlier is not None and [*earlier.rest] == rest else {}
     gathered = [
         one
-        for each in sorted(rounds, key=lambda each: each.number)
-        for one in _round(each, rounds, tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])), asking)
+        for each in ordered
+        for one in _round(
+            each, rounds, tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])), asking, known
+        )
     ]
     versions = {each.number: told_in[each.pk].number for each in rounds}
-    return _whole(asking, gathered, versions)
+    return replace(_whole(asking, gathered, versions), rest=rest)
 
 
 def no_labels(version: TaxonomyVersion) -> Columns:
@@ -105,13 +134,12 @@ def _asking(same: Sequence[TreeDimension]) -> Asking:
 class _Gathered:
     """The rows of a stretch of one round: places, and of each dimension what stands there."""
 
-    number: int
+    stretch: LabelledStretch
     items: Ints
     parts: Ints
     codes: dict[str, Ints]
     numbers: dict[str, np.ndarray]
     pairs: dict[str, tuple[Ints, Ints]]
-    n_waiting: int
 
 
 class _Codes:
@@ -165,16 +193,50 @@ class _Codes:
 
 
 def _round(
-    round_: Round, rounds: Sequence[Round], telling: Telling, asking: Mapping[str, Asking]
+    round_: Round,
+    rounds: Sequence[Round],
+    telling: Telling,
+    asking: Mapping[str, Asking],
+    known: Mapping[tuple[int, int, int], _Gathered],
 ) -> Iterator[_Gathered]:
-    codes = _Codes(round_, telling, asking)
-    judge = Judge(round_, telling, codes)
-    among = settled_here(round_, rounds) if len(rounds) > 1 else None
-    for stretch in stretches(round_, among=among):
-        yield _gathered(stretch, codes, judge, judge.judged(stretch))
+    digests = stretch_digests(round_)
+    # What a worklist gives rests on earlier rounds, too.
+    marks = {number: (round_.number, number, digest) for number, digest in digests.items()}
+    kept = {} if round_.kind == Round.Kind.RELABEL else {n: known[mark] for n, mark in marks.items() if mark in known}
+    if changed := [number for number in digests if number not in kept]:
+        codes = _Codes(round_, telling, asking)
+        judge = Judge(round_, telling, codes)
+        among = settled_here(round_, rounds) if len(rounds) > 1 else None
+        for stretch in stretches(round_, among=among, only=changed):
+            kept[stretch.number] = _gathered(stretch, digests[stretch.number], codes, judge, judge.judged(stretch))
+    for number in sorted(kept):
+        yield kept[number]
 
 
-def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> _Gathered:
+def _unchanged(found: Found) -> dict[tuple[int, int, int], _Gathered]:
+    """The stretches of what was found before, by round, number and digest."""
+    known, columns, end = {}, found.columns, 0
+    for stretch in found.stretches:
+        start, end = end, end + stretch.n_rows
+        pairs = {}
+        for key, multi in columns.multis.items():
+            first, last = np.searchsorted(multi.rows, (start, end))
+            pairs[key] = multi.rows[first:last] - start, multi.codes[first:last]
+        known[stretch.round, stretch.number, stretch.digest] = _Gathered(
+            stretch,
+            columns.items[start:end],
+            columns.parts[start:end],
+            {
+                **{key: single.codes[start:end] for key, single in columns.singles.items()},
+                **{key: multi.state[start:end] for key, multi in columns.multis.items()},
+            },
+            {key: number.values[start:end] for key, number in columns.numbers.items()},
+            pairs,
+        )
+    return known
+
+
+def _gathered(stretch: Stretch, digest: int, codes: _Codes, judge: Judge, judged: Judged) -> _Gathered:
     rows, dimensions, at = judged.cells(codes.starts, codes.sizes)
     parts = np.array(codes.part, dtype=np.int64)[at]
     places, which = np.unique(rows << _PART | parts, return_inverse=True)
@@ -184,14 +246,14 @@ def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> 
     if len(mine):
         words = judged.own_numbers(rows[mine], own[mine], dimensions[mine])
         _write_own(judge, codes, mine, words, columns, said, numbers)
+    n_waiting = int((~judged.is_complete).sum()) if codes.round.state == Round.State.OPEN else 0
     found = _Gathered(
-        number=codes.round.number,
+        stretch=LabelledStretch(codes.round.number, stretch.number, digest, len(places), n_waiting),
         items=stretch.items[places >> _PART],
         parts=places & (1 << _PART) - 1,
         codes={},
         numbers={},
         pairs={},
-        n_waiting=int((~judged.is_complete).sum()) if codes.round.state == Round.State.OPEN else 0,
     )
     for column, (key, each) in enumerate(codes.asking.items()):
         mine = np.flatnonzero(columns == column)
@@ -267,12 +329,12 @@ def _whole(asking: Mapping[str, Asking], gathered: Sequence[_Gathered], versions
         multis,
         numbers,
     )
-    rounds = _stacked([np.full(len(each.items), each.number) for each in gathered], np.int16)
-    return Found(columns, rounds, versions, sum(each.n_waiting for each in gathered))
+    rounds = _stacked([np.full(len(each.items), each.stretch.round) for each in gathered], np.int16)
+    return Found(columns, rounds, versions, [each.stretch for each in gathered])
 
 
 def _stacked(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
-    return np.concatenate([np.zeros(0), *arrays]).astype(kind)
+    return np.concatenate([np.zeros(0, dtype=kind), *arrays]).astype(kind, copy=False)
 
 
 def _small(n: int) -> type:

@@ -13,7 +13,7 @@ from annotation.answers import digest
 from annotation.models import Round, RoundRater
 
 KEPT_SECONDS = 7 * 24 * 3600
-COMPUTATION = 8
+COMPUTATION = 9
 """The version of what computes numbers. Raise it with every change after which the same answers give other numbers.
 
 A test compares the numbers of a study with those that this version gave. A release computes all of them again.
@@ -44,6 +44,7 @@ def kept(
     question: object,
     compute: Callable[[], T],
     *,
+    again: Callable[[T], T] | None = None,
     also: object = None,
     classes: Sequence[type] = (),
 ) -> T:
@@ -51,9 +52,9 @@ def kept(
 
     `what` names the kind of number; `question` holds all that it was asked with (dataclasses, rows by their id, plain
     values; TypeError for anything else). `also` is what it rests on beyond the answers of the rounds' raters, such as
-    the newest resolution; `classes` are those of the objects in the answer. Of each question only the newest answer is
-    kept, with the standing that was read before it;
-    an emptied or missing cache costs time alone. Whether somebody may see the rounds is decided before. No query.
+    the newest resolution; `classes` are those of the objects in the answer; `again` makes the answer from one that no
+    longer holds. Of each question only the newest answer is kept, with the standing that was read before it; an emptied
+    or missing cache costs time alone. Whether somebody may see the rounds is decided before. No query.
     """
     key = f"kept:{_key(what, rounds, question)}"
     holds = (tuple((each.pk, standing[each.pk]) for each in rounds), plain(also))
@@ -61,7 +62,7 @@ def kept(
     if found is not None and found[0] == holds:
         answer: T = found[1]
         return answer
-    computed = compute()
+    computed = again(found[1]) if again is not None and found is not None else compute()
     keep(key, (holds, computed), KEPT_SECONDS, classes)
     return computed
 

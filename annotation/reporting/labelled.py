@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from annotation.analysis.columns import NONE, Categories, Columns, Multi, Number
 from annotation.exports.rows import in_sight
 from annotation.models import Round, Study
 from annotation.queries.attributes import IMPORTED, TITLES, attributes_of
-from annotation.queries.labelled import Found, labelled
+from annotation.queries.labelled import Found, LabelledStretch, labelled
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.screening import screened_out_of
 from annotation.queries.standing_labels import decisions_so_far
@@ -52,7 +52,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
 
     The same labels as exports give. Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has
     not. Cost: seven queries where they were read before (eight where a study keeps what is screened out), else those of
-    `queries.labelled`.
+    `queries.labelled` for the stretches of rounds on which something changed.
     """
     seat.require_reading()
     named = None if round_number is None else get_round(seat, round_number)
@@ -64,14 +64,16 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     held = standings(every)
     also = ([(each.pk, each.state) for each in every], decisions_so_far(every))
     asked = ([each.pk for each in rounds], told_in, standing)
+    read = partial(labelled, rounds, version=told_in, standing=standing)
     found = kept(
         "labels as columns",
         every,
         held,
         asked,
-        lambda: labelled(rounds, version=told_in, standing=standing),
+        read,
+        again=lambda earlier: read(earlier=earlier),
         also=also,
-        classes=(Found, Columns, Single, Multi, Number, Categories),
+        classes=(Found, LabelledStretch, Columns, Single, Multi, Number, Categories),
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
     hidden = [each for each in every if each.pk in seat.hidden_round_ids]

@@ -111,7 +111,7 @@ def _beside(each: Counted, machines: Sequence[Membership], asked: Asked) -> list
     tree, own = published_version(each.round.taxonomy_version_id), each.told.own
     part = replace(asked.slice.whole, applies="both", machines=tuple(machine.pk for machine in machines))
     whole = each.own_rows if part == asked.slice else patterns(each.round.pk, tree, own, part, n_answers=each.n_answers)
-    exceptions = beside_agreed(each.round.pk, tree, own, part)
+    exceptions = beside_agreed(each.round, own, part)
     counted = Counter({(row.raters, row.values): row.n for row in whole})
     for row in exceptions:
         counted[row.raters, row.values] -= row.n

@@ -4,20 +4,24 @@ import io
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.cached_values import to_plain
 from annotation.access import get_round
 from annotation.actions.imports import import_ratings
 from annotation.actions.matching import match_parts
 from annotation.actions.resolving import reopen, resolve
 from annotation.actions.rounds import close_round
-from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Columns
+from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Multi, Number, Single
 from annotation.errors import Blind
 from annotation.models import Assignment, Item, Round, Study
-from annotation.queries.labelled import Found, labelled
+from annotation.queries.batches import reading
+from annotation.queries.batches.judging import Judge
+from annotation.queries.labelled import Found, LabelledStretch, labelled
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.results import labels
 from annotation.queries.verdicts import round_verdicts
@@ -85,7 +89,33 @@ def same(study: Study, **told: Any) -> Columns:
     assert len(set(places)) == len(places)
     for one in rounds:
         assert by_column(labelled([one], **told)) == by_row([one], **told)
+    key = (study.pk, *((name, getattr(each, "pk", each)) for name, each in told.items()))
+    if key in EARLIER:
+        followed = labelled(rounds, **told, earlier=EARLIER[key])
+        assert plain(to_plain(followed, NAMES)) == plain(to_plain(found, NAMES))
+    EARLIER[key] = found
     return found.columns
+
+
+EARLIER: dict[Any, Found] = {}
+"""What was found last of a study, which is followed up."""
+NAMES = {each: each.__name__ for each in (Found, LabelledStretch, Columns, Single, Multi, Number, Categories)}
+
+
+def plain(value: Any) -> Any:
+    """A value with its arrays, types of numbers too, as texts."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.tolist()}"
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.fixture(autouse=True)
+def nothing_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches of three items, and nothing of another test."""
+    monkeypatch.setattr(reading, "ITEMS", 3)
+    EARLIER.clear()
 
 
 class Quick(Life):
@@ -232,6 +262,32 @@ def test_what_was_read_before_is_told_again_until_something_counts_otherwise() -
     item = Item.objects.get(identifier="acme/rocket#3")
     resolve(seat=make.seat(study, "ada"), round_=round_, item=item, part=1, dimension="symptom", values=["slow"])
     assert labelled_for(seat).columns.singles["symptom"].codes.tolist() == [0, 1, 2]
+
+
+def test_after_one_more_answer_only_its_stretch_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make.study(resolve_when="item")
+    made = make.open_round(study, 10)
+    make.rate(made, "item bob carol\n" + "\n".join(f"{number} crash crash" for number in range(1, 9)))
+    seat = make.owner_seat(study)
+    assert (labelled_for(seat).columns.n_rows, labelled_for(seat).n_waiting) == (8, 2)
+    read: list[tuple[int, ...]] = []
+    judged = Judge.judged
+
+    def noted(judge: Judge, stretch: reading.Stretch) -> Any:
+        read.append(tuple(stretch.places["position"].tolist()))
+        return judged(judge, stretch)
+
+    monkeypatch.setattr(Judge, "judged", noted)
+    make.submit(made, "bob", 5, {"symptom": ["slow"]})
+    assert labelled_for(seat).columns.singles["symptom"].codes.tolist() == [0, 0, 0, 0, NOT_AGREED, 0, 0, 0]
+    assert read == [(4, 5, 6)]
+    make.submit(made, "bob", 9, {"symptom": ["slow"]})
+    assert labelled_for(seat).n_waiting == 2
+    make.submit(made, "carol", 9, {"symptom": ["slow"]})
+    assert (labelled_for(seat).columns.n_rows, labelled_for(seat).n_waiting) == (9, 1)
+    assert read == [(4, 5, 6), (7, 8, 9), (7, 8, 9)]
+    Item.objects.filter(study=study, identifier="acme/rocket#1").update(screening="out")
+    assert labelled_for(seat).columns.n_rows == 8
 
 
 def test_nobody_reads_labels_of_rounds_in_which_they_are_blind() -> None:

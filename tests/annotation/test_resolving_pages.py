@@ -220,7 +220,7 @@ def test_there_is_no_part_2_settles_all_its_dimensions_until_it_is_reopened(door
     assert open_places(study) == [] and n_open_proposals(round_) == 0
     for found in (Script("rea").send("GET", "studies/study/labels/").json()["results"], label_batch(round_)):
         assert {(row["part"], row["dimension"]) for row in found} == {(1, "symptom"), (1, "areas")}
-    by_rater = beside_agreed(round_.pk, tree_of(round_), tree_of(round_).by_key["areas"], Slice())
+    by_rater = beside_agreed(round_, tree_of(round_).by_key["areas"], Slice())
     assert [each.agreed for each in by_rater if len(each.raters) == 2] == [None]
     assert "There is no part 2" in client("ada").get(f"{address()}?place=2.{dimension}").content.decode()
     refused = Script("ada").refused("POST", "studies/study/resolutions/", place | {"part": 1, "no_part": True})

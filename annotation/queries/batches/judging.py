@@ -114,9 +114,12 @@ def place_of(rows: np.ndarray, parts: Any, dimensions: Any) -> np.ndarray:
 
 
 class Judge:
-    """Judges a round, stretch by stretch, its labels told in terms of a version."""
+    """Judges a round, stretch by stretch, its labels told in terms of a version.
 
-    def __init__(self, round_: Round, telling: Telling, kept: Kept) -> None:
+    Without `has_own` no free answer is replaced by its rank.
+    """
+
+    def __init__(self, round_: Round, telling: Telling, kept: Kept, *, has_own: bool = True) -> None:
         self.round, self.telling, self.kept = round_, telling, kept
         self.tree: VersionTree = published_version(round_.taxonomy_version_id)
         self.asked = questions(self.tree)
@@ -124,7 +127,7 @@ class Judge:
         self.ids = [each.id for each in self.tree.dimensions]
         self.above = [sorted(map(self.keys.index, self._above(key))) for key in self.keys]
         self.has_free = any(each.is_open for each in self.tree.dimensions)
-        self.is_own = np.array([self._is_own(at) for at in range(len(self.keys))], dtype=bool)
+        self.is_own = np.array([has_own and self._is_own(at) for at in range(len(self.keys))], dtype=bool)
         self.raters: Raters = raters_of(round_.study_id)
         self.odd = read_binary(_ODD, [round_.pk], annotation="bigint", n_parts="int", is_skip="int")
         self.odd.sort(order="annotation")

@@ -1,7 +1,7 @@
 """What stands in a stretch of a round, as arrays: its items, who answered, what they gave, what was decided."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,6 +70,23 @@ _FIRST_ANSWERS = """
     SELECT a.item_id::bigint, a.rater_id::bigint, n.id::bigint
     FROM annotation_assignment a JOIN annotation_annotation n ON n.assignment_id = a.id AND n.revision = 1
     WHERE a.round_id = %s AND a.item_id {}"""
+_DIGESTS = """
+    SELECT ((p.position - 1) / %(items)s)::int, (sum(e.digest) %% 4611686018427387904)::bigint
+    FROM annotation_rounditem p JOIN (
+        SELECT item_id, hashint8extended(n_raters, id) AS digest FROM annotation_rounditem WHERE round_id = %(round)s
+        UNION ALL SELECT item_id, hashint8extended(coalesce(current_id, 0), hashint8extended(coalesce(blind_id, 0),
+            hashtextextended(state, id * 32 + coalesce(slot, 31))))
+        FROM annotation_assignment WHERE round_id = %(round)s
+        UNION ALL SELECT item_id, hashint8extended(id, 1) FROM annotation_resolution WHERE round_id = %(round)s
+        UNION ALL SELECT a.item_id, hashint8extended(m.agreed_part, hashint8extended(m.part, m.annotation_id))
+        FROM annotation_partmatch m JOIN annotation_annotation x ON x.id = m.annotation_id
+        JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %(round)s
+    ) AS e ON e.item_id = p.item_id
+    WHERE p.round_id = %(round)s GROUP BY 1"""
+_NOT_COUNTING = """
+    SELECT (coalesce(sum(hashint8extended(p.id, CASE WHEN p.known IS NULL THEN 1 ELSE 0 END)), 0)
+        %% 4611686018427387904)::bigint
+    FROM annotation_rounditem p WHERE p.round_id = ANY(%s) AND (p.known IS NOT NULL OR p.excluded)"""
 _CALLED = """
     SELECT i.id, i.identifier, n.repository_id, n.number, (i.screening = 'out')::int
     FROM annotation_item i LEFT JOIN ingest_issue n ON n.id = i.issue_id WHERE i.id {}"""
@@ -171,6 +188,11 @@ class Stretch:
     @property
     def n_raters(self) -> np.ndarray:
         return self.places["n_raters"].astype(np.int64)
+
+    @property
+    def number(self) -> int:
+        """Its number, as `stretch_digests` counts them."""
+        return (int(self.places["position"][0]) - 1) // ITEMS
 
     @property
     def last(self) -> int:
@@ -320,28 +342,61 @@ def within(keys: np.ndarray) -> tuple[str, list[Any]]:
     return "= ANY(%s::bigint[])", [f"{{{','.join(map(str, keys.tolist()))}}}"]
 
 
-def stretches(round_: Round, *, among: QuerySet[Any, Any] | None = None, counting: bool = True) -> Iterator[Stretch]:
+def stretch_digests(round_: Round) -> dict[int, int]:
+    """By number of each stretch of a round (the positions from ITEMS times it on) what its labels rest on, as a digest.
+
+    It is another one after every answer, decision or match of parts there. One query: one pass over the round.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_DIGESTS, {"items": ITEMS, "round": round_.pk})
+        return dict(sorted(cursor.fetchall()))
+
+
+def digest_of_not_counting(rounds: Sequence[Round]) -> int:
+    """A digest of which places of some rounds are of training or excluded items; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NOT_COUNTING, [[each.pk for each in rounds]])
+        (found,) = cursor.fetchone()
+    return int(found)
+
+
+def stretches(
+    round_: Round,
+    *,
+    among: QuerySet[Any, Any] | Sequence[int] | None = None,
+    counting: bool = True,
+    only: Iterable[int] | None = None,
+) -> Iterator[Stretch]:
     """The items of a round in its order, ITEMS at a time; one query each, and those of what is asked of them.
 
-    `among` is a query for the ids of the items that are meant; `counting` leaves out training items, not only excluded
-    ones.
+    `among` are the ids of the items that are meant, or a query for them; `counting` leaves out training items, not only
+    excluded ones; `only` are numbers of stretches, as `stretch_digests` counts them.
     """
     rows = RoundItem.objects.counting() if counting else RoundItem.objects.present()
     rows = rows.filter(round=round_)
     if among is not None:
         rows = rows.filter(item__in=among)
+    for number in () if only is None else only:
+        places = _places_of(rows.filter(position__gt=number * ITEMS, position__lte=(number + 1) * ITEMS))
+        if len(places):
+            yield Stretch(round_, places)
     after = 0
-    while True:
-        found = rows.filter(position__gt=after).order_by("position")[:ITEMS]
-        sql, params = found.values_list("position", "item_id", "n_raters", "known").query.sql_with_params()
-        kinds = {"position": "int", "item": "bigint", "n_raters": "int", "training": "int"}
-        places = read_binary(_PLACES.format(sql), params, **kinds)
+    while only is None:
+        places = _places_of(rows.filter(position__gt=after))
         if not len(places):
             return
         yield Stretch(round_, places)
         if len(places) < ITEMS:
             return
         after = int(places["position"][-1])
+
+
+def _places_of(rows: QuerySet[RoundItem]) -> np.ndarray:
+    """The first ITEMS of some places, in their order."""
+    found = rows.order_by("position")[:ITEMS].values_list("position", "item_id", "n_raters", "known")
+    sql, params = found.query.sql_with_params()
+    kinds = {"position": "int", "item": "bigint", "n_raters": "int", "training": "int"}
+    return read_binary(_PLACES.format(sql), params, **kinds)
 
 
 def _names(items: np.ndarray) -> pa.Table:
