@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.allowances import require_study_creator
 from accounts.models import User
 from accounts.room import require_room
 from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
@@ -23,6 +22,7 @@ from annotation.actions.machines import LONGEST
 from annotation.actions.studies import record
 from annotation.actions.study_ids import require_available
 from annotation.answers import digest
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import Conflict, Invalid
 from annotation.models import Item, Membership, Round, Study
 from annotation.queries.imports import (
@@ -160,7 +160,7 @@ def plan_import(
     if isinstance(file, bytes):
         file = io.BytesIO(file)
     if create:
-        require_study_creator(user)
+        require_may_create_studies(user)
         require_available(study, user)
     if not create:
         get_seat(user, study).require(OWNER)

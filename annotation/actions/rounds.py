@@ -700,7 +700,7 @@ def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None, unregist
     opening.count()
     training = list(RoundItem.objects.filter(round=round_, known__isnull=False).order_by("position"))
     given = give_training(round_, training, opening.raters)
-    _tell_round_opened(round_, opening.raters, given)
+    _tell_round_opened(round_, opening.raters, given, seat.user.pk)
     round_.state, round_.opened_at, round_.gate = Round.State.OPEN, timezone.now(), gate
     round_.save(update_fields=["state", "opened_at", "gate"])
     said = {}
@@ -739,8 +739,13 @@ def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
     return len(items)
 
 
-def _tell_round_opened(round_: Round, round_raters: Sequence[RoundRater], training: Mapping[int, int]) -> None:
-    """Tells the raters; how many of a pool's items will be theirs nobody knows. `training` are items by rater."""
+def _tell_round_opened(
+    round_: Round, round_raters: Sequence[RoundRater], training: Mapping[int, int], by: int | None
+) -> None:
+    """Tells the raters, without the user `by` who opened the round. `training` are items by rater.
+
+    How many of a pool's items will be theirs nobody knows.
+    """
     is_pool = round_.mode == Round.Mode.POOL
     InboxLine.objects.bulk_create(
         [
@@ -751,7 +756,7 @@ def _tell_round_opened(round_: Round, round_raters: Sequence[RoundRater], traini
                 n_items=None if is_pool else each.n_assigned + training.get(each.rater_id, 0),
             )
             for each in round_raters
-            if each.n_assigned or training.get(each.rater_id) or is_pool
+            if (each.n_assigned or training.get(each.rater_id) or is_pool) and (by is None or each.rater.user_id != by)
         ],
         ignore_conflicts=True,
     )

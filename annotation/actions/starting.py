@@ -8,7 +8,6 @@ from typing import Any
 from django.core.files.base import File
 from django.db import transaction
 
-from accounts.allowances import require_study_creator
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.choosing import draw_sample
@@ -16,6 +15,7 @@ from annotation.actions.demo import FOLDER, REPOSITORY
 from annotation.actions.members import set_member
 from annotation.actions.rounds import create_round, open_round
 from annotation.actions.studies import create_study, place_of, register_primary
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import Conflict, Invalid
 from annotation.models import Round, Study
 from annotation.queries.choosing import Wish, draft
@@ -55,7 +55,7 @@ def start_study(
     document). Without `publishes` the draft is left to be edited. Raises Invalid and what the actions of
     taxonomies raise.
     """
-    require_study_creator(user)
+    require_may_create_studies(user)
     version = _codebook(user, title, source, chosen)
     if publishes and source != "new" and version.is_draft:
         version = publish_version(user=user, version=version)

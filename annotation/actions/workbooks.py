@@ -14,7 +14,6 @@ from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.allowances import require_study_creator
 from accounts.holds import Kind
 from accounts.job_base import JobKind, progress_beside
 from accounts.models import User
@@ -24,6 +23,7 @@ from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
 from annotation.actions.imports import ImportReport, import_gathered, import_plan, plan_import, require_answers
 from annotation.actions.study_ids import require_available, wrong_in_study_id
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import Invalid, Unreadable, WrongState
 from annotation.models import Study, Workbook
 from annotation.queries.workbooks import keep_book, opened_book, read
@@ -52,7 +52,7 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
     if seat is not None:
         seat.require(OWNER)
     else:
-        require_study_creator(user)
+        require_may_create_studies(user)
     require_room()
     if not files:
         raise Invalid("Choose a file.", fields={"file": ["Choose a file."]})
@@ -159,7 +159,7 @@ def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
 
 
 def _check_study(asked: NewStudyAsked, user: User) -> None:
-    require_study_creator(user)
+    require_may_create_studies(user)
     fields: dict[str, list[str]] = {}
     if not asked.title.strip():
         fields["title"] = ["Enter a title."]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import IsNull
 
@@ -79,9 +79,18 @@ def _items_for(round_id: int, rater: int) -> QuerySet[RoundItem, tuple[int, int]
 
 
 _places = Compiled(_items_for, int, int)
-_round_rater = Compiled(
-    lambda round_id, rater: RoundRater.objects.filter(round=round_id, rater=rater).order_by(), int, int
-)
+
+
+def _with_skipped(round_id: int, rater: int) -> QuerySet[RoundRater]:
+    skipped = Assignment.objects.filter(
+        round=OuterRef("round"), rater=OuterRef("rater"), state=Assignment.State.SKIPPED
+    )
+    counted = skipped.order_by().values("round").annotate(n=Count("pk")).values("n")
+    n_skipped = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return RoundRater.objects.filter(round=round_id, rater=rater).order_by().annotate(n_skipped=n_skipped)
+
+
+_round_rater = Compiled(_with_skipped, int, int)
 
 
 def has_part_in(round_: Round, rater: Membership) -> bool:
@@ -113,11 +122,19 @@ def peek(round_: Round, after: Assignment) -> Assignment | None:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a rater is in a round; in a pool `n_total` is the number of its items, or the rater's share of them."""
+    """How far a rater is in a round; in a pool `n_total` is the number of its items, or the rater's share of them.
+
+    Finished is what was submitted or skipped.
+    """
 
     n_finished: int
     n_total: int
+    n_skipped: int = 0
     is_share: bool = False
+
+    @property
+    def n_labeled(self) -> int:
+        return self.n_finished - self.n_skipped
 
     @property
     def n_left(self) -> int:
@@ -129,14 +146,16 @@ def progress(round_: Round, rater: Membership) -> Progress:
     row = _round_rater.first(round_.pk, rater.pk)
     if row is None:  # asked as a third rater
         own = own_assignments(round_, rater)
-        return Progress(own.filter(state__in=Assignment.FINISHED).count(), own.count())
+        skipped, finished = Count("pk", filter=Q(state="skipped")), Count("pk", filter=Q(state__in=Assignment.FINISHED))
+        n_skipped, n_finished, n_total = own.order_by().aggregate(s=skipped, f=finished, n=Count("pk")).values()
+        return Progress(n_finished, n_total, n_skipped)
     if round_.mode == Round.Mode.POOL:
         n_items, n_others = _places.first(round_.pk, rater.pk) or (0, 0)
         last = n_items - n_others
         if row.quota is not None and row.quota < last:
-            return Progress(row.n_finished, row.quota, is_share=True)
-        return Progress(row.n_finished, last)
-    return Progress(row.n_finished, row.n_assigned)
+            return Progress(row.n_finished, row.quota, row.n_skipped, is_share=True)
+        return Progress(row.n_finished, last, row.n_skipped)
+    return Progress(row.n_finished, row.n_assigned, row.n_skipped)
 
 
 def draft_of(assignment: Assignment) -> dict[str, object] | None:
@@ -168,26 +187,35 @@ def own_assignments(round_: Round | int, rater: Membership | int) -> QuerySet[As
     )
 
 
-NEAR, AHEAD = 30, 5
-"""So many of a rater's items before and behind the one at hand come with every issue."""
+NEAR, AHEAD = 30, 20
+"""So many of a rater's items before and after the one at hand come with every issue, and one more if there is one."""
 BEHIND = 60
 """So many come at once where somebody asks for more of them."""
 
 
 def around(round_: Round, rater: Membership, place: int | None) -> list[Assignment]:
-    """The rater's own assignments near a place in their order (None: the end of it), in order; one bounded read."""
+    """The rater's own assignments near a place in their order (None: the end of it), in order; one bounded read.
+
+    They are the `NEAR` positions before the place and at least `AHEAD` items after it, if there are so many.
+    """
     if place is None:
         found = own_assignments(round_, rater)
         return list(found.filter(state__in=Assignment.FINISHED).order_by("-position", "-pk")[:NEAR])[::-1]
-    return _near.all(round_.pk, rater.pk, place - NEAR, place + AHEAD)
+    return _near.all(round_.pk, rater.pk, place - NEAR)
 
 
-def _between(round_id: int, rater: int, after: int, until: int) -> QuerySet[Assignment]:
-    near = own_assignments(round_id, rater).filter(position__gt=after, position__lte=until)
-    return near.order_by("position", "pk")[: 2 * (NEAR + AHEAD)]
+def _from(round_id: int, rater: int, after: int) -> QuerySet[Assignment]:
+    near = own_assignments(round_id, rater).filter(position__gt=after)
+    return near.order_by("position", "pk")[: NEAR + AHEAD + 1]
 
 
-_near = Compiled(_between, int, int, int, int)
+_near = Compiled(_from, int, int, int)
+
+
+def later(round_: Round, rater: Membership, place: int) -> list[Assignment]:
+    """The rater's assignments after a place in their order, BEHIND of them at most and one more if there is one."""
+    found = own_assignments(round_, rater).filter(position__gt=place)
+    return list(found.order_by("position", "pk")[: BEHIND + 1])
 
 
 SHOWN = ("all", "skipped", "flagged", "back")

@@ -51,11 +51,15 @@ from taxonomy.tree import TreeDimension
 
 @dataclass(frozen=True)
 class RaterLine:
-    """How far one rater of a round is; counts only."""
+    """How far one rater of a round is; counts only.
+
+    `n_skipped` of the finished ones were skipped; None where the person who reads is not to know.
+    """
 
     rater: Membership
     n_finished: int
     n_total: int
+    n_skipped: int | None = None
     quota: int | None = None
     left_at: datetime | None = None
     unblinded: bool = False
@@ -84,8 +88,8 @@ class RaterLine:
 class RoundLine:
     """A round with how far it is: `n_total` answers of people are planned, `n_done` were submitted or skipped.
 
-    `n_free` are slots that nobody holds and somebody is to take; they are planned, too. `n_out` are items of a coding
-    round that are screened out.
+    `n_skipped` of these were skipped; None where the person who reads is not to know. `n_free` are slots that nobody
+    holds and somebody is to take; they are planned, too. `n_out` are items of a coding round that are screened out.
     """
 
     round: Round
@@ -95,6 +99,7 @@ class RoundLine:
     raters: Sequence[RaterLine] = ()
     n_free: int = 0
     n_out: int = 0
+    n_skipped: int | None = None
 
     @property
     def n_left(self) -> int:
@@ -109,7 +114,8 @@ class RoundLine:
         """Where the round stands, in a few words."""
         number, state = self.round.number, self.round.state
         if state == Round.State.OPEN:
-            return f"Round {number} is open: {self.n_done} of {self.n_total} submitted"
+            skipped = f", {self.n_skipped} skipped" if self.n_skipped else ""
+            return f"Round {number} is open: {self.n_done} of {self.n_total} finished{skipped}"
         return {
             Round.State.DRAFT: f"Round {number} is a draft",
             Round.State.RESOLVING: f"Round {number} is being resolved",
@@ -126,6 +132,19 @@ def _out(places: QuerySet[Any]) -> QuerySet[Any]:
     """How many places of coding rounds have an item that is screened out."""
     out = places.filter(item__screening=Item.Screening.OUT).exclude(round__kind=Round.Kind.SCREENING)
     return out.annotate(n=Count("pk"))
+
+
+def _n_skipped(**rater: Any) -> Coalesce:
+    """How many items were skipped in a round, by one `rater` or by all people; what third raters skip, once it is over.
+
+    A skip is an answer: it is shown as far as answers are (`_tells_skipped`).
+    """
+    skipped = Assignment.objects.filter(state=Assignment.State.SKIPPED, **rater).exclude(ASKED_MEANWHILE)
+    return _number(skipped.order_by().values("round").annotate(n=Count("pk")), "n")
+
+
+def _tells_skipped(seat: Seat | None, round_: Round) -> bool:
+    return seat is not None and round_.pk not in seat.sealed_round_ids | seat.unsettled_round_ids
 
 
 def round_lines(
@@ -147,6 +166,7 @@ def round_lines(
             n_items=_number(items.annotate(n=Max("position")), "n"),
             n_done=_number(raters.annotate(n=Sum("n_finished")), "n"),
             n_out=_number(_out(items), "n"),
+            n_skipped=_n_skipped(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
             n_free=_number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
             n_total=Case(
                 When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
@@ -165,13 +185,17 @@ def round_lines(
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
     for (round_id, _), (n, n_done) in third_from_outside(found, unsettled).items():
         more[round_id] = (more[round_id][0] - n, more[round_id][1] - n_done)
+    told = {row.pk for row in found if row.n_skipped and _tells_skipped(seat, row)}
     days = {row.pk: last_days(row, is_unsettled=row.pk in unsettled) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
+        wanted = wanted.annotate(n_skipped=_n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
+        own = seat.membership.pk if seat and seat.membership else None
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
-            so_far = (row.n_finished - n_done, row.n_assigned - n)
+            is_told = row.round_id in told or row.rater_id == own
+            so_far = (row.n_finished - n_done, row.n_assigned - n, row.n_skipped if is_told else None)
             last_day = days.get(row.round_id, {}).get(row.rater_id)
             by_round[row.round_id].append(
                 RaterLine(row.rater, *so_far, row.quota, row.left_at, row.unblinded, last_day)
@@ -185,6 +209,7 @@ def round_lines(
             by_round[row.pk],
             row.n_free,
             row.n_out,
+            row.n_skipped if row.pk in told else None,
         )
         for row in found
     ]
@@ -277,6 +302,7 @@ class Waiting:
     n_left: int | None
     is_third: bool = False
     away_until: date | None = None
+    n_skipped: int = 0
 
     @property
     def n_total(self) -> int | None:
@@ -296,6 +322,7 @@ def waiting_for(user: User) -> list[Waiting]:
         RoundRater.objects.filter(rater__user=user, round__state=Round.State.OPEN)
         .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL, left_at=None) & Exists(free) & below_quota())
         .select_related("round__study", "rater")
+        .annotate(n_skipped=_n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
         .order_by("round__opened_at", "pk")
     )
     return [
@@ -304,6 +331,7 @@ def waiting_for(user: User) -> list[Waiting]:
             row.n_finished,
             None if row.round.mode == Round.Mode.POOL else max(row.n_assigned - row.n_finished, 0),
             away_until=row.rater.away_until if row.rater.is_away else None,
+            n_skipped=row.n_skipped,
         )
         for row in rows
     ]

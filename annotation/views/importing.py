@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.allowances import require_study_creator
 from accounts.spreadsheets import SafeCsv
 from annotation.access import OWNER, Seat, get_own_workbook, get_seat, get_workbook
 from annotation.actions import workbooks as actions
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import ConcordError, Invalid, NotFound
 from annotation.models import Workbook
 from annotation.queries import workbooks as queries
@@ -100,7 +100,7 @@ def upload(request: HttpRequest, slug: str = "") -> HttpResponse:
     if seat is not None:
         seat.require(OWNER)
     else:
-        require_study_creator(user)
+        require_may_create_studies(user)
     error = None
     if request.method == "POST":
         try:

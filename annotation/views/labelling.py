@@ -31,7 +31,7 @@ from annotation.queries.items import reads_otherwise
 from annotation.queries.plans.earlier_answers import carried_answer
 from annotation.queries.plans.listing import plan_of
 from annotation.views.own_invitations import invitation_instead
-from annotation.views.own_list import lines_of, place_before, shown, wanted
+from annotation.views.own_list import Line, lines_of, lists, shown, wanted
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering import VERSION
@@ -229,20 +229,21 @@ def _desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Seq
     rater = _rater(seat)
     near = queries.around(round_, rater, assignment.position if assignment else None)
     progress = queries.progress(round_, rater)
-    lines = lines_of(near, seat.study.slug, round_, assignment.pk if assignment else None)
+    listed = lists(near, seat.study.slug, round_, assignment.pk if assignment else None)
+    lines = cast(list[Line], listed["lines"])
     here = next((number for number, line in enumerate(lines) if line.is_here), len(lines))
+    finished = [line.url for line in lines[:here] if line.state in Assignment.FINISHED]
     context: dict[str, object] = {
         "study": seat.study,
         "round": round_,
         "rater": rater,
         "progress": progress,
         "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
-        "lines": lines,
+        **listed,
         "show": "all",
         "here": assignment.public_id if assignment else None,
-        "before": place_before(near),
         "came_back": _came_back(seat, round_) if assignment is None or _any_proposed(near) else None,
-        "previous_url": lines[here - 1].url if here and lines else None,
+        "previous_url": finished[-1] if finished else None,
         "assignment": assignment,
         "is_first_answer": assignment is not None and assignment.state in Assignment.UNFINISHED,
     }

@@ -9,10 +9,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.allowances import require_study_creator
 from annotation.access import OWNER, Seat, get_arrival, get_member_at, get_seat
 from annotation.actions import arriving, joining, life
 from annotation.actions.exporting import request_export
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import Blind, ConcordError, Forbidden, WrongState
 from annotation.forms import explain
 from annotation.life_forms import ArrivalForm, DeleteForm, DuplicateForm
@@ -35,7 +35,7 @@ def _owner(request: HttpRequest, slug: str) -> Seat:
 def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
     """A study like this one, without any answer."""
     seat = _owner(request, slug)
-    require_study_creator(seat.user)
+    require_may_create_studies(seat.user)
     given = request.POST if request.method == "POST" else None
     form = DuplicateForm(
         given, initial={"title": seat.study.title, "slug": queries.free_slug(seat.study.slug, seat.user)}
@@ -171,7 +171,7 @@ def continue_deletion(request: HttpRequest, pk: int) -> HttpResponse:
 def arrive(request: HttpRequest) -> HttpResponse:
     """Where the file of a whole study is chosen, and what was brought before."""
     user = me(request)
-    require_study_creator(user)
+    require_may_create_studies(user)
     given = request.method == "POST"
     form = ArrivalForm(request.POST, request.FILES) if given else ArrivalForm()
     status = 0

@@ -76,7 +76,8 @@ def _label(round_: Round, own: RaterLine, slug: str) -> Step:
     due = f" Due on {round_.due_on:%-d %B %Y}." if round_.due_on else ""
     is_screening = round_.kind == Round.Kind.SCREENING
     address = reverse("screen" if is_screening else "label", args=[slug, number])
-    hint = f"{own.n_finished} done so far.{due}"
+    skipped = f", {own.n_skipped} of them skipped" if own.n_skipped else ""
+    hint = f"{own.n_finished} finished so far{skipped}.{due}"
     verb = "waits" if own.n_left == 1 else "wait"
     if round_.kind == Round.Kind.RELABEL:
         return Step(f"Relabeling queue: {_items(own.n_left)} {verb} for you", "Start relabeling", address, hint)

@@ -19,7 +19,7 @@ from annotation.queries import proposals
 
 @dataclass(frozen=True)
 class Line:
-    """One of the rater's own items in the list."""
+    """One of the rater's own items in the list; without a URL where it is yet to come."""
 
     position: int
     identifier: str
@@ -66,8 +66,15 @@ def own_counts(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @never_cache
 @require_GET
 def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpResponse:
-    """More of the list: the finished items before a place, of those that `?show=` wants."""
+    """More of the list: the finished items before a place, of those that `?show=` wants; with `?later` all after it."""
     seat, round_ = _seat_and_round(request, slug, number)
+    if "later" in request.GET:
+        context = lists(queries.later(round_, _rater(seat), place), seat.study.slug, round_, None, queries.BEHIND)
+        return render(
+            request,
+            "annotation/labelling/_lines.html",
+            context | {"before": None, "study": seat.study, "round": round_, "show": "all"},
+        )
     show = wanted(request)
     found = queries.before(round_, _rater(seat), place, show, _back(seat, round_) if show == "back" else [])
     context = {
@@ -96,33 +103,57 @@ def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, o
     if show == "all":
         own = Assignment.objects.filter(pk=here or 0, round=round_, rater=rater)
         at = own.values_list("position", flat=True).first()
-        found = queries.around(round_, rater, at)
+        listed = lists(queries.around(round_, rater, at), seat.study.slug, round_, here)
     else:
         found = queries.before(round_, rater, None, show, back)
+        listed = {"lines": lines_of(found, seat.study.slug, round_, here), "before": place_before(found, show)}
     return {
         "show": show,
         "here": Assignment.public_id_of(here) if here else None,
         "counts": queries.own_counts(round_, rater, back),
-        "lines": lines_of(found, seat.study.slug, round_, here),
-        "before": place_before(found, show),
+        **listed,
+    }
+
+
+def lists(
+    near: list[Assignment], slug: str, round_: Round, here: int | None, most: int = queries.NEAR + queries.AHEAD
+) -> dict[str, object]:
+    """The lines of these assignments, and the places before and after which there may be more."""
+    more = near[most:]
+    near = near[:most]
+    return {
+        "lines": lines_of(near, slug, round_, here),
+        "before": place_before(near),
+        "after": near[-1].position if more else None,
     }
 
 
 def lines_of(near: list[Assignment], slug: str, round_: Round, here: int | None) -> list[Line]:
-    """Finished items and the one at hand; what lies ahead is not shown."""
-    return [
-        Line(
-            position=each.position,
-            identifier=each.item.identifier,
-            state=each.state if each.state in Assignment.FINISHED else "now",
-            is_flagged=each.current is not None and each.current.is_flagged,
-            mark=_mark(each),
-            url=reverse("label_one", args=[slug, round_.number, each.public_id]),
-            is_here=each.pk == here,
+    """Finished items, the one at hand and, of a planned round, those to come; the next one leads to its page.
+
+    A pool assigns an item when its rater gets there.
+    """
+    lines = []
+    next_url = reverse("label", args=[slug, round_.number])
+    for each in near:
+        is_finished, is_here = each.state in Assignment.FINISHED, each.pk == here
+        if not (is_finished or is_here or round_.mode == Round.Mode.PLANNED):
+            continue
+        url = reverse("label_one", args=[slug, round_.number, each.public_id]) if is_finished or is_here else next_url
+        lines.append(
+            Line(
+                position=each.position,
+                identifier=each.item.identifier,
+                state=each.state if is_finished else "now" if is_here or next_url else "later",
+                is_flagged=each.current is not None and each.current.is_flagged,
+                mark=_mark(each),
+                url=url,
+                is_here=is_here,
+            )
         )
-        for each in near
-        if each.pk == here or each.state in Assignment.FINISHED
-    ]
+        if not is_finished:
+            next_url = ""
+    return lines
 
 
 def place_before(listed: list[Assignment], show: str = "all") -> int | None:

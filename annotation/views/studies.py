@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.allowances import require_study_creator
 from accounts.errors import TooMany
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
 from annotation.actions import members as member_actions
@@ -23,6 +22,7 @@ from annotation.actions.headline import fix_headline
 from annotation.actions.reading import PAGE, note_reading
 from annotation.actions.round_dates import set_due
 from annotation.calibration_forms import ReasonForm
+from annotation.demo_people import require_may_create_studies
 from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.forms import (
     InvitationForm,
@@ -112,7 +112,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 def new_study(request: HttpRequest) -> HttpResponse:
     """`?taxonomy=` chooses the taxonomy whose dimensions the form asks about."""
     user = me(request)
-    require_study_creator(user)
+    require_may_create_studies(user)
     given = request.POST if request.method == "POST" else None
     taxonomies = queries.usable_taxonomies(user)
     first = taxonomies.filter(slug=(given or request.GET).get("taxonomy", "")).first() or taxonomies.first()

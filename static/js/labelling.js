@@ -94,7 +94,7 @@ function startPage() {
     showCounts();
     const title = byId("issue-title")?.textContent.trim() ?? turn.name;
     const nAsked = turn.before.filter((each) => each.is_asked).length;
-    announce(`${turn.name}. ${title}${nAsked ? `. ${nAsked === 1 ? "One answer is" : `${nAsked} answers are`} asked anew.` : ""}`);
+    announce(`${turn.name}. ${title}${nAsked ? `. ${nAsked === 1 ? "One answer is" : `${nAsked} answers are`} asked again.` : ""}`);
     if (turn.may_change && !isPhone()) answers.focusFirst();
     if (refused) showRefused();
     else if (drafts.other) typedElsewhere(drafts.other);
@@ -141,9 +141,11 @@ function startPage() {
     if (outbox.hold(turn.assignment)) {
       byId("held")?.remove();
       busy(false);
-      banner("warn", "Not sent yet. Submit again when you are done.");
+      banner("warn", "Not sent yet. Submit again when you have finished.");
     }
     drafts.changed();
+    savedAt = null;
+    byId("saved-words").textContent = "Saving draft …";
     byId("discard").hidden = turn.revision === 0;
     showCounts();
   }
@@ -325,7 +327,7 @@ function startPage() {
     if (isWaiting && isChangedSince && outbox.hold(turn.assignment)) {
       isChangedSince = false;
       if (outbox.entries.length) showWaiting();
-      else banner("warn", `No connection. Submit again when you are done. Your changes are kept ${shelf.where}.`, { name: "away" });
+      else banner("warn", `No connection. Submit again when you have finished. Your changes are kept ${shelf.where}.`, { name: "away" });
       return;
     }
     const next = ahead.turn?.assignment;
@@ -343,6 +345,7 @@ function startPage() {
       line.querySelector(".visually-hidden:last-child").textContent = ", waiting to be sent";
       const place = (each) => Number(each.querySelector(".label-place")?.textContent);
       for (const each of [...ahead.part("own-lines").children]) {
+        [...list.children].find((other) => place(other) === place(each))?.remove();
         list.insertBefore(each, [...list.children].find((other) => place(other) > place(each)) ?? null);
       }
     }
@@ -388,6 +391,7 @@ function startPage() {
     const isAtHand = !page.getElementById("reading");
     if (isAtHand && coming.reading === ahead.turn?.reading) byId("reading").replaceWith(ahead.part("reading"));
     else if (isAtHand && coming.reading !== turn.reading) return location.reload();
+    byId("messages")?.replaceChildren(); // What a page before this one reported is read by now.
     for (const id of ["where", "own-list", "reading", "turn"]) {
       const fresh = page.getElementById(id);
       if (!fresh || (id === "own-list" && takeList(document.importNode(fresh, true)))) continue;

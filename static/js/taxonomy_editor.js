@@ -7,7 +7,7 @@ import * as docs from "./taxonomy_editor/document.js";
 import { Dragging } from "./taxonomy_editor/dragging.js";
 import { History } from "./taxonomy_editor/history.js";
 import { actOf } from "./taxonomy_editor/keys.js";
-import { Told, Usage, margins, nextDoubtful } from "./taxonomy_editor/marks.js";
+import { Told, Usage, margins, warned } from "./taxonomy_editor/marks.js";
 import * as origins from "./taxonomy_editor/origins.js";
 import { Saving, ask } from "./taxonomy_editor/saving.js";
 import { listenToSearch } from "./taxonomy_editor/searching.js";
@@ -352,8 +352,25 @@ class Editor {
     at("bar-plans").href = this.begin.urls.plans;
     const { length } = this.told.doubts;
     at("bar-doubts").hidden = !length;
-    at("bar-doubts").textContent = length ? `${length} ${length === 1 ? "problem" : "problems"}` : "";
+    at("bar-doubts").textContent = length ? `${length} ${length === 1 ? "warning" : "warnings"}` : "";
     this.empty();
+  }
+
+  /** What to look at before publishing; each line leads to its category. */
+  showWarnings() {
+    const lines = warned(this.doc, this.told).map(({ id, name, sentences }) => {
+      const line = document.createElement("li");
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "plain", textContent: name });
+      button.addEventListener("click", () => {
+        at("warnings").close();
+        this.tree.choose(id);
+      });
+      line.append(button, ` ${sentences.join(" ")}`);
+      return line;
+    });
+    at("warnings-list").replaceChildren(...lines);
+    at("warnings").showModal();
   }
 
   empty() {
@@ -486,10 +503,7 @@ class Editor {
     });
     at("undo").addEventListener("click", () => this.act("undo"));
     at("redo").addEventListener("click", () => this.act("redo"));
-    at("bar-doubts").addEventListener("click", () => {
-      const id = nextDoubtful(this.doc, this.told, this.tree.chosen);
-      if (id) this.tree.choose(id);
-    });
+    at("bar-doubts").addEventListener("click", () => this.showWarnings());
     at("add-dimension").addEventListener("click", () => this.addDimension());
     at("about-version").addEventListener("click", () => {
       this.choose("version");

@@ -263,17 +263,19 @@ def test_an_imported_identifier_without_an_issue_is_shown_with_its_attributes(ro
     assert "&lt;training&gt;" in text and "<dd>all</dd>" in text
 
 
-def test_the_list_holds_ones_finished_items_and_more_of_them_on_demand(study: Study) -> None:
+def test_the_list_has_ones_items_in_order_and_more_of_them_on_demand(study: Study) -> None:
     round_ = make.open_round(study, 64, raters=("bob",), raters_per_item=1)
     own = list(Assignment.objects.filter(round=round_).order_by("position"))
-    for assignment in own[:62]:
+    for assignment in own[:31]:
         make.submit(round_, "bob", int(assignment.item.identifier.rpartition("#")[2]), {"kind": ["how-to"]})
     bob = visitor("bob")
     text = bob.get(address(round_)).content.decode()
-    assert text.count('class="label-line is-') == 30
-    assert "label/before/34/" in text
-    earlier = bob.get(address(round_, "before/34/")).content.decode()
-    assert earlier.count('class="label-line is-') == 33
+    shown = re.findall(r'<(a|span)[^>]* class="label-line is-(\w+)"', text)
+    assert shown == [("a", "submitted")] * 29 + [("a", "now")] + [("span", "later")] * 20
+    earlier = bob.get(address(round_, re.findall(r"label/(before/3/[^\"]*)", text)[0])).content.decode()
+    assert earlier.count('class="label-line is-submitted') == 2
+    later = bob.get(address(round_, re.findall(r"label/(before/52/[^\"]*)", text)[0])).content.decode()
+    assert later.count('class="label-line is-') == 12 and "Later items" not in later
     assert visitor("rea").get(address(round_, "before/4/")).status_code == 403
 
 

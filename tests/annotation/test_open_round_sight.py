@@ -75,8 +75,8 @@ def test_no_item_shows_how_many_answered_it_to_a_rater_of_its_open_round(study: 
     assert "1 of 4" in words_of(ada.get(PAGES, listed))
     assert " of 4" not in words_of(visitor.get(PAGES, listed))
     item = get_item(make.seat(study, "ada"), "acme/rocket#5").pk
-    assert "1 of 4 submitted" in words_of(ada.get(PAGES, f"studies/study/items/{item}/"))
-    assert "submitted" not in words_of(visitor.get(PAGES, f"studies/study/items/{item}/"))
+    assert "1 of 4 finished" in words_of(ada.get(PAGES, f"studies/study/items/{item}/"))
+    assert "finished" not in words_of(visitor.get(PAGES, f"studies/study/items/{item}/"))
 
 
 def test_owners_see_the_day_of_each_raters_last_answer_and_no_time(study: Study) -> None:

@@ -111,6 +111,24 @@ def test_the_list_shows_the_part_that_is_asked_for_and_only_ones_own(
     assert re.findall(r'label-count">(\d+)', part) == ["2", "2"] + ["0"] * (show == "back")
     page = bob.get(address(round_, f"?show={show}")).content.decode()
     assert numbers <= set(lines(page)) and set(lines(page)) - numbers <= {4}
+    assert lines(page) == sorted(lines(page), key=lambda n: make.assignment(round_, "bob", n).position)
+
+
+def test_skipped_items_are_named_beside_finished_ones_to_who_may_know(study: Study, round_: Round) -> None:
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    make.submit(round_, "bob", 2, skip="spam")
+
+    def words(name: str, path: str) -> str:
+        text = visitor(name).get(path).content.decode()
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text)).replace(" ,", ",")
+
+    assert "2 of 4 finished, 1 skipped" in words("bob", address(round_))
+    assert "2 of 4 finished, 1 skipped" in words("bob", "/")
+    assert "2 finished so far, 1 of them skipped." in words("bob", "/studies/study/")
+    page = f"/studies/study/rounds/{round_.number}/"
+    assert "2 of 8 finished, 1 skipped" in words("olga", page)
+    told = words("carol", page)
+    assert "2 of 8 finished" in told and ", 1 skipped" not in told  # She is blind, and a skip is an answer.
 
 
 def test_counts_have_an_address_of_their_own_and_are_not_read_with_the_page(round_: Round) -> None:

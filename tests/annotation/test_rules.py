@@ -242,7 +242,7 @@ def test_third_raters_from_outside_find_their_work_and_the_owner_sees_who_owes_i
         words = words_of(pages[0].get(PAGES, path))
         assert "third rater" in words and "/studies/study/rounds/1/label/" in words, path
         assert "You have no open work" not in words
-    assert "6 of 8 submitted" in words_of(pages[1].get(PAGES, paths[2]))
+    assert "6 of 8 finished" in words_of(pages[1].get(PAGES, paths[2]))
     rows = Script("olga").send("GET", "studies/study/rounds/1/raters/").json()["results"]
     told = [(row["code"], row["n_assigned"], row["n_finished"], row["n_third"]) for row in rows]
     assert told == [("R1", 3, 3, 0), ("R2", 3, 3, 0), ("R3", 1, 0, 1), ("R4", 1, 0, 1)]
@@ -254,7 +254,7 @@ def test_third_raters_from_outside_find_their_work_and_the_owner_sees_who_owes_i
     assert "third rater" not in words_of(pages[0].get(PAGES, ""))
     assert take_next(seat=make.seat(asking.study, name), round_=asking) is None
     assert Assignment.objects.get(pk=asked[2].pk).state == Assignment.State.WAITING
-    assert "6 of 7 submitted" in words_of(pages[1].get(PAGES, paths[2]))
+    assert "6 of 7 finished" in words_of(pages[1].get(PAGES, paths[2]))
 
 
 def test_a_third_rater_is_blind_to_the_item_until_they_answered(asking) -> None:

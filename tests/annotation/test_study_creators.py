@@ -162,3 +162,11 @@ def test_ids_can_not_be_tried_without_end(nina: User) -> None:
 def test_an_id_that_is_offered_does_not_pass_over_a_hidden_study(nina: User) -> None:
     hidden("study-2")
     assert 'value="study-2"' in signed_in(nina).get("/studies/study/duplicate/").content.decode()
+
+
+def test_people_of_the_demo_learn_before_they_fill_in_a_form_that_they_create_no_studies() -> None:
+    make.study("demo", owner="demo-olga")
+    olga = signed_in(User.objects.get(username="demo-olga"))
+    for address in (*(address for address, _ in WAYS), "/start/"):
+        answer = olga.get(address.replace("/study/", "/demo/"))
+        assert answer.status_code == 403 and "create no studies" in answer.content.decode(), address

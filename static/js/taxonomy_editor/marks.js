@@ -102,20 +102,14 @@ export function margins(doc, told, usage, origins, wrong) {
   return found;
 }
 
-/** The next category in the tree that has something to look at, from the chosen one on and around; null where none has. */
-export function nextDoubtful(doc, told, chosen) {
-  const all = [];
-  const doubtful = new Set();
-  for (const id of doc.order) {
-    const dimension = doc.nodes.get(id);
-    all.push(id);
-    for (const node of docs.categories(doc, dimension)) {
-      all.push(node.id);
-      if (told.doubtsAbout(dimension.fields.key, node.fields.key).length) doubtful.add(node.id);
-    }
-  }
-  const from = all.indexOf(chosen) + 1;
-  return [...all.slice(from), ...all.slice(0, from)].find((id) => doubtful.has(id)) ?? null;
+/** The categories with warnings in the order of the tree: {id, name, sentences}. */
+export function warned(doc, told) {
+  return doc.order.flatMap((place) => {
+    const dimension = doc.nodes.get(place);
+    return docs.categories(doc, dimension).map(({ id, fields }) => (
+      { id, name: fields.name || fields.key, sentences: told.doubtsAbout(dimension.fields.key, fields.key).map((each) => each.sentence) }
+    ));
+  }).filter(({ sentences }) => sentences.length);
 }
 
 function push(map, key, value) {
