@@ -14,9 +14,9 @@ from annotation.models import Membership, Study
 SLUG = "demo"
 PEOPLE = {
     "demo-olga": ("Olga Owner", "owner: created the study and follows its progress"),
-    "demo-alice": ("Alice Rater", "rater R1: in the middle of round 2"),
-    "demo-bob": ("Bob Rater", "rater R2: in the middle of round 2"),
-    "demo-carol": ("Carol Newcomer", "rater R3: starts with round 3"),
+    "demo-alice": ("Alice Rater", "rater R1 in rounds 1 and 2"),
+    "demo-bob": ("Bob Rater", "rater R2 in rounds 1 and 2"),
+    "demo-carol": ("Carol Newcomer", "rater R3 in round 3"),
     "demo-ada": ("Ada Adjudicator", "adjudicator: resolves disagreements"),
 }
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -43,8 +43,8 @@ def require_no_demo_person(user: User, study: Study | None = None) -> None:
     """
     if user.username in PEOPLE and (study is None or study.slug != SLUG) and user.pk in _people_of_the_demo():
         raise Forbidden(
-            "Everyone may act as the people of the demo study, so they create no studies and join no others. Use "
-            "another account."
+            "Anyone can act as the people of the demo study, so they create no studies and join no others. Use another "
+            "account."
         )
 
 

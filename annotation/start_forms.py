@@ -1,4 +1,4 @@
-"""Forms of the guided path to a first study: issues, codebook, people, first round."""
+"""Forms of the guided path to a first study: issues, taxonomy, people, first round."""
 
 import io
 from collections.abc import Sequence
@@ -69,10 +69,10 @@ class CodebookForm(forms.Form):
     source = forms.ChoiceField(
         choices=[
             ("ready", "A ready-made taxonomy"),
-            ("new", "A new one, in the tree editor"),
-            ("list", "A list of categories"),
+            ("new", "A new taxonomy, in the tree editor"),
+            ("list", "Your own list of categories"),
             ("use", "A taxonomy on this server"),
-            ("copy", "A copy of one on this server"),
+            ("copy", "A copy of a taxonomy on this server"),
             ("document", "A document in YAML or JSON"),
         ],
         widget=forms.RadioSelect,
@@ -83,11 +83,11 @@ class CodebookForm(forms.Form):
         Taxonomy.objects.none(), label="Taxonomy", required=False, to_field_name="slug", empty_label=None
     )
     question = forms.CharField(
-        label="Question",
+        label="Dimension",
         required=False,
         max_length=200,
         initial="Category",
-        help_text="Raters answer it with one of these categories. Example: Symptom.",
+        help_text="The question that raters answer with one of these categories. Example: Symptom.",
     )
     list_file = forms.FileField(
         label="Or choose a CSV or XLSX file",
@@ -159,12 +159,12 @@ class CodebookForm(forms.Form):
 class PeopleForm(forms.Form):
     """Who labels."""
 
-    labels_too = forms.BooleanField(label="I label, too", required=False, initial=True)
+    labels_too = forms.BooleanField(label="I am one of the raters", required=False, initial=True)
     names = forms.CharField(
         label="Other raters, by user name",
         max_length=2_000,
         required=False,
-        help_text="Separated by commas or spaces. They are invited, and find the invitation under “My work”.",
+        help_text="Separate names with a comma or space. Concord invites them under “My work”.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
 
@@ -179,7 +179,7 @@ class PeopleForm(forms.Form):
 class FirstRoundForm(forms.Form):
     """The pilot: which issues, how many, by how many raters each."""
 
-    repository = forms.ChoiceField(label="Issues of", error_messages={"required": "Choose a repository."})
+    repository = forms.ChoiceField(label="Issues from", error_messages={"required": "Choose a repository."})
     n_items = forms.IntegerField(label="Items", min_value=1, max_value=200, initial=PILOT_ITEMS)
     raters_per_item = forms.IntegerField(label="Raters per item", min_value=1, max_value=100)
     registers = forms.BooleanField(

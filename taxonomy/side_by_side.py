@@ -23,7 +23,7 @@ FIELD_WORDS = {
     "title": "Title",
     "kind": "Answer",
     "required": "Required",
-    "applies_when": "Asked",
+    "applies_when": "Applies",
     "help": "Help",
 }
 SHOWN = ("definition", "include", "exclude", "selectable", "examples", "shortcut")

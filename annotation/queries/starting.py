@@ -39,6 +39,18 @@ def repository_of(run: FetchRun) -> str:
     return brought.issue.repository.full_name if brought is not None else ""
 
 
+def issues_in_words(user: User, repository: str, run: FetchRun | None) -> str:
+    """How many issues the path begins with: those that its run read, else all of its repository; one query."""
+    if run is not None:
+        n = run.n_new + run.n_changed + run.n_unchanged
+    else:
+        n = next((each.n for each in stored_repositories(user, repository) if each.full_name == repository), 0) or 0
+    if not n:
+        return ""
+    of = f" of {repository}" if repository else ""
+    return f"{n:,} issue{'' if n == 1 else 's'}{of} {'is' if n == 1 else 'are'} stored."
+
+
 def newest_run(user: User) -> FetchRun | None:
     """The last fetch or upload of issues that this person started; one query."""
     found: FetchRun | None = (
@@ -60,7 +72,7 @@ def raters_of(study: Study) -> list[Membership]:
 
 
 def draft_to_publish(study: Study) -> TaxonomyVersion | None:
-    """The draft of a codebook of which no version is published yet; one query."""
+    """The draft of a taxonomy of which no version is published yet; one query."""
     versions = list(study.taxonomy.versions.all())
     if any(each.state == TaxonomyVersion.State.PUBLISHED for each in versions):
         return None

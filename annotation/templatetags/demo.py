@@ -4,7 +4,8 @@ from typing import Any
 
 from django import template
 
-from annotation.demo_people import PEOPLE, demo_people, is_demo_open
+from annotation.demo_people import PEOPLE, SLUG, demo_people, is_demo_open
+from annotation.queries.studies import waiting_for
 
 register = template.Library()
 
@@ -19,3 +20,15 @@ def demo_banner(context: dict[str, Any]) -> dict[str, Any]:
     people = demo_people()
     lines = [(name, *PEOPLE[name], name == user.username) for name in people] if user.username in people else []
     return {"people": lines, "csrf_token": context.get("csrf_token")}
+
+
+@register.inclusion_tag("annotation/studies/_demo_hint.html", takes_context=True)
+def demo_hint(context: dict[str, Any]) -> dict[str, Any]:
+    """Who of the demo's people has items left to label, for one of them who has none; nothing for everyone else."""
+    shown = demo_banner(context)
+    for name, full_name, _, is_me in shown["people"]:
+        waiting = [] if is_me else waiting_for(demo_people()[name])
+        for each in waiting:
+            if each.round.study.slug == SLUG and each.n_left:
+                return {"name": name, "full_name": full_name, "waiting": each, "csrf_token": shown["csrf_token"]}
+    return {}

@@ -1,4 +1,4 @@
-"""The guided path to a first study: issues, codebook, people, first round; each step can be left and resumed."""
+"""The guided path to a first study: issues, taxonomy, people, first round; each step can be left and resumed."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ from ingest.errors import Invalid
 from ingest.models import FetchRun, Upload
 from taxonomy.ready_made import presets
 
-STEPS = (("issues", "Issues"), ("codebook", "Codebook"), ("people", "People"), ("round", "First round"))
+STEPS = (("issues", "Issues"), ("codebook", "Taxonomy"), ("people", "People"), ("round", "First round"))
 ORIGIN = "start_origin"
 """In the session: the run or the repository that the path began with."""
 LINK_DAYS, LINK_PEOPLE = 14, 5
@@ -75,6 +75,7 @@ def begin_path(request: HttpRequest) -> dict[str, Any]:
 
 def issues_form(user: User, request: HttpRequest | None = None) -> IssuesForm:
     stored = queries.stored_repositories(user)
+    stored = sorted(stored, key=lambda each: each.full_name == REPOSITORY)
     has_demo = any(each.full_name == REPOSITORY for each in stored)
     given = (request.POST, request.FILES) if request is not None and request.method == "POST" else (None, None)
     return IssuesForm(*given, stored=stored, has_demo=has_demo)
@@ -155,7 +156,15 @@ def codebook(request: HttpRequest) -> HttpResponse:
                 return redirect(onward)
             edit = reverse("edit_taxonomy_version", args=[draft.taxonomy.slug, draft.number])
             return redirect(f"{edit}?next={onward}")
-    return _page(request, "codebook", status=status or status_of(form), form=form, problems=problems, repository=name)
+    return _page(
+        request,
+        "codebook",
+        status=status or status_of(form),
+        form=form,
+        problems=problems,
+        run=run,
+        issues_words=queries.issues_in_words(user, repository, run),
+    )
 
 
 @login_required

@@ -1,8 +1,9 @@
-"""Pictures of README and guides, taken from the demo study of a running Concord.
+"""Pictures of README, guides and the first page, taken from the demo study of a running Concord.
 
 `make run` in a fresh data folder, then `.venv/bin/python docs/pictures/make_pictures.py http://127.0.0.1:8000/`.
 """
 
+import base64
 import json
 import struct
 import sys
@@ -17,10 +18,12 @@ from playwright.sync_api import sync_playwright
 from tests.find_chromium import chromium
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parents[1] / "static" / "img"
 SIZE = (1200, 720)
+FIRST_PAGE = (1440, 900)
 FRAME_SECONDS = 3
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -28,10 +31,39 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def main(site: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        _first_page(browser, site)
         page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
         frames = [*_labeling(page, site), *_resolving(page, site), _agreement(page, site)]
         browser.close()
     (HERE / "concord.png").write_bytes(animated(frames))
+
+
+def _first_page(browser: "Browser", site: str) -> None:
+    """The labeling page with a first answer, light and dark, as WebP for the page of visitors."""
+    for scheme in ("light", "dark"):
+        page = browser.new_page(viewport={"width": FIRST_PAGE[0], "height": FIRST_PAGE[1]}, color_scheme=scheme)
+        _sign_in(page, site, "rater")
+        page.goto(f"{site}studies/demo/rounds/2/label/")
+        page.locator(".demo-banner").evaluate("each => each.remove()")
+        page.locator("#answers .question input[type=radio] + span").first.click()
+        page.wait_for_timeout(2000)
+        (FOLDER / f"labeling-{scheme}.webp").write_bytes(_webp(page, page.screenshot()))
+        page.close()
+
+
+def _webp(page: "Page", png: bytes) -> bytes:
+    """A PNG as WebP, which the browser writes."""
+    script = """async (png) => {
+      const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+      const canvas = new OffscreenCanvas(image.width, image.height);
+      canvas.getContext("2d").drawImage(image, 0, 0);
+      const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.85 });
+      return btoa(Array.from(new Uint8Array(await blob.arrayBuffer()), (each) => String.fromCharCode(each)).join(""));
+    }"""
+    blank = page.context.new_page()  # without a policy that keeps data URLs out
+    encoded = blank.evaluate(script, base64.b64encode(png).decode())
+    blank.close()
+    return base64.b64decode(encoded)
 
 
 def _sign_in(page: "Page", site: str, role: str) -> None:
@@ -52,7 +84,7 @@ def _labeling(page: "Page", site: str) -> list[bytes]:
     after = page.screenshot()
     _finish(page, site)
     page.goto(site + "studies/demo/")
-    page.get_by_label("Switch to").select_option(label="Bob Rater · rater R2: in the middle of round 2")
+    page.get_by_label("Switch to").select_option("demo-bob")
     page.get_by_role("button", name="Switch person").click()
     page.wait_for_load_state()
     _finish(page, site)

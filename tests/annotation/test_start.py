@@ -44,7 +44,7 @@ def test_the_presets_lead_from_an_empty_server_to_the_first_item() -> None:
     home = client.get("/")
     assert home.context["form"]["source"].value() == "demo" and "Four steps to your first label" in text(home)
     assert client.post("/start/", {"source": "demo"}).url == "/start/codebook/"
-    assert "on the way" in text(client.get("/")) and "Continue to the codebook" in text(client.get("/"))
+    assert "on the way" in text(client.get("/")) and "Continue to the taxonomy" in text(client.get("/"))
     page = client.get("/start/codebook/")
     given = {name: page.context["form"][name].value() for name in ("title", "source", "preset")}
     assert given == {"title": "Issues of example-lab/paratrain", "source": "ready", "preset": "liu-2023"}

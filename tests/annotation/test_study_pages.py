@@ -189,7 +189,7 @@ def test_my_work_leads_a_newcomer_along_the_path() -> None:
     assert "Which issues do you want to label?" in text_of(first) and 'action="/start/"' in first.content.decode()
     make.issues(1)
     client.post("/start/", {"source": "stored", "stored": "acme/rocket"})
-    assert "You have issues of acme/rocket. Next: the codebook." in text_of(client.get("/"))
+    assert "You have issues of acme/rocket. Next: the taxonomy." in text_of(client.get("/"))
     assert f'primary" href="{reverse("start_codebook")}"' in client.get("/").content.decode()
 
 

@@ -294,7 +294,7 @@ def test_two_bugs_in_one_issue_and_a_proposal_for_the_second(round_: Round, ente
         page.keyboard.press(key)
     page.check("#question-4 input[value=no]")
     page.fill("#memo", "the first")
-    page.click("text=Add another part")
+    page.click("text=Add a part for another problem")
     assert page.inner_text("[role=tab][aria-selected=true]") == "Part 2"
     page.keyboard.press("f")
     page.click("#question-2 >> text=None fits")
@@ -352,7 +352,7 @@ def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, wid
         page.click("[data-sheet]")
     page.check("#question-1 >> text=Fault")
     page.click("#question-2 >> text=None fits")
-    page.click("text=Add another part")
+    page.click("text=Add a part for another problem")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".is-wrong")
     assert serious(page) == []

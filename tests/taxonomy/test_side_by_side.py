@@ -88,7 +88,7 @@ No category changed; 2 unchanged.
 - Title: Symptom → Symptoms
 - Answer: one category → any number of categories
 - Required: yes → no
-- Asked: always → only where Kind is Fault
+- Applies: always → only where Kind is Fault
 
 | Change | Version 1 | Version 2 |
 | --- | --- | --- |
@@ -113,7 +113,7 @@ Definitions that are new:
 
 - Answer: one category of an ordered scale
 - Required: yes
-- Asked: always
+- Applies: always
 
 | Change | Version 1 | Version 2 |
 | --- | --- | --- |
@@ -129,7 +129,7 @@ Definitions that are new:
 
 - Answer: free text
 - Required: yes
-- Asked: always
+- Applies: always
 """
 
 
@@ -185,7 +185,7 @@ def test_dimensions_say_in_words_what_changed() -> None:
         ("Title", "Symptom", "Symptoms"),
         ("Answer", "one category", "any number of categories"),
         ("Required", "yes", "no"),
-        ("Asked", "always", "only where Kind is Fault"),
+        ("Applies", "always", "only where Kind is Fault"),
     ]
     assert sides(why)[0] == ("Answer", "free text", "")
     assert sides(severity)[0] == ("Answer", "", "one category of an ordered scale")

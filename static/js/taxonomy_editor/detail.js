@@ -56,7 +56,7 @@ export class Detail {
     if (!isSame) this.keyIsOpen = false;
     key.readOnly = view.isPast && !this.keyIsOpen;
     change.hidden = !view.isPast || this.keyIsOpen;
-    this.#text(form, "key-help", view.isPast ? "fixed: labels depend on it" : "identifies it in files; don’t change it later");
+    this.#text(form, "key-help", view.isPast ? "fixed: labels depend on it" : "used in files and scripts; don’t change it later");
     for (const list of form.querySelectorAll("[data-list]")) this.#lines(list, docs.value(view.node, list.dataset.list), isSame);
     const history = form.querySelector("[data-show=history]");
     form.querySelector("[data-show=was]").hidden = !view.words.length && !view.sources.length;
@@ -80,7 +80,7 @@ export class Detail {
 
   #dimension(form, view) {
     form.querySelector("#dimension-key").readOnly = view.isPast;
-    this.#text(form, "key-help", view.isPast ? "fixed: labels depend on it" : "identifies it in files");
+    this.#text(form, "key-help", view.isPast ? "fixed: labels depend on it" : "used in files and scripts");
     const when = docs.value(view.node, "applies_when");
     const select = form.querySelector("#applies-dimension");
     const options = [["", "always"], ...view.earlier.map((each) => [each.fields.key, `where ${each.fields.title} is`])];
