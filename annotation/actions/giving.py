@@ -25,6 +25,7 @@ from annotation.queries.giving import (
     room_of,
     training_of,
     unblinded_among,
+    unfinished_of,
 )
 from annotation.queries.training import seen_answers
 from annotation.ruling import withdraw_third_raters
@@ -81,7 +82,7 @@ def _withdraw(seat: Seat, number: int, rater: str) -> Leaving:
         return Leaving(leaver.rater, [])
     _require_open(round_, "lets raters leave")
     found = leaving(round_, leaver)
-    assignments.withdraw(Assignment.objects.filter(pk__in=[each.pk for each, _ in found.moves]))
+    assignments.withdraw(unfinished_of(round_, leaver.rater_id))
     if found.n_waiting:
         free = [each.item_id for each, to in found.moves if each.slot is not None and to is None]
         RoundItem.objects.counting().filter(round=round_, item__in=free).update(n_free=F("n_free") + 1)

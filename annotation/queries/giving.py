@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -168,6 +168,20 @@ def room_of(raters: Iterable[RoundRater], taken: Mapping[int, int]) -> dict[int,
     }
 
 
+class Unfinished(NamedTuple):
+    """An assignment that its rater did not answer."""
+
+    pk: int
+    round_id: int
+    item_id: int
+    slot: int | None
+
+
+def unfinished_of(round_: Round, rater: int) -> QuerySet[Assignment]:
+    """What a rater (by the membership's id) of a round did not answer."""
+    return Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.UNFINISHED).order_by()
+
+
 @dataclass(frozen=True)
 class Leaving:
     """What becomes of the unfinished items of a rater who leaves: each with its new rater, or None.
@@ -178,7 +192,7 @@ class Leaving:
     """
 
     rater: Membership
-    moves: Sequence[tuple[Assignment, Membership | None]]
+    moves: Sequence[tuple[Unfinished, Membership | None]]
     n_slots: int = 0
     is_pool: bool = False
     is_given_up: bool = False
@@ -231,18 +245,16 @@ def _are(n: int) -> str:
 
 
 def leaving(round_: Round, leaver: RoundRater) -> Leaving:
-    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries.
+    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries at most.
 
     In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
     """
-    unfinished = list(
-        Assignment.objects.filter(round=round_, rater=leaver.rater_id, state__in=Assignment.UNFINISHED)
-        .select_related("item")
-        .order_by("position", "pk")
-    )
+    own = unfinished_of(round_, leaver.rater_id)
+    rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
+    unfinished = [Unfinished(*row) for row in rows]
     _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
     n_answers = leaver.n_finished - n_third
-    nobody: list[tuple[Assignment, Membership | None]] = [(each, None) for each in unfinished]
+    nobody: list[tuple[Unfinished, Membership | None]] = [(each, None) for each in unfinished]
     if round_.kind == Round.Kind.RELABEL:
         return Leaving(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
     training = set(training_of(round_).values_list("item", flat=True))
@@ -250,9 +262,11 @@ def leaving(round_: Round, leaver: RoundRater) -> Leaving:
     if round_.mode == Round.Mode.POOL:
         return Leaving(leaver.rater, nobody, len(held), is_pool=True, n_answers=n_answers)
     others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
+    if not others or not held:
+        return Leaving(leaver.rater, nobody, len(held), n_answers=n_answers)
     had: dict[int, set[int]] = {}
-    rows = Assignment.objects.filter(round=round_, item__in=[each.item_id for each in held], rater__in=list(others))
-    for item, rater in rows.order_by().values_list("item_id", "rater_id"):
+    theirs = Assignment.objects.filter(round=round_, item__in=own.values("item"), rater__in=list(others))
+    for item, rater in theirs.order_by().values_list("item_id", "rater_id"):
         had.setdefault(item, set()).add(rater)
     taken = n_taken(round_)
     found = given_on(

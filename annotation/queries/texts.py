@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from annotation.models import Item, Study
 from ingest.models import ClosingChange, Repository, SnapshotComment
 from ingest.rows import change_row
@@ -115,10 +117,10 @@ def _row(
 
 
 def change_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """(item's key, a row for each change) for each item after that key, in order; two queries to a chunk."""
-    while items := list(
-        Item.objects.filter(study=study, pk__gt=after).order_by("pk").only("identifier", "issue")[:CHUNK_ITEMS]
-    ):
+    """(item's key, a row for each change) for each item that has one after that key, in order; two queries a chunk."""
+    has_changes = Exists(ClosingChange.objects.filter(issue=OuterRef("issue")))
+    rows = Item.objects.filter(has_changes, study=study).order_by("pk").only("identifier", "issue")
+    while items := list(rows.filter(pk__gt=after)[:CHUNK_ITEMS]):
         changes = closing_changes([item.issue_id for item in items if item.issue_id])
         for item in items:
             yield item.pk, [change_row(change, item.identifier) for change in changes.get(item.issue_id or 0, [])]

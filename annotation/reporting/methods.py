@@ -153,8 +153,9 @@ def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     ).order_by()
 
 
-COUNTS_HERE = Exists(RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item")))
-"""Of an assignment, a resolution or a proposal: its item counts in its round."""
+NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
+COUNTS_HERE = ~Exists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
+"""Of an assignment, a resolution or a proposal: its item counts in its round. Few do not, and indexes find those."""
 HAS_LABEL = Exists(Rating.objects.filter(annotation=OuterRef("current")))
 """An answer in which at least one dimension was labeled."""
 

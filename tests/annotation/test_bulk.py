@@ -314,5 +314,5 @@ def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatc
         number = rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]).number
         rounds.open_round(seat=seat, number=number, unregistered=True)
     analyzed = " ".join(each["sql"] for each in captured if each["sql"].startswith("ANALYZE annotation"))
-    for table in ("sample", "sampleissue", "item", "rounditem", "assignment", "roundrater"):
+    for table in ("sample", "sampleissue", "item", "rounditem", "assignment", "roundrater", "membership", "round,"):
         assert f"annotation_{table}" in analyzed, table

@@ -16,9 +16,10 @@ from annotation.actions.taking import take_next
 from annotation.api import importing
 from annotation.errors import Conflict, WrongState
 from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
-from annotation.queries import planner, results, verdicts
+from annotation.queries import planner, results, texts, verdicts
 from annotation.queries.choosing import flow, sample_lines
 from annotation.queries.resolving import queue_of
+from ingest.models import ClosingChange
 from tests import builders as make
 from tests.annotation.test_api import Caller
 
@@ -61,6 +62,26 @@ def test_a_page_reads_no_items_that_nobody_answered(
     found, reads = asked_of("annotation_rounditem", f"studies/study/{what}/")
     assert found == whole and len(found["results"]) == (2 if what == "labels" else 4)
     assert len(reads) <= 3, reads
+
+
+def test_a_page_of_changes_reads_no_issue_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make.study()
+    make.issues(30)
+    make.open_round(study, 30)
+    last = Item.objects.filter(study=study).order_by("-pk").first()
+    ClosingChange.objects.create(issue=last.issue, kind="commit", identifier="acme/rocket@abc")
+    monkeypatch.setattr(texts, "CHUNK_ITEMS", 5)
+    found, reads = asked_of("annotation_item", "studies/study/changes/")
+    assert [row["item"] for row in found["results"]] == [last.identifier]
+    assert len(reads) <= 2, reads
+
+
+def test_what_becomes_of_the_items_of_who_leaves_is_found_without_reading_them() -> None:
+    three = ("bob", "carol", "dave")
+    make.open_round(make.study(raters=three), 6, raters=three, raters_per_item=2)
+    found, reads = asked_of("annotation_item", "studies/study/rounds/1/raters/R1/withdraw/")
+    assert found["withdrawn"] == 4 and sum(found["given"].values()) == 4
+    assert reads == []
 
 
 def test_what_was_agreed_without_an_answer_is_a_label() -> None:
