@@ -42,6 +42,7 @@ from annotation.queries.exports import why_hidden
 from annotation.queries.giving import ASKED_MEANWHILE, READ, below_quota, third_from_outside, uncounted
 from annotation.queries.imports import MARK
 from annotation.queries.resolving import queue_of
+from annotation.queries.training import is_held
 from annotation.queries.verdicts import ARBITERS, code_order
 from annotation.registration import not_registered
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -294,7 +295,8 @@ def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
 class Waiting:
     """A round that waits for a rater; in a pool nobody knows how many of its items will be theirs.
 
-    `is_third`: they are asked as a third rater where others differ.
+    `is_third`: they are asked as a third rater where others differ. `is_held`: they are below the round's minimum on
+    training items, so it has nothing for them before its owner acts.
     """
 
     round: Round
@@ -303,6 +305,7 @@ class Waiting:
     is_third: bool = False
     away_until: date | None = None
     n_skipped: int = 0
+    is_held: bool = False
 
     @property
     def n_total(self) -> int | None:
@@ -310,7 +313,10 @@ class Waiting:
 
 
 def waiting_for(user: User) -> list[Waiting]:
-    """The open rounds in which something is left for this person to label; one query."""
+    """The open rounds in which something is left for this person to label.
+
+    One query, and some more for each round below whose minimum they are.
+    """
     unfinished = Assignment.objects.filter(
         round=OuterRef("round"), rater=OuterRef("rater"), state__in=Assignment.UNFINISHED
     )
@@ -321,7 +327,7 @@ def waiting_for(user: User) -> list[Waiting]:
     rows = (
         RoundRater.objects.filter(rater__user=user, round__state=Round.State.OPEN)
         .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL, left_at=None) & Exists(free) & below_quota())
-        .select_related("round__study", "rater")
+        .select_related("round__study", "round__taxonomy_version", "rater")
         .annotate(n_skipped=_n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
         .order_by("round__opened_at", "pk")
     )
@@ -332,6 +338,7 @@ def waiting_for(user: User) -> list[Waiting]:
             None if row.round.mode == Round.Mode.POOL else max(row.n_assigned - row.n_finished, 0),
             away_until=row.rater.away_until if row.rater.is_away else None,
             n_skipped=row.n_skipped,
+            is_held=is_held(row.round, row.rater),
         )
         for row in rows
     ]

@@ -484,6 +484,23 @@ def held_raters(round_: Round) -> list[Membership]:
     return [rater for rater, each in tried if each is not None and each.is_whole and not each.reached]
 
 
+def is_held(round_: Round, rater: Membership) -> bool:
+    """Whether an open round has nothing for this rater before its owner acts: they are below its minimum.
+
+    Who has training items of the round left is not held yet. No query where there is no minimum.
+    """
+    if not round_.gold_minimum or round_.state != Round.State.OPEN or rater.is_machine:
+        return False
+    if not RoundRater.objects.filter(round=round_, rater=rater, admission__isnull=True, left_at__isnull=True).exists():
+        return False
+    training = RoundItem.objects.filter(round=round_, item=OuterRef("item"), known__isnull=False)
+    own = Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.UNFINISHED)
+    if own.filter(Exists(training)).exists():
+        return False
+    tried = newest_try(round_, rater)
+    return tried is None or not tried.reached
+
+
 def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
     """Item and rater (by the membership's id) where the rater may know what is right of the item; five queries.
 

@@ -10,7 +10,7 @@ from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.models import Round
 from annotation.queries.plans.standing import stands_at
 from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
-from annotation.queries.training import held_raters
+from annotation.queries.training import held_raters, is_held
 from taxonomy.queries import newest_published
 
 
@@ -33,15 +33,22 @@ def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_sample
     """
     slug = seat.study.slug
     lines = [line for line in lines if line.round.state != Round.State.UNDONE]
+    held = None
     for line in reversed(lines):
         if own := _own(seat, line):
-            return _away(own, slug) if own.rater.is_away else _label(line.round, own, slug)
+            if own.rater.is_away:
+                return _away(own, slug)
+            if not is_held(line.round, own.rater):
+                return _label(line.round, own, slug)
+            held = held or line.round
         if n := sum(pk == line.round.pk for pk, _ in seat.arbitrated):
             return _third(line.round, n, slug)
     if seat.has_role(OWNER, ADJUDICATOR):
         for line in reversed(lines):
             if may_decide(seat, line.round) and (waiting := open_disagreements(seat, line.round)).n:
                 return _resolve(line.round, waiting, slug)
+    if held is not None:
+        return _held(held, slug)
     if not lines:
         return _first_round(seat, n_raters, n_samples)
     return _move_on(seat, lines)
@@ -83,6 +90,16 @@ def _label(round_: Round, own: RaterLine, slug: str) -> Step:
         return Step(f"Relabeling queue: {_items(own.n_left)} {verb} for you", "Start relabeling", address, hint)
     words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
     return Step(words, f"Screen round {number}" if is_screening else f"Label round {number}", address, hint)
+
+
+def _held(round_: Round, slug: str) -> Step:
+    return Step(
+        f"You are below the minimum on calibration items of round {round_.number}",
+        "Show your results",
+        f"{reverse('round', args=[slug, round_.number])}#training",
+        "The owner of the study can assign you other calibration items, or let you in.",
+        is_work=False,
+    )
 
 
 def _third(round_: Round, n: int, slug: str) -> Step:

@@ -48,7 +48,7 @@ from annotation.queries.plans.standing import standing_version
 from annotation.queries.plans.without_value import labels_lost
 from annotation.queries.proposals import came_back
 from annotation.queries.screening import kept, reasons_to_offer
-from annotation.queries.training import training_rounds
+from annotation.queries.training import is_held, training_rounds
 from annotation.queries.verdicts import n_open_proposals
 from annotation.registration import in_words, primary_of, with_defaults
 from annotation.reporting.gate import gate
@@ -438,6 +438,7 @@ def _round_page(
         line=line,
         with_days=with_days,
         own=own,
+        is_held=own is not None and is_held(round_, own.rater),
         job=job_of(round_),
         lacking=_lacking(seat, round_),
         **_raters(seat, round_, line),

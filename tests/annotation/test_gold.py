@@ -182,6 +182,11 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
     for page in ("", f"{own.public_id}/"):
         text = client.get(f"/studies/{study.slug}/rounds/{main.number}/label/{page}").content.decode()
         assert "No other items for you yet" in text and f'{own.item.identifier}"' not in text
+    pages = ("/", f"/studies/{study.slug}/", f"/studies/{study.slug}/rounds/{main.number}/")
+    for page in pages:
+        text = client.get(page).content.decode()
+        words = "Show your results" in text, f'/rounds/{main.number}/label/"' in text
+        assert words == (True, False), page
 
     again = opened(study, ["bob"], known={11: {"kind": ["fault"]}, 12: {"kind": ["fault"]}})
     make.submit(again, "bob", 11, FAULT)
@@ -189,6 +194,9 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
     assert "admitted" not in {each["kind"] for each in bob.get("inbox/").json()["results"]}
     make.submit(again, "bob", 12, FAULT)
     assert bob.get(f"{at}rounds/{main.number}/next/").status_code == 200
+    for page in pages:
+        text = client.get(page).content.decode()
+        assert "Show your results" not in text and f'/rounds/{main.number}/label/"' in text, page
     lines = [(each["kind"], each["round"]) for each in bob.get("inbox/").json()["results"]]
     assert lines.count(("admitted", main.number)) == 1
     assert client.get("/inbox/").content.decode().count("Round 1 has items for you now") == 1
