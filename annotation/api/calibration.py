@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import OWNER, Seat, get_round
 from annotation.actions import gold as actions
+from annotation.actions.training import seen_warnings
 from annotation.agreement import Coefficient
 from annotation.api.giving import RoundRaterShape, rater_answer
 from annotation.api.reading import body_of, seat_of
@@ -122,12 +123,14 @@ class TrainingShape(serializers.Serializer[Any]):
     """The training items of a round, for the owner, and results: all raters’ for the owner, else the caller’s own.
 
     `tries` are the results of all rounds of the study, in order, each held against the minimum of this round.
+    `warnings` tell the owner of a draft which raters do not get some items, because they may know their gold labels.
     """
 
     items = TrainingItemShape(many=True)
     gold_minimum = MinimumShape(allow_null=True)
     results = TrainedShape(many=True)
     tries = TrainedShape(many=True)
+    warnings = serializers.ListField(child=serializers.CharField())
 
 
 class TrainingBody(serializers.Serializer[Any]):
@@ -242,6 +245,7 @@ def _training(seat: Seat, round_: Round) -> dict[str, Any]:
         "gold_minimum": round_.gold_minimum,
         "results": [trained_answer(each) for each in queries.training_results(seat, round_)],
         "tries": [trained_answer(each) for each in queries.tries(seat, round_)],
+        "warnings": seen_warnings(round_) if seat.has_role(OWNER) and round_.state == Round.State.DRAFT else [],
     }
 
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import OWNER, Seat, get_item_at, get_round, get_seat
 from annotation.actions import gold as actions
+from annotation.actions.training import seen_warnings
 from annotation.calibration import read_known_sheet, short_of
 from annotation.calibration_forms import KnownForm, MinimumForm, ReasonForm, SheetForm
 from annotation.errors import ConcordError, Forbidden, Invalid, NotFound, WrongState
@@ -173,6 +174,7 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         minimum=minimum,
         round_items=list(queries.items_to_train(round_, ITEMS_OFFERED)),
         training=queries.training_items(seat, round_),
+        seen=seen_warnings(round_),
         may_train=True,
     )
 

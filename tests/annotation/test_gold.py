@@ -359,7 +359,7 @@ def test_a_file_of_ratings_that_is_imported_brings_no_answer_to_a_training_item_
 
 
 def test_other_training_items_for_one_rater_are_made_on_the_pages(study: Study) -> None:
-    opened(study, ["bob"], 1, known={8: FAULT})
+    make.submit(opened(study, ["bob"], 1, known={8: FAULT}), "bob", 8, FAULT)
     client = Client()
     client.force_login(make.user("olga"))
     form = client.get(f"/studies/{study.slug}/rounds/new/?retry=R1").content.decode()
@@ -371,8 +371,11 @@ def test_other_training_items_for_one_rater_are_made_on_the_pages(study: Study) 
     assert made.status_code == 302 and made["Location"].endswith("/rounds/2/")
     refused = client.post(f"/studies/{study.slug}/rounds/2/open/", {"unregistered": "1"})
     assert refused.status_code == 409 and "has no items" in refused.content.decode()
-    known = client.post(f"/studies/{study.slug}/rounds/2/training/", {"known-item": name(9), "known-of-kind": "fault"})
-    assert known.status_code == 302
+    at = f"/studies/{study.slug}/rounds/2/training/"
+    for number, seen in ((9, 0), (8, 1)):
+        assert client.post(at, {"known-item": name(number), "known-of-kind": "fault"}).status_code == 302
+        assert client.get(at).content.decode().count("had 1 of the 2 calibration items before") == seen
+    assert len(Caller("olga").get(at.removeprefix("/")).json()["warnings"]) == 1
     assert client.post(f"/studies/{study.slug}/rounds/2/open/", {"unregistered": "1"}).status_code == 302
     given = Round.objects.get(number=2).assignments.values_list("rater__code", "item__identifier")
     assert list(given) == [("R1", name(9))]
