@@ -40,7 +40,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     assert answer["n"] == size
     changed = []
     place = RoundItem.objects.filter(round__study=study).order_by("position")[size // 2]
-    dimension = Dimension.objects.filter(version=place.round.taxonomy_version_id).first()
+    dimension = Dimension.objects.get(version=place.round.taxonomy_version_id, key="symptom")
     for number in range(1, 4):
         # An answer does the same: the labels around it are read anew. A closed round takes none, but this.
         Resolution.objects.create(

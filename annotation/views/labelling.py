@@ -1,8 +1,7 @@
 """The room where raters live: one issue after another."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
 
@@ -24,14 +23,13 @@ from annotation.actions.taking import take_following, take_next
 from annotation.actions.training import require_admission
 from annotation.asking import description, prompts
 from annotation.errors import Held, Invalid, NotFound, Stale, Unreadable
-from annotation.models import Assignment, Membership, Round, RoundItem
-from annotation.queries import labelling as queries
-from annotation.queries import proposals, training
-from annotation.queries.items import reads_otherwise
-from annotation.queries.plans.earlier_answers import carried_answer
+from annotation.models import Assignment, Round
+from annotation.queries import desk as queries
+from annotation.queries.desk import lines_of
 from annotation.queries.plans.listing import plan_of
+from annotation.queries.training import feedback_of
 from annotation.views.own_invitations import invitation_instead
-from annotation.views.own_list import Line, lines_of, lists, shown, wanted
+from annotation.views.own_list import shown, wanted
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering import VERSION
@@ -109,14 +107,9 @@ def label_after(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpR
     if following is None:
         return HttpResponse(status=204)
     following.round = round_
-    context = {
-        "study": seat.study,
-        "round": round_,
-        "lines": lines_of([following], seat.study.slug, round_, following.pk) if following.pk else [],
-        "assignment": following,
-        "is_first_answer": True,
-    }
-    return render(request, "annotation/labelling/_ahead.html", context | _to_read(round_, following))
+    lines = lines_of([following], seat.study.slug, round_, following.pk) if following.pk else []
+    context = _context(queries.reading(seat.study, round_, following, lines))
+    return render(request, "annotation/labelling/_ahead.html", context)
 
 
 @login_required
@@ -140,11 +133,6 @@ def _of_another_person(request: HttpRequest) -> HttpResponse | None:
         return None
     words = f"{request.user.get_username()} is now signed in in this browser, and this page belongs to another user."
     return HttpResponse(words, status=409, headers={"Concord-Person": str(request.user.pk)})
-
-
-def _rater(seat: Seat) -> Membership:
-    assert seat.membership is not None
-    return seat.membership
 
 
 def _body(request: HttpRequest) -> dict[str, object]:
@@ -178,12 +166,9 @@ def _submit(request: HttpRequest, seat: Seat, number: int, pk: UUID) -> HttpResp
     following, held = take_following(seat=seat, round_=submitted.assignment.round)
     round_ = submitted.assignment.round if following else get_round(seat, number)
     at_hand = request.headers.get("Has-Reading", "").split()
-    feedback = training.feedback_of(submitted.assignment, submitted.annotation)
-    answer = render(
-        request,
-        "annotation/labelling/_turn.html",
-        _desk(seat, round_, following, at_hand) | {"feedback": feedback, "held": held},
-    )
+    feedback = feedback_of(submitted.assignment, submitted.annotation)
+    context = _context(queries.desk(seat, round_, following, at_hand)) | {"feedback": feedback, "held": held}
+    answer = render(request, "annotation/labelling/_turn.html", context)
     answer["HX-Replace-Url"] = reverse("label", args=[seat.study.slug, round_.number])
     return answer
 
@@ -202,7 +187,7 @@ def _page(
     request: HttpRequest, seat: Seat, round_: Round, assignment: Assignment | None, held: Held | None = None
 ) -> HttpResponse:
     asked = prompts(published_version(round_.taxonomy_version_id))
-    context = _desk(seat, round_, assignment) | {"held": held}
+    context = _context(queries.desk(seat, round_, assignment)) | {"held": held}
     if (show := wanted(request)) != "all":
         context |= shown(seat, round_, show, assignment.pk if assignment else None)
     context |= {
@@ -221,53 +206,10 @@ def _page(
     return render(request, "annotation/labelling/label.html", context)
 
 
-def _desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Sequence[str] = ()) -> dict[str, object]:
-    """What changes from one issue to the next: progress, the list at the left, the issue, and what was typed before.
-
-    `at_hand`: the readings that the page has already; such a one is left out.
-    """
-    rater = _rater(seat)
-    near = queries.around(round_, rater, assignment.position if assignment else None)
-    progress = queries.progress(round_, rater)
-    listed = lists(near, seat.study.slug, round_, assignment.pk if assignment else None)
-    lines = cast(list[Line], listed["lines"])
-    here = next((number for number, line in enumerate(lines) if line.is_here), len(lines))
-    finished = [line.url for line in lines[:here] if line.state in Assignment.FINISHED]
-    context: dict[str, object] = {
-        "study": seat.study,
-        "round": round_,
-        "rater": rater,
-        "progress": progress,
-        "time_left": _time_left(queries.usual_seconds(near), progress.n_left) if assignment else "",
-        **listed,
-        "show": "all",
-        "here": assignment.public_id if assignment else None,
-        "came_back": _came_back(seat, round_) if assignment is None or _any_proposed(near) else None,
-        "previous_url": finished[-1] if finished else None,
-        "assignment": assignment,
-        "is_first_answer": assignment is not None and assignment.state in Assignment.UNFINISHED,
-    }
-    if assignment is None:
-        return context | {"turn": None}
-    return context | _to_read(round_, assignment, at_hand)
-
-
-def _to_read(round_: Round, assignment: Assignment, at_hand: Sequence[str] = ()) -> dict[str, object]:
-    """The issue of an assignment, unless it is at hand, and what the script of the page has to know of it."""
-    snapshot = queries.snapshot_to_read(assignment.item)
-    answer = assignment.current
-    is_at_hand = _reading(assignment, snapshot) in at_hand
-    return {
-        "item": assignment.item,
-        "is_at_hand": is_at_hand,
-        "issue_html": issue_html(snapshot) if snapshot and not is_at_hand else "",
-        "answered_on": answer.snapshot_id if answer and reads_otherwise(answer, assignment.item) else None,
-        "trained": training.feedback_seen(assignment),
-        "turn": _turn(round_, assignment, snapshot),
-        "may_change": may_change(round_, assignment),
-        "is_excluded": assignment.state == Assignment.State.WITHDRAWN
-        and RoundItem.objects.filter(round=round_, item=assignment.item_id, excluded=True).exists(),
-    }
+def _context(found: queries.Reading) -> dict[str, object]:
+    """The context of the templates, with the issue as HTML unless the page has it at hand."""
+    snapshot = found.turn.snapshot if found.turn and not found.is_at_hand else None
+    return found.context | {"issue_html": issue_html(snapshot) if snapshot else ""}
 
 
 def issue_html(snapshot: Snapshot) -> SafeString:
@@ -288,78 +230,3 @@ def issue_html(snapshot: Snapshot) -> SafeString:
     html = render_to_string("ingest/_issue.html", context)
     cache.set(key, str(html), RENDERED_SECONDS)
     return html
-
-
-def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> dict[str, object]:
-    """The assignment for the script of the page."""
-    shown = {
-        "assignment": assignment.public_id if assignment.pk else None,
-        "name": assignment.item.identifier,
-        "position": assignment.position,
-        "snapshot": snapshot.sha256 if snapshot else None,
-        "reading": _reading(assignment, snapshot),
-    }
-    if assignment.pk is None:
-        return shown
-    tree = published_version(round_.taxonomy_version_id)
-    answer = queries.answer_of(assignment, tree)
-    assignment.round = round_
-    carried = carried_answer(assignment, tree)
-    place = [round_.study.slug, round_.number, assignment.public_id]
-    return {
-        **shown,
-        "submit_url": reverse("label_one", args=place),
-        "draft_url": reverse("keep_draft", args=place),
-        "after_url": reverse("label_after", args=place),
-        "revision": answer["revision"] if answer else 0,
-        "key": assignment.current.idempotency_key if assignment.current else "",
-        "answer": answer,
-        "draft": queries.draft_of(assignment),
-        "carried": carried.draft if carried else None,
-        "before": carried.before_as_documents if carried else [],
-        "may_change": may_change(round_, assignment),
-        "outcomes": _outcomes(round_, assignment),
-    }
-
-
-def _reading(assignment: Assignment, snapshot: Snapshot | None) -> str:
-    """Names what stands in the column of the issue: the item and its pinned state; nothing for what can't be kept."""
-    if snapshot is None or assignment.state not in Assignment.UNFINISHED:
-        return ""
-    return f"{assignment.item_id}:{snapshot.sha256}"
-
-
-def _outcomes(round_: Round, assignment: Assignment) -> list[dict[str, object]]:
-    """What was answered to the proposals in the rater's own answer, for the questions of the page."""
-    answer = assignment.current
-    if answer is None or not answer.n_proposals:
-        return []
-    found = proposals.answered_in(answer.pk, published_version(round_.taxonomy_version_id))
-    return [asdict(each) for each in found]
-
-
-def _any_proposed(near: list[Assignment]) -> bool:
-    return any(each.current is not None and each.current.n_proposals for each in near)
-
-
-def _came_back(seat: Seat, round_: Round) -> proposals.CameBack | None:
-    """The rater's items of this round whose proposals were answered."""
-    return next(iter(proposals.came_back(seat.user, round_)), None)
-
-
-def may_change(round_: Round, assignment: Assignment) -> bool:
-    if assignment.state == Assignment.State.WITHDRAWN:
-        return False
-    if assignment.state in Assignment.UNFINISHED:
-        is_asked = assignment.is_arbiter and round_.state == Round.State.RESOLVING
-        return round_.state == Round.State.OPEN or is_asked
-    return round_.state in (Round.State.OPEN, Round.State.RESOLVING)
-
-
-def _time_left(usual_seconds: float | None, n_left: int) -> str:
-    if usual_seconds is None or n_left == 0:
-        return ""
-    minutes = usual_seconds * n_left / 60
-    if minutes < 55:
-        return f"about {max(5, round(minutes / 5) * 5)} min left" if minutes >= 3 else "a few minutes left"
-    return f"about {round(minutes / 60)} h left"

@@ -1,6 +1,5 @@
 """The list of a rater's own items beside the one at hand: all of them, the skipped, the flagged, what came back."""
 
-from dataclasses import dataclass
 from typing import cast
 
 from django.contrib.auth.decorators import login_required
@@ -15,24 +14,7 @@ from annotation.access import RATER, Seat, get_own_assignment_of, get_round, get
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import labelling as queries
 from annotation.queries import proposals
-
-
-@dataclass(frozen=True)
-class Line:
-    """One of the rater's own items in the list; without a URL where it is yet to come."""
-
-    position: int
-    identifier: str
-    state: str
-    is_flagged: bool
-    mark: str
-    url: str
-    is_here: bool
-
-    @property
-    def name(self) -> str:
-        """The identifier without the owner: the list is narrow."""
-        return self.identifier.rpartition("/")[2] or self.identifier
+from annotation.queries.desk import lines_of, listed, place_before
 
 
 @login_required
@@ -69,11 +51,18 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
     """More of the list: the finished items before a place, of those that `?show=` wants; with `?later` all after it."""
     seat, round_ = _seat_and_round(request, slug, number)
     if "later" in request.GET:
-        context = lists(queries.later(round_, _rater(seat), place), seat.study.slug, round_, None, queries.BEHIND)
+        own = listed(queries.later(round_, _rater(seat), place), seat.study.slug, round_, None, queries.BEHIND)
         return render(
             request,
             "annotation/labelling/_lines.html",
-            context | {"before": None, "study": seat.study, "round": round_, "show": "all"},
+            {
+                "lines": own.lines,
+                "before": None,
+                "after": own.after,
+                "study": seat.study,
+                "round": round_,
+                "show": "all",
+            },
         )
     show = wanted(request)
     found = queries.before(round_, _rater(seat), place, show, _back(seat, round_) if show == "back" else [])
@@ -103,73 +92,17 @@ def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, o
     if show == "all":
         own = Assignment.objects.filter(pk=here or 0, round=round_, rater=rater)
         at = own.values_list("position", flat=True).first()
-        listed = lists(queries.around(round_, rater, at), seat.study.slug, round_, here)
+        near = listed(queries.around(round_, rater, at), seat.study.slug, round_, here)
+        lists = {"lines": near.lines, "before": near.before, "after": near.after}
     else:
         found = queries.before(round_, rater, None, show, back)
-        listed = {"lines": lines_of(found, seat.study.slug, round_, here), "before": place_before(found, show)}
+        lists = {"lines": lines_of(found, seat.study.slug, round_, here), "before": place_before(found, show)}
     return {
         "show": show,
         "here": Assignment.public_id_of(here) if here else None,
         "counts": queries.own_counts(round_, rater, back),
-        **listed,
+        **lists,
     }
-
-
-def lists(
-    near: list[Assignment], slug: str, round_: Round, here: int | None, most: int = queries.NEAR + queries.AHEAD
-) -> dict[str, object]:
-    """The lines of these assignments, and the places before and after which there may be more."""
-    more = near[most:]
-    near = near[:most]
-    return {
-        "lines": lines_of(near, slug, round_, here),
-        "before": place_before(near),
-        "after": near[-1].position if more else None,
-    }
-
-
-def lines_of(near: list[Assignment], slug: str, round_: Round, here: int | None) -> list[Line]:
-    """Finished items, the one at hand and, of a planned round, those to come; the next one leads to its page.
-
-    A pool assigns an item when its rater gets there.
-    """
-    lines = []
-    next_url = reverse("label", args=[slug, round_.number])
-    for each in near:
-        is_finished, is_here = each.state in Assignment.FINISHED, each.pk == here
-        if not (is_finished or is_here or round_.mode == Round.Mode.PLANNED):
-            continue
-        url = reverse("label_one", args=[slug, round_.number, each.public_id]) if is_finished or is_here else next_url
-        lines.append(
-            Line(
-                position=each.position,
-                identifier=each.item.identifier,
-                state=each.state if is_finished else "now" if is_here or next_url else "later",
-                is_flagged=each.current is not None and each.current.is_flagged,
-                mark=_mark(each),
-                url=url,
-                is_here=is_here,
-            )
-        )
-        if not is_finished:
-            next_url = ""
-    return lines
-
-
-def place_before(listed: list[Assignment], show: str = "all") -> int | None:
-    """The place before which there may be more; of a part of the list only where this page of it is full."""
-    if not listed or listed[0].position <= 1 or (show != "all" and len(listed) < queries.BEHIND):
-        return None
-    return listed[0].position
-
-
-def _mark(assignment: Assignment) -> str:
-    answer = assignment.current
-    if answer is None:
-        return ""
-    if answer.n_proposals:
-        return "a category is proposed"
-    return "unsure" if answer.confidence == 1 else ""
 
 
 def _seat_and_round(request: HttpRequest, slug: str, number: int) -> tuple[Seat, Round]:

@@ -22,10 +22,11 @@ from annotation.actions.training import require_admission
 from annotation.errors import Forbidden, Held, Invalid, NotFound
 from annotation.models import Assignment, Membership, Round
 from annotation.queries import screening as queries
+from annotation.queries.desk import may_change
 from annotation.queries.labelling import ITEM_TO_READ, has_part_in, progress, snapshot_to_read
 from annotation.queries.training import feedback_seen
 from annotation.screening import REASON
-from annotation.views.labelling import issue_html, may_change
+from annotation.views.labelling import issue_html
 from taxonomy.queries import published_version
 
 NAMES = {"all": "All", "open": "Open", "maybe": "Maybe", "in": "In", "out": "Out", "skipped": "Skipped"}
