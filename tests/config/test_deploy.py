@@ -190,7 +190,7 @@ def test_caddy_passes_pages_on_and_no_metrics(proxy: int) -> None:
 
 @pytest.mark.process
 def test_caddy_stops_soon_although_a_web_process_never_answers(tmp_path: Path) -> None:
-    """As where a client gave up: Caddy goes on waiting for the web process, and without a limit stops when that ends."""
+    """As where a client gave up: Caddy waits for the web process, and without a limit it stops only when that ends."""
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         with caddy_before(silent.getsockname()[1], tmp_path) as port:
