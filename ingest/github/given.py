@@ -7,7 +7,7 @@ from typing import Any
 from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import TooMuch
 from ingest.github.commits import commit_path, commits_of, read_commit
-from ingest.github.graphql import complete, files_of_merges, with_known_files
+from ingest.github.graphql import complete, files_of_commits, with_known_files
 from ingest.github.job import Job
 from ingest.github.nodes import discussion_of, leave_out_changes, parse_graphql_issue
 from ingest.github.questions import given
@@ -64,7 +64,7 @@ def _with_commits(job: Job, records: Sequence[IssueRecord]) -> list[IssueRecord]
     """The records with the files of the commits that closed them, of those that no earlier run has brought."""
     wanted = {name for record in records for name in commits_of(record)}
     unknown = sorted(wanted - with_known_files(job, wanted))
-    found = files_of_merges(job, unknown)
+    found = files_of_commits(job, unknown)
     found |= {name: read_commit(job, commit_path(name)) for name in unknown if name not in found}
     return [
         replace(record, closing_changes=tuple(_with_files(each, found) for each in record.closing_changes))

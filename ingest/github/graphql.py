@@ -9,8 +9,8 @@ can't be read even alone is asked for without what closed it, then refused and p
 
 The first hundred files come with the pull requests linked to an issue. The rest, and all files of another one that
 closed it, are asked for two hundred pull requests at a time, which is why those wait in the run's cursor. So do
-commits: a hundred at a time it is asked which pull requests were merged as they are, whose files are theirs. Those of
-a commit that was pushed by itself only REST lists, one by one.
+commits: a hundred at a time it is asked which pull requests were merged as they are, whose files are theirs. Folders of
+the others are compared with those of their parents (`pushed`). What that does not tell REST lists, one by one.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,8 @@ from ingest.github.nodes import (
     unfinished_files,
     unlinked_closers,
 )
-from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, merges, more
+from ingest.github.pushed import files_of_pushed, git_object, read_objects
+from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
 from ingest.models import ClosingChange, Issue, Refusal
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import beat, refuse, store_records
@@ -42,9 +43,12 @@ from ingest.upsert import store_files
 
 OVERLAP = timedelta(seconds=1)
 PAGES_BEFORE_GROWING = 3
+Bare = tuple[str, str, str | None]
 BARE_AT_ONCE = 200
+BARE_MOST = 500
 COMMITS_AT_ONCE = 100
-PUSHED = "pushed"
+LISTED = "pushed"
+"""Marks commits whose files only REST lists."""
 ROOM = 200
 WEIGHTS = {"history": 1, "comments": 10, "closedByPullRequestsReferences": 10, "labels": 1, "files": 1}
 PATHS_MAX = 3000
@@ -57,19 +61,34 @@ class Place:
     """How far the list was read: the question for the next page.
 
     `edge` are the issues that it will bring once more, `bare` the pull requests (node, identifier and the cursor of the
-    files that are stored, if any) and commits (twice the identifier, and PUSHED for those that are no merge of a pull
-    request) that lack files.
+    files that are stored, if any) and commits (twice the identifier, and LISTED for those of which only REST lists the
+    files) that lack files.
     """
 
     since: str | None
     after: str | None = None
     edge: tuple[tuple[int, str], ...] = ()
-    bare: tuple[tuple[str, str, str | None], ...] = ()
+    bare: tuple[Bare, ...] = ()
     size: int = PAGE_ISSUES
     n_good: int = 0
     n_lost: int = 0
     begun: bool = False
     done: bool = False
+
+    @property
+    def pulls(self) -> list[Bare]:
+        """The next pull requests whose files are asked for at once."""
+        return [row for row in self.bare if row[0] != row[1]][:BARE_AT_ONCE]
+
+    @property
+    def commits(self) -> list[Bare]:
+        """The next commits whose files are asked for at once."""
+        return [row for row in self.bare if row[0] == row[1] and row[2] != LISTED][:COMMITS_AT_ONCE]
+
+    @property
+    def has_full_batch(self) -> bool:
+        is_full = len(self.pulls) == BARE_AT_ONCE or len(self.commits) == COMMITS_AT_ONCE
+        return is_full or len(self.bare) >= BARE_MOST
 
     @classmethod
     def of(cls, job: Job) -> "Place":
@@ -97,7 +116,7 @@ def read_issues(job: Job) -> None:
     Raises GraphqlMissing where this host or token has no GraphQL for us: then the listings may do.
     """
     while not (place := Place.of(job)).done or place.bare:
-        if place.done or len(place.bare) >= BARE_AT_ONCE:
+        if place.done or place.has_full_batch:
             _read_files(job, place)
             continue
         try:
@@ -251,7 +270,7 @@ def _pass_over(job: Job, place: Place, error: TooMuch) -> None:
         _note(job, replace(place, after=page.cursor, edge=edge, begun=True, done=not page.more))
 
 
-def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tuple[tuple[str, str, str | None], ...]:
+def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tuple[Bare, ...]:
     """Those whose files no earlier run has brought, and those of which only the first are stored."""
     if not bare:
         return ()
@@ -266,13 +285,10 @@ def with_known_files(job: Job, identifiers: Collection[str]) -> set[str]:
 
 
 def _read_files(job: Job, place: Place) -> None:
-    """Stores files that did not come with their issues: of pull requests, of commits as which one was merged, and last
-    of one commit that was pushed by itself.
-    """
-    batch = [row for row in place.bare if row[0] != row[1]][:BARE_AT_ONCE]
-    commits = [row for row in place.bare if row[0] == row[1] and row[2] != PUSHED][:COMMITS_AT_ONCE]
-    pushed: list[tuple[str, str, str | None]] = []
-    if batch:
+    """Stores files that did not come with their issues: of pull requests, then of commits, and last of one by REST."""
+    batch, commits = place.pulls, place.commits
+    listed: list[Bare] = []
+    if batch and len(commits) < COMMITS_AT_ONCE:
         pulls: list[dict[str, Any]] = [
             {"__typename": "PullRequest", "id": pull, "files": _files_after(after)} for pull, _, after in batch
         ]
@@ -284,9 +300,9 @@ def _read_files(job: Job, place: Place) -> None:
         ]
     elif commits:
         batch = commits
-        merged = files_of_merges(job, [name for _, name, _ in batch])
-        found = list(merged.values())
-        pushed = [(name, name, PUSHED) for _, name, _ in batch if name not in merged]
+        told_of = files_of_commits(job, [name for _, name, _ in batch])
+        found = list(told_of.values())
+        listed = [(name, name, LISTED) for _, name, _ in batch if name not in told_of]
     else:
         batch = list(place.bare[:1])
         found = [read_commit(job, commit_path(batch[0][1]))]
@@ -294,31 +310,16 @@ def _read_files(job: Job, place: Place) -> None:
         for change in found:
             store_files(job.run.repository, change)
         left = [row for row in place.bare if row not in batch]
-        _note(job, replace(place, bare=(*left, *pushed)))
+        _note(job, replace(place, bare=(*left, *listed)))
 
 
-def files_of_merges(job: Job, names: Sequence[str]) -> dict[str, ChangeRecord]:
-    """The files of those commits (owner/name@hash) that are pull requests as they were merged."""
-    found: dict[str, dict[str, Any]] = {}
-    size = COMMITS_AT_ONCE
-    left = list(names)
-    while left:
-        batch = left[:size]
-        query, variables = merges(batch)
-        try:
-            data = job.client.graphql(query, variables, what=job.title, may_be_empty=True).data
-        except TooMuch:
-            if size > 1:
-                size = max(1, len(batch) // 2)
-                continue
-            data = {}
-        for n, name in enumerate(batch):
-            given = data.get(f"c{n}")
-            if pull := merged_as(given.get("object") if isinstance(given, Mapping) else None):
-                found[name] = pull
-        left = left[len(batch) :]
-    complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in found.values()]}}])
-    return {name: files_of(pull, name) for name, pull in found.items()}
+def files_of_commits(job: Job, names: Sequence[str]) -> dict[str, ChangeRecord]:
+    """The files of commits (owner/name@hash), merges of pull requests and others, of those where GraphQL tells them."""
+    told = read_objects(job, map(git_object, names), "Changed", at_once=COMMITS_AT_ONCE)
+    merged = {name: pull for name in names if (pull := merged_as(told.get(git_object(name))))}
+    complete(job, [{"timelineItems": {"nodes": [{"closer": pull} for pull in merged.values()]}}])
+    found = {name: files_of(pull, name) for name, pull in merged.items()}
+    return found | files_of_pushed(job, {name: told.get(git_object(name)) for name in names if name not in merged})
 
 
 def _after_the_first(job: Job, change: ChangeRecord) -> ChangeRecord:

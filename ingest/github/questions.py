@@ -3,12 +3,14 @@
 Its price: a request for each connection of each parent, by hundreds. A page of 56 issues costs 4 points of 5,000 an
 hour, so that 68,000 issues fit into one; that is why the files of a change are asked once, with the pull requests
 linked to the issue, and not with the events again. The files of a commit it does not list at all, only those of the
-pull request that was merged as this commit.
+pull request that was merged as this commit, and the folders of the commit and of its parent.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
+GitObject = tuple[str, str]
+"""The repository (owner/name, or host/owner/name) and the hash of a commit, a folder or a file in git."""
 PAGE_ISSUES = 56
 CONNECTED = 100
 LINKED_AT_ONCE = 10
@@ -131,17 +133,31 @@ fragment Links on PullRequestConnection {
   pageInfo { hasNextPage endCursor }
   nodes { ...Pull files(first: 100) { ...Files } }
 }""",
-    "Merged": """
-fragment Merged on GitObject {
+    "Changed": """
+fragment Changed on GitObject {
   ... on Commit {
     oid
     additions
     deletions
     changedFilesIfAvailable
+    tree { ...Entries }
+    parents(first: 1) { nodes { tree { ...Entries } } }
     associatedPullRequests(first: 3) {
       nodes { __typename id mergeCommit { oid } additions deletions changedFiles files(first: 100) { ...Files } }
     }
   }
+}""",
+    "Folder": """
+fragment Folder on GitObject {
+  ... on Tree { ...Entries }
+}""",
+    "Entries": """
+fragment Entries on Tree {
+  entries { name type oid mode }
+}""",
+    "Text": """
+fragment Text on GitObject {
+  ... on Blob { isBinary isTruncated text }
 }""",
     "Closing": """
 fragment Closing on Commit {
@@ -226,20 +242,21 @@ def given(numbers: Sequence[int]) -> str:
     )
 
 
-def merges(names: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """The query for the pull requests that commits (owner/name@hash) belong to, and its variables.
+def objects(wanted: Sequence[GitObject], fragment: str) -> tuple[str, dict[str, Any]]:
+    """The query for what a fragment asks of objects in git, and its variables.
 
-    Commit n comes back as `c{n}`, with the size that tells whether all of a pull request is this commit.
+    Object n comes back as `object` of `o{n}`.
     """
-    declared = ", ".join(f"$owner{n}: String!, $name{n}: String!, $oid{n}: GitObjectID!" for n in range(len(names)))
+    declared = ", ".join(f"$owner{n}: String!, $name{n}: String!, $oid{n}: GitObjectID!" for n in range(len(wanted)))
     asked = ""
     variables: dict[str, Any] = {}
-    for n, name in enumerate(names):
-        repository, _, sha = name.rpartition("@")
-        owner, title = repository.split("/")[-2:]
-        asked += f"\n  c{n}: repository(owner: $owner{n}, name: $name{n}) {{ object(oid: $oid{n}) {{ ...Merged }} }}"
-        variables |= {f"owner{n}": owner, f"name{n}": title, f"oid{n}": sha}
-    return _with(f"query Merges({declared}) {{{asked}\n}}"), variables
+    for n, (repository, oid) in enumerate(wanted):
+        owner, name = repository.split("/")[-2:]
+        asked += (
+            f"\n  o{n}: repository(owner: $owner{n}, name: $name{n}) {{ object(oid: $oid{n}) {{ ...{fragment} }} }}"
+        )
+        variables |= {f"owner{n}": owner, f"name{n}": name, f"oid{n}": oid}
+    return _with(f"query Objects({declared}) {{{asked}\n}}"), variables
 
 
 def more(parts: Sequence[tuple[str, str, str | None]], first: int) -> tuple[str, dict[str, Any]]:

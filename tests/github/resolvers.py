@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from zlib import crc32
 
@@ -28,6 +29,8 @@ from tests.github.world import (
 )
 
 BIGGEST_INT = 2**31 - 1
+TEXT_MAX = 512_000
+"""Characters of a file's text that are given."""
 WEB = shapes.WEB
 
 
@@ -198,6 +201,15 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
         "committedDate": lambda row: stamp(row.committed_at),
         "authoredDate": lambda row: stamp(row.committed_at),
     },
+    "Tree": {"oid": lambda row: row.oid, "abbreviatedOid": lambda row: row.oid[:7]},
+    "TreeEntry": {name: attrgetter(name) for name in ("name", "type", "oid", "mode")},
+    "Blob": {
+        "oid": lambda row: row.oid,
+        "byteSize": lambda row: len((row.text or "").encode()),
+        "isBinary": lambda row: row.text is None,
+        "isTruncated": lambda row: len(row.text or "") > TEXT_MAX,
+        "text": lambda row: row.text and row.text[:TEXT_MAX],
+    },
     "IssueType": {"id": lambda row: f"IT_{crc32(row.name.encode())}", "name": lambda row: row.name},
     "GitActor": {
         "name": lambda row: row.user or "Somebody",
@@ -243,7 +255,7 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     **{
         f"{name}Connection": _connection
-        for name in ("Issue", "PullRequest", "IssueComment", "Label", "PullRequestChangedFile")
+        for name in ("Issue", "PullRequest", "IssueComment", "Label", "PullRequestChangedFile", "Commit")
     },
     "IssueTimelineItemsConnection": _connection
     | {"filteredCount": lambda row: row.n, "pageCount": lambda row: len(row.nodes)},
@@ -499,7 +511,7 @@ _edge: dict[str, Callable[..., Any]] = {
     "node": _plain("node"),
     "cursor": lambda row, context: row.page.cursor(row.node),
 }
-_connections = ("Issue", "PullRequest", "IssueComment", "Label", "PullRequestChangedFile")
+_connections = ("Issue", "PullRequest", "IssueComment", "Label", "PullRequestChangedFile", "Commit")
 _avatar = {"avatarUrl": lambda row, context, **given: f"https://avatars.githubusercontent.com/u/{row.id}?v=4"}
 
 FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
@@ -522,7 +534,7 @@ FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
         "pullRequest": _one_pull_request,
         "issueOrPullRequest": _either,
         "discussion": _discussion,
-        "object": lambda row, context, *, oid: row.commits.get(oid),
+        "object": lambda row, context, *, oid: row.commits.get(oid) or row.in_git.get(oid),
     },
     "Issue": _both
     | {"issueType": lambda row, context: IssueType(row.issue_type) if row.issue_type else None}
@@ -555,6 +567,8 @@ FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
         "author": _itself,
         "committer": _itself,
         "repository": _plain("repository"),
+        "tree": _plain("tree"),
+        "parents": lambda row, context, **given: page("parents", [row.parent], lambda commit: commit.sha, given),
         "associatedPullRequests": lambda row, context, **given: page(
             "associatedPullRequests",
             [
@@ -566,6 +580,8 @@ FIELDS: dict[str, dict[str, Callable[..., Any]]] = {
             given,
         ),
     },
+    "Tree": {"entries": _plain("entries")},
+    "TreeEntry": {"object": _plain("object")},
     "GitActor": {"user": _by},
     "Discussion": {"author": _by, "repository": _plain("repository")},
     "Label": {"repository": _plain("repository")},

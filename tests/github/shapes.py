@@ -333,7 +333,7 @@ def commit(api: str, row: Commit) -> dict[str, Any]:
         },
         "author": user(api, row.user),
         "committer": user(api, row.user),
-        "parents": [],
+        "parents": [{"sha": row.parent.sha, "url": f"{home}/commits/{row.parent.sha}"}],
         "stats": {
             "additions": row.additions,
             "deletions": row.deletions,

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -31,6 +32,15 @@ class File:
     additions: int = 1
     deletions: int = 0
     status: str = "modified"
+    is_binary: bool = False
+
+    def text(self, seed: str, *, is_after: bool) -> str | None:
+        """Before and after the change; None where the file is not there. Git needs as many lines as are said here."""
+        if self.status == ("removed" if is_after else "added"):
+            return None
+        same = [] if self.status in {"added", "removed"} else [f"{self.path}, line {n}" for n in range(3)]
+        changed = [f"{seed} {is_after} {n}" for n in range(self.additions if is_after else self.deletions)]
+        return "".join(f"{line}\n" for line in [*same[:2], *changed, *same[2:]])
 
 
 class _Watched:
@@ -70,6 +80,37 @@ class Event:
 
 
 @dataclass(eq=False)
+class Blob:
+    """The text of a file; binary files have none."""
+
+    oid: str
+    text: str | None
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    name: str
+    object: "Blob | Tree"
+    mode: int
+
+    @property
+    def oid(self) -> str:
+        return self.object.oid
+
+    @property
+    def type(self) -> str:
+        return type(self.object).__name__.lower()
+
+
+@dataclass(eq=False)
+class Tree:
+    """A folder."""
+
+    oid: str
+    entries: list[TreeEntry]
+
+
+@dataclass(eq=False)
 class Commit:
     repository: "Repository"
     sha: str
@@ -77,6 +118,27 @@ class Commit:
     user: str | None
     files: list[File]
     committed_at: datetime
+
+    @cached_property
+    def tree(self) -> Tree:
+        return self._tree(is_after=True)
+
+    @cached_property
+    def parent(self) -> "Commit":
+        """What was there before: files of just the lines that this commit changes, and some that it leaves alone."""
+        before = Commit(self.repository, _hash("before", self.sha), "Before", self.user, [], self.committed_at)
+        before.tree = self._tree(is_after=False)
+        return before
+
+    def _tree(self, *, is_after: bool) -> Tree:
+        blobs = {f"{folder}README.md": Blob(_hash(folder), f"{folder}\n") for folder in ("", "docs/", "src/")}
+        modes = {}
+        for file in self.files:
+            if (text := file.text(self.sha, is_after=is_after)) is not None:
+                binary = f"{is_after}" if file.is_binary else ""
+                blobs[file.path] = Blob(_hash("blob", text, binary), None if binary else text)
+                modes[file.path] = 0o100755 if is_after and not file.additions + file.deletions else 0o100644
+        return self.repository.folder(blobs, modes, "")
 
     @property
     def additions(self) -> int:
@@ -282,6 +344,7 @@ class Repository:
     commits: dict[str, Commit] = field(default_factory=dict)
     discussions: dict[int, Discussion] = field(default_factory=dict)
     listed: dict[Any, Any] = field(default_factory=dict, repr=False)
+    in_git: dict[str, Blob | Tree] = field(default_factory=dict, repr=False)
     last_number: int = 0
 
     @property
@@ -321,6 +384,18 @@ class Repository:
         self.commits[sha] = made
         return made
 
+    def folder(self, blobs: dict[str, Blob], modes: dict[str, int], path: str) -> Tree:
+        """The folder at a path (empty, or it ends with a slash) where these are the files; it can be asked for."""
+        names = {each.removeprefix(path).partition("/")[0] for each in blobs if each.startswith(path)}
+        entries = []
+        for name in sorted(names):
+            here = f"{path}{name}"
+            found = blobs.get(here) or self.folder(blobs, modes, f"{here}/")
+            entries.append(TreeEntry(name, found, modes.get(here, 0o100644) if here in blobs else 0o40000))
+        made = Tree(_hash("tree", path, *(f"{each.name} {each.mode} {each.oid}" for each in entries)), entries)
+        self.in_git |= {each.object.oid: each.object for each in entries} | {made.oid: made}
+        return made
+
     def rename(self, full_name: str) -> None:
         self.world.moved[self.full_name.lower()] = self
         self.owner, self.name = full_name.split("/")
@@ -336,6 +411,10 @@ class Repository:
         if found is None:
             found = self.listed[question] = rows()
         return found
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha1("\0".join(parts).encode()).hexdigest()
 
 
 class World:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from ingest import sync
 from ingest.actions.fetches import continue_run, start_fetch
-from ingest.github import questions
+from ingest.github import pushed, questions
 from ingest.github.graphql import LOST_MAX, ROOM, WEIGHTS
 from ingest.models import Activity, ClosingChange, Comment, FetchRun, Issue, Refusal, Snapshot
 from tests.github import File, GitHub, Mannequin, World, graphql, made_up
@@ -98,9 +98,7 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
 
 
 @pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.slow)])
-def test_a_thousand_issues_take_at_most_25_requests_and_one_for_each_commit_that_closed_one(
-    world, github, fetch, n_files
-):
+def test_a_thousand_issues_take_at_most_25_requests(world, github, fetch, n_files):
     home = made_up(world, "o/r", 1167, n_comments=3)
     if n_files > 2:  # then nearly every issue is closed by a pull request of its own
         for issue in [each for each in home.issues.values() if not each.is_pull_request and not each.events]:
@@ -108,8 +106,8 @@ def test_a_thousand_issues_take_at_most_25_requests_and_one_for_each_commit_that
     run = fetch()
     assert (run.state, run.error) == ("done", "")
     assert (run.n_new, run.n_comments, Comment.objects.count()) == (1001, 3003, 3003)
-    n_commits = ClosingChange.objects.filter(kind="commit").count()  # only REST lists the files of a commit
-    assert run.n_requests == github.n_requests <= 25 + n_commits
+    assert ClosingChange.objects.filter(kind="commit").count() > 50
+    assert run.n_requests == github.n_requests <= 25
     assert sum(asked.n_points for asked in github.asked) <= 100
     closed = [issue for issue in home.issues.values() if any(event.closer for event in issue.events)]
     n_changes = sum(not issue.is_pull_request for issue in closed)
@@ -118,7 +116,7 @@ def test_a_thousand_issues_take_at_most_25_requests_and_one_for_each_commit_that
     assert all(len(change.paths) == len(change.path_additions) == change.n_files for change in pulls)
     assert max(change.n_files for change in pulls) == n_files
     assert not ClosingChange.objects.filter(path_additions=[]).exists()
-    assert run.n_requests_left == github.limit("t").remaining  # the commits were asked last
+    assert run.n_requests_left == github.limit("t", "graphql").remaining  # the commits were asked last
     assert (run.n_expected, run.n_seen) == (1001, 1001)
 
 
@@ -268,8 +266,47 @@ def test_commits_that_pull_requests_were_merged_as_are_asked_for_a_hundred_at_on
         f"o/r@{sha}": sorted((file.path, file.additions, file.deletions) for file in files)
         for sha, files in told_files.items()
     }
-    assert len(questions_asked(github, "Merges")) == 2
-    assert len([asked for asked in github.asked if "/commits/" in asked.path]) == 2  # that were pushed by themselves
+    assert len(questions_asked(github, "Objects")) == 2
+    assert not [asked for asked in github.asked if "/commits/" in asked.path]
+
+
+PUSHED = [
+    [File("src/a.py", 3, 2)],
+    [File("a.py", 1, 0), File("deep/er/and/deeper/b.py", 4, 4), File("deep/er/c.py", 0, 2)],
+    [File("new/n.py", 7, 0, "added"), File("old/o.py", 0, 5, "removed"), File("src/README.md", 1, 1, "added")],
+    [File("run.sh", 0, 0), File("b.py", 2, 1)],
+    [File("picture.png", 0, 0, is_binary=True), File("b.py", 2, 1)],
+    [File("one/moved.py", 0, 0, "added"), File("two/moved.py", 1, 1)],
+    [File(f"many/{n}.py", 1, 1) for n in range(40)],
+    [File("long.py", 900, 0), File("b.py", 1, 0)],
+]
+
+
+@pytest.mark.parametrize("fault", ["", "timeout"])
+def test_files_of_pushed_commits_come_many_at_once_and_of_the_others_one_by_one(
+    world, github, fetch, fault, monkeypatch
+):
+    monkeypatch.setattr(pushed, "FEW", 1)
+    home = world.repository("o/r")
+    commits = [home.commit(f"Fix {n}", files=files) for n, files in enumerate([*PUSHED, *PUSHED[:3]])]
+    for commit in commits:
+        home.issue().close(by=commit)
+    if fault:
+        github.fault("timeout", "/graphql", skip=2)
+    assert fetch().state == "done"
+    found = {change.identifier: change for change in ClosingChange.objects.all()}
+    for commit in commits:
+        change = found[f"o/r@{commit.sha}"]
+        told = sorted(zip(change.paths, change.path_additions, change.path_deletions, strict=True))
+        assert told == sorted((file.path, file.additions, file.deletions) for file in commit.files)
+    by_rest = {asked.path.rpartition("/")[2] for asked in github.asked if "/commits/" in asked.path}
+    expected = {commits[n].sha for n in (6, 7)}
+    assert by_rest >= expected if fault else by_rest == expected
+    assert len(questions_asked(github, "Objects")) <= (12 if fault else 7)
+    github.asked.clear()
+    home.issues[1].edit(title="Edited")
+    fetch()
+    assert not questions_asked(github, "Objects"), "what is known is not asked again"
 
 
 def test_a_github_without_types_of_issues_is_asked_once_more(world, github, fetch):
