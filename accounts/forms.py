@@ -195,7 +195,7 @@ class ImageHostsForm(forms.Form):
 
 
 class MailsForm(forms.Form):
-    """Which e-mails somebody wants."""
+    """The kinds of e-mail that a person wants."""
 
     mails = forms.MultipleChoiceField(
         label="Send me an e-mail about",

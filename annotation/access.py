@@ -298,7 +298,7 @@ class Seat:
             or not RoundRater.objects.filter(round=round_, rater=self.membership).exists()
         ):
             raise Forbidden(
-                f"The discussion of round {round_.number} is for its raters, once all of them are done, and "
+                f"The discussion of round {round_.number} is for its raters, once all of them have finished, and "
                 f"for adjudicators and owners of the study “{self.study.slug}”."
             )
 

@@ -411,8 +411,8 @@ class RoundForm(forms.Form):
         label="Due date",
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text="The day by which raters are to be done. They see it, and nothing else depends on it.",
-        error_messages={"invalid": "Write a day as 2027-05-31."},
+        help_text="The day by which raters should finish. They see it, and nothing else depends on it.",
+        error_messages={"invalid": "Enter a day as 2027-05-31."},
     )
 
     def __init__(

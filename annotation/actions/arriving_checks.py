@@ -303,15 +303,18 @@ NAMES = (
 FORMATS = {form for each in FILES.values() for form in each.formats}
 
 CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
-    **dict.fromkeys(NAMES, (_is_visible, "characters that can't be seen or turn the text around")),
-    ("taxonomy", "slug"): (is_key, "what can't be a slug"),
-    ("repositories", "host"): (is_host, "what can't be a host"),
-    ("repositories", "owner"): (is_owner, "what can't be an owner of repositories"),
-    ("repositories", "name"): (is_name, "what can't be the name of a repository"),
-    ("export", "state"): (_one_of(set(Export.State.values) - set(Export.AT_WORK)), "a job at work, which is no file"),
+    **dict.fromkeys(NAMES, (_is_visible, "contains characters that are invisible or change the direction of the text")),
+    ("taxonomy", "slug"): (is_key, "not a slug"),
+    ("repositories", "host"): (is_host, "not a host"),
+    ("repositories", "owner"): (is_owner, "not an owner of repositories"),
+    ("repositories", "name"): (is_name, "not a name of a repository"),
+    ("export", "state"): (
+        _one_of(set(Export.State.values) - set(Export.AT_WORK)),
+        "a job that is still running, which has no file",
+    ),
     ("export", "what"): (_one_of(FILES), "an unknown kind of file"),
     ("export", "format"): (_one_of(FORMATS), "an unknown format"),
-    ("plan", "state"): (_one_of(set(Plan.State.values) - set(Plan.AT_WORK)), "a job at work"),
+    ("plan", "state"): (_one_of(set(Plan.State.values) - set(Plan.AT_WORK)), "a job that is still running"),
     ("analysis", "kind"): (_one_of(ANALYSES), "an unknown kind of analysis"),
 }
 """Checks of single columns beyond those that follow from their type, and what is there that should not be."""
@@ -341,11 +344,11 @@ def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
     """Raises Invalid where a column of a row holds what can't be there; `number` counts the rows from 1."""
     for column, check, what in _checks(table):
         if (value := row.get(column)) is not None and not check(value):
-            raise refused(f"The table {table} holds, in row {number}, column {column}, {what}.")
+            raise refused(f"Table {table}, row {number}, column {column}: {what}.")
     if table in ROW_CHECKS:
         column, holds, what = ROW_CHECKS[table]
         if column in row and not holds(row):
-            raise refused(f"The table {table} holds, in row {number}, column {column}, {what}.")
+            raise refused(f"Table {table}, row {number}, column {column}: {what}.")
 
 
 @cache
@@ -366,23 +369,23 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     """The check that follows from a column's type; a column of JSON needs a form in SHAPES."""
     if isinstance(column, ArrayField):
         base = of_column(table, column.base_field)
-        return _list_of(base[0] if base else _is_text), base[1] if base else "what is no list of texts"
+        return _list_of(base[0] if base else _is_text), base[1] if base else "not a list of texts"
     if column.choices:
         return _one_of(str(word) for word, _ in column.choices), "an unknown value"
     if isinstance(column, DateTimeField):
-        return _is_time, f"what is no time of the years {FIRST_YEAR} to {LAST_YEAR}"
+        return _is_time, f"not a time from the years {FIRST_YEAR} to {LAST_YEAR}"
     if isinstance(column, DateField):
-        return _is_day, f"what is no day of the years {FIRST_YEAR} to {LAST_YEAR}"
+        return _is_day, f"not a day from the years {FIRST_YEAR} to {LAST_YEAR}"
     if isinstance(column, JSONField) and table in AROUND and (table, column.column) not in SHAPES:
         return None  # it stays
     if isinstance(column, JSONField):
-        return SHAPES[table, str(column.column)], "what has another form than Concord gives it"
+        return SHAPES[table, str(column.column)], "not in the form that Concord writes"
     if isinstance(column, SlugField):
         return None  # a study gets the slug that is asked for, a taxonomy's is in CHECKS
     if isinstance(column, FloatField):
-        return _is_number, "what is no number"
+        return _is_number, "not a number"
     if isinstance(column, IntegerField):
-        return _is_whole, "what is no whole number"
+        return _is_whole, "not a whole number"
     if isinstance(column, CharField | TextField):
-        return _is_text, "what is no text"
+        return _is_text, "not a text"
     return None

@@ -179,7 +179,7 @@ class _Storing:
             pk__in=Round.objects.filter(study=study, kind=Round.Kind.SCREENING).values("taxonomy_version")
         )
         if not all(fits(document(version)) for version in screening.select_related("taxonomy")):
-            raise refused("The table round holds a screening round under a version that does not ask what is screened.")
+            raise refused("The table round contains a screening round under a version without the screening dimension.")
         for round_ in Round.objects.filter(study=study, gold_minimum__isnull=False):
             wrong = {}
             read_minimum(published_version(round_.taxonomy_version_id), {}, round_.gold_minimum, wrong)
@@ -306,7 +306,7 @@ class _Storing:
         self.at = "study"
         study.taxonomy = here[study_row["taxonomy_id"]]
         if wrong := wrong_in_brought(study.primary, study.taxonomy):
-            raise refused(f"The table study holds, in row 1, column primary, what can't be for {wrong[:100]}.")
+            raise refused(f"Table study, row 1, column primary: not valid for {wrong[:100]}.")
         study.screening_taxonomy = here[screening] if screening is not None else None
 
     def _may_screen_by(self, taxonomy: Taxonomy) -> bool:

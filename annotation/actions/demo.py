@@ -35,12 +35,12 @@ ROUNDS = (
     ("main", ["demo-alice", "demo-bob"], 24),
     ("main", ["demo-bob", "demo-carol"], 16),
 )
-AGAINST_THE_GATE = "The demo shows every kind of round; its pilot stays as it came out."
+AGAINST_THE_GATE = "The demo shows every kind of round; its pilot result is unchanged."
 GUIDELINES = """\
-Read the whole thread before you label: the cause often stands in the last comment.
+Read the whole thread before you label: the cause is often in the last comment.
 
 * Label what **broke**, not what the title says.
-* One issue can hold several bugs: make a part for each.
+* One issue can report several problems: add a part for each.
 * Nothing fits? Propose a category, with a memo.
 """
 

@@ -83,7 +83,9 @@ def _check_done(study: Study, round_: Round, round_item: RoundItem) -> None:
         out = Assignment.objects.filter(round=round_, item=round_item.item_id, state__in=Assignment.UNFINISHED)
         if not out.exists():
             return
-    raise WrongState(f"Round {round_.number} is {round_.state}. Items can be discussed when their raters are done.")
+    raise WrongState(
+        f"Round {round_.number} is {round_.state}. Items can be discussed when their raters have finished."
+    )
 
 
 def _tell_mentioned(seat: Seat, round_: Round, remark: Remark) -> None:

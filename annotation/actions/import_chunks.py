@@ -198,7 +198,7 @@ class Chunk:
             return
         if self.round_.state == Round.State.OPEN:
             self._refuse(
-                rows, f"Round {self.round_.number} is open. Resolutions can be imported when its raters are done."
+                rows, f"Round {self.round_.number} is open. Resolutions can be imported when its raters have finished."
             )
             return
         numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])

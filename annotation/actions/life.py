@@ -142,7 +142,7 @@ def archive_study(*, seat: Seat) -> Study:
             "then archive the study."
         )
     if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
-        raise WrongState("A migration is running. Archive the study when it is done.")
+        raise WrongState("A migration is running. Archive the study when it has finished.")
     study.archived_at = timezone.now()
     study.save(update_fields=["archived_at"])
     record(study=study, user=seat.user, verb="study archived")
@@ -208,7 +208,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
         sentence = f"Type {study.slug} to delete this study."
         raise Invalid("Study not deleted.", fields={"typed": [sentence]})
     if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
-        raise Conflict("A migration is running. Wait until it is done.")
+        raise Conflict("A migration is running. Wait until it has finished.")
     if Export.objects.filter(study=study, state__in=Export.AT_WORK).exists():
         raise Conflict("An export of this study is running. Wait for it, or cancel it.")
     export, missing = export_of_present(study)

@@ -171,7 +171,7 @@ def held(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
     if state in (Round.State.DRAFT, Round.State.UNDONE) or (
         state == Round.State.OPEN and not (seat.study.is_resolved_by_item and standing.is_complete)
     ):
-        when = "" if state == Round.State.UNDONE else ". Disagreements can be resolved when its raters are done"
+        when = "" if state == Round.State.UNDONE else ". Disagreements can be resolved when its raters have finished"
         raise WrongState(f"Round {round_.number} is {state}{when}.")
     return standing
 

@@ -10,7 +10,7 @@ from annotation.actions.studies import record
 from annotation.errors import Invalid, WrongState
 from annotation.models import Round
 
-NO_DATE = "Write a day as 2027-05-31, or null for none."
+NO_DATE = "Enter a day as 2027-05-31, or null for none."
 
 
 def read_due(given: object, fields: dict[str, list[str]]) -> date | None:

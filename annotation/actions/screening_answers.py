@@ -53,10 +53,12 @@ def set_maybe(*, seat: Seat, assignment: object, maybe: object, round_number: in
     _require_screening(found.round)
     require_admission(found.round, found.rater, found)
     if found.state in Assignment.FINISHED:
-        raise Conflict("You answered this issue, so it is no maybe. Choose In or Out to change your answer.")
+        raise Conflict(
+            "You already answered this issue, so it can’t be a maybe. Choose In or Out to change your answer."
+        )
     is_asked = found.is_arbiter and found.round.state == Round.State.RESOLVING
     if found.state == Assignment.State.WITHDRAWN or not (found.round.state == Round.State.OPEN or is_asked):
-        raise WrongState("This issue is not yours to answer any more; reload your list.")
+        raise WrongState("This issue is no longer assigned to you. Reload your list.")
     found.maybe = maybe
     Assignment.objects.filter(pk=found.pk).update(maybe=maybe)
     return found
@@ -64,7 +66,7 @@ def set_maybe(*, seat: Seat, assignment: object, maybe: object, round_number: in
 
 def _require_screening(round_: Round) -> None:
     if round_.kind != Round.Kind.SCREENING:
-        raise Conflict(f"Round {round_.number} is no screening round. Answer its items on the labeling page.")
+        raise Conflict(f"Round {round_.number} is not a screening round. Label its items on the labeling page.")
 
 
 def set_own_keywords(*, seat: Seat, keywords: object) -> Membership:

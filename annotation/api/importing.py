@@ -98,8 +98,8 @@ class ImportReportShape(serializers.Serializer[Any]):
     n_refused = serializers.IntegerField()
     unblinded = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Codes of raters who could read answers of a round before the sheet brought theirs: these count "
-        "nowhere before discussion.",
+        help_text="Codes of raters who could read answers of a round before the sheet was imported: their labels "
+        "do not count before discussion.",
     )
     rounds = inline_serializer(
         "ImportRound",

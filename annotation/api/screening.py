@@ -59,7 +59,7 @@ def _round(seat: Seat, number: int) -> Round:
     seat.require(RATER)
     round_ = get_round(seat, number)
     if round_.kind != Round.Kind.SCREENING:
-        raise NotFound(f"Round {number} is no screening round.")
+        raise NotFound(f"Round {number} is not a screening round.")
     assert seat.membership is not None
     if not has_part_in(round_, seat.membership):
         raise Forbidden(f"You are not a rater of round {number}.")

@@ -33,7 +33,7 @@ def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[Here, It
     item = get_item_at(here.seat, pk)
     here.seat.require_sight_of(here.round, item)
     if not may_look(here):
-        raise WrongState(f"Round {number} is {here.round.state}. Items can be discussed when its raters are done.")
+        raise WrongState(f"Round {number} is {here.round.state}. Items can be discussed when its raters have finished.")
     note_here(here)
     return here, item
 
@@ -54,7 +54,7 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """What is new since the page was made: remarks, decisions, changed answers, who is here; 204 where nothing is."""
     here, item = _at(request, slug, number, pk)
     if here.round.state == Round.State.OPEN and not _is_done(here, item):
-        raise WrongState(f"The raters of {item.identifier} are not done yet.")
+        raise WrongState(f"The raters of {item.identifier} have not finished it yet.")
     since = News(
         Resolution.number_of(request.GET.get("decided", "")) or 0,
         Annotation.number_of(request.GET.get("answered", "")) or 0,

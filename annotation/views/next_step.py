@@ -177,7 +177,7 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
                 _who_is_out(line),
                 "View progress by rater" if is_owner else "",
                 address if is_owner else "",
-                "When all labels are submitted, the round moves to resolving automatically.",
+                "When all assignments are finished, the round moves to resolving automatically.",
                 is_work=False,
             )
     newest = lines[0].round

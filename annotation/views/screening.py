@@ -138,7 +138,7 @@ def _seat_and_round(request: HttpRequest, slug: str, number: int) -> tuple[Seat,
     seat.require(RATER)
     round_ = get_round(seat, number)
     if round_.kind != Round.Kind.SCREENING:
-        raise NotFound(f"Round {number} is no screening round.")
+        raise NotFound(f"Round {number} is not a screening round.")
     if round_.state == Round.State.DRAFT:
         require_prepared(seat.study)
     elif not has_part_in(round_, _rater(seat)):

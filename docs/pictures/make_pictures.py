@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from tests.find_chromium import chromium
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parents[1] / "static" / "img"
@@ -31,24 +31,21 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def main(site: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        _first_page(browser, site)
-        page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
+        page = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]}).new_page()
         frames = [*_labeling(page, site), *_resolving(page, site), _agreement(page, site)]
         browser.close()
     (HERE / "concord.png").write_bytes(animated(frames))
 
 
-def _first_page(browser: "Browser", site: str) -> None:
-    """The labeling page with a first answer, light and dark, as WebP for the page of visitors."""
-    for scheme in ("light", "dark"):
-        page = browser.new_page(viewport={"width": FIRST_PAGE[0], "height": FIRST_PAGE[1]}, color_scheme=scheme)
-        _sign_in(page, site, "rater")
-        page.goto(f"{site}studies/demo/rounds/2/label/")
-        page.locator(".demo-banner").evaluate("each => each.remove()")
-        page.locator("#answers .question input[type=radio] + span").first.click()
-        page.wait_for_timeout(2000)
+def _first_page(page: "Page") -> None:
+    """The labeling page that is open, light and dark, as WebP for the page of visitors."""
+    page.locator(".demo-banner").evaluate("each => each.remove()")
+    page.set_viewport_size({"width": FIRST_PAGE[0], "height": FIRST_PAGE[1]})
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(1000)
         (FOLDER / f"labeling-{scheme}.webp").write_bytes(_webp(page, page.screenshot()))
-        page.close()
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
 
 def _webp(page: "Page", png: bytes) -> bytes:
@@ -82,6 +79,7 @@ def _labeling(page: "Page", site: str) -> list[bytes]:
     page.locator("#answers .question input[type=radio] + span").first.click()
     page.wait_for_timeout(400)
     after = page.screenshot()
+    _first_page(page)
     _finish(page, site)
     page.goto(site + "studies/demo/")
     page.get_by_label("Switch to").select_option("demo-bob")

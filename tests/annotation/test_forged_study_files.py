@@ -153,7 +153,7 @@ def test_the_details_of_an_audit_line_are_those_of_its_verb(verb: str, good: Any
 @pytest.mark.parametrize(("table", "column", "good", "bad"), BY_ROW)
 def test_a_column_has_one_check_whatever_the_row(table: str, column: str, good: Any, bad: Any) -> None:
     arriving_checks.check_row(table, 1, {column: good})
-    with pytest.raises(ConcordError, match=f"The table {table} holds, in row 7, column {column}, "):
+    with pytest.raises(ConcordError, match=f"Table {table}, row 7, column {column}: "):
         arriving_checks.check_row(table, 7, {column: bad})
 
 

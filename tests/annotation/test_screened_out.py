@@ -258,7 +258,7 @@ def test_what_is_screened_out_after_coding_leaves_all_results_or_stays_and_is_ma
     assert "labeled 3 items in 1 main round (3 items)" in text
     assert "Two labeled items are screened out; no number includes them." in text
     assert "2 screened out, excluded" in page("/studies/study/rounds/2/")
-    assert "so its labels count nowhere" in page(f"/studies/study/items/{item(study, 3).pk}/")
+    assert "so its labels count in no result" in page(f"/studies/study/items/{item(study, 3).pk}/")
 
     Script("olga").send("PATCH", "studies/study/", {"screened_out": "keep"})
     marked = {"labels marked": [3], "ratings marked": [3, 7]}

@@ -136,7 +136,7 @@ def test_what_can_not_be_said_is_refused_where_it_stands(study: Study) -> None:
     assert 'role="alert"' in bob.answer(1, "out", status=422)
     assert 'role="alert"' in bob.answer(1, "perhaps", status=422)
     bob.answer(1, "in")
-    assert "no maybe" in bob.answer(1, "maybe", status=409)
+    assert "be a maybe" in bob.answer(1, "maybe", status=409)
     assert not Assignment.objects.filter(maybe=True).exists() and Annotation.objects.count() == 1
     make.submit(round_, "bob", 2, parts=[{"labels": {"screening": ["in"]}}] * 2)
     pk = make.assignment(round_, "bob", 2).public_id

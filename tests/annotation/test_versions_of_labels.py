@@ -514,7 +514,7 @@ def test_an_undone_round_is_listed_with_its_state_and_is_no_next_step(study: Stu
     for name in ("olga", "ada", "bob", "rea"):
         client = visitor(name)
         assert "undone" in client.get("/studies/study/rounds/").content.decode()
-        assert "count nowhere" in client.get("/studies/study/rounds/2/").content.decode()
+        assert "count in no result" in client.get("/studies/study/rounds/2/").content.decode()
         said = re.search(r'next-words">([^<]+)<', client.get("/studies/study/").content.decode())
         assert said and "ound 2" not in said[1]
         assert "undone" not in client.get("/").content.decode()
@@ -524,4 +524,4 @@ def test_an_undone_round_is_listed_with_its_state_and_is_no_next_step(study: Stu
     assert visitor("ada").get("/studies/study/rounds/2/resolve/").status_code == 200
     item = worklist.round_items.get().item_id
     assert visitor("ada").get(f"/studies/study/rounds/2/resolve/{item}/").status_code == 409
-    assert "count nowhere" in visitor("rea").get(f"/studies/study/items/{item}/").content.decode()
+    assert "count in no result" in visitor("rea").get(f"/studies/study/items/{item}/").content.decode()

@@ -33,7 +33,7 @@ def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpR
     here = here_at(request, slug, number)
     if not may_look(here):
         raise WrongState(
-            f"Round {number} is {here.round.state}. Disagreements can be resolved when its raters are done."
+            f"Round {number} is {here.round.state}. Disagreements can be resolved when its raters have finished."
         )
     item = get_item_at(here.seat, pk)
     here.seat.require_sight_of(here.round, item)

@@ -71,7 +71,7 @@ def room(
     if standing is None:
         raise NotFound(f"{item.identifier} is not in round {here.round.number}.")
     if not standing.is_complete:
-        raise WrongState(f"The raters of {item.identifier} are not done yet.")
+        raise WrongState(f"The raters of {item.identifier} have not finished it yet.")
     waiting = here.queue()
     heard = queries.voices(here.round, item)
     told, met = queries.history(here.round, item)

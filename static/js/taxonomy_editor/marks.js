@@ -106,7 +106,7 @@ export function margins(doc, told, usage, origins, wrong) {
 export function warned(doc, told) {
   return doc.order.flatMap((place) => {
     const dimension = doc.nodes.get(place);
-    return docs.categories(doc, dimension).map(({ id, fields }) => (
+    return [...docs.categories(doc, dimension)].map(({ id, fields }) => (
       { id, name: fields.name || fields.key, sentences: told.doubtsAbout(dimension.fields.key, fields.key).map((each) => each.sentence) }
     ));
   }).filter(({ sentences }) => sentences.length);
