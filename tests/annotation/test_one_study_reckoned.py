@@ -1,12 +1,14 @@
-"""One study from its pilot to an undone migration, counted again from its exported files at ten points on the way.
+"""One study from its pilot to an undone migration, counted again from its exported files at twelve points on the way.
 
 What is computed here comes from files alone and shares no code with Concord; pages, REST, the paragraph and the
-package must say the same.
+package must say the same at each of them.
 """
 
 import csv
+import html
 import io
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import permutations
@@ -18,15 +20,16 @@ from django.test import Client
 from annotation import moving
 from annotation.exports.asked import nobody_asks
 from annotation.exports.kinds import read_asked, write_file
+from annotation.methods import as_text, paragraph
 from annotation.models import Assignment, Plan, Round, Study
 from annotation.ruling import rule_answers, rule_round
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
-from tests.annotation.claims.studies import exported
+from tests.annotation.claims.studies import Made, exported
 from tests.annotation.claims.test_claims import complaints
 from tests.scripts import Script
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(900)]
 
 TAXONOMY = """
 slug: faults
@@ -49,6 +52,7 @@ SPLIT = TAXONOMY.replace(
     "{key: crash, name: Crash}",
     "{key: crash-start, name: At start, was: [crash]}, {key: crash-run, name: Later, was: [crash]}",
 )
+TITLES = {"Kind": "kind", "Symptom": "symptom", "Areas": "areas"}
 KINDS = {"kind": "single", "symptom": "single", "areas": "multi"}
 PEOPLE = ("ann", "ben", "cat", "dan")
 GOLD, RETRY = (92, 93), (94, 95)
@@ -165,19 +169,62 @@ KNOWN = {number: answer(number, "ann") for number in (*GOLD, *RETRY)}
 # Points on the way
 
 
-def reckon(study: Study, client: Client, *, with_package: bool = False) -> dict[str, Any]:
-    """Holds what Concord says now against its files; the counts of agreed labels, for who comes back to here."""
+def reckon(study: Study, client: Client) -> dict[str, Any]:
+    """Holds what Concord says now against its files; the agreed labels, for who comes back to here."""
     olga = Script("olga")
     ratings, resolutions, labels = of("ratings"), of("resolutions"), of("labels")
     _agreement(olga, client, ratings)
-    _labels(olga, ratings, resolutions, labels)
-    _training(olga, ratings)
+    made = exported(study, resamples=10)
+    _texts(made, client, ratings, labels)
+    n_raters = {(row["round"], row["item"]): int(row["n_raters"]) for row in made.rows.tables["round_items"]}
+    _labels(olga, client, ratings, resolutions, labels, n_raters)
+    _training(olga, client, ratings)
     _screening(olga, client, labels)
-    made = exported(study, resamples=10) if with_package else None
-    if made is not None:
-        assert complaints(made.rows, made.facts) == []
-        assert Checker(made.rows).readme(made.readme) == []
     return {"labels": sorted((row["item"], row["dimension"], row["values"], row["method"]) for row in labels)}
+
+
+def _texts(made: Made, client: Client, ratings: list[dict[str, str]], labels: list[dict[str, str]]) -> None:
+    """The package has the rows of the files, and paragraph, checklist, table and README claim what they bear out."""
+    assert complaints(made.rows, made.facts) == []
+    assert Checker(made.rows).readme(made.readme) == []
+    page = plain(client.get("/studies/study/agreement/methods/"))
+    for each in as_text(paragraph(made.facts)).split("\n\n"):
+        assert " ".join(each.split()) in page
+    place = ("round", "item", "part", "dimension")
+    for flag in ("blind", "current"):
+        told = Counter(
+            (*(row[name] for name in place), row["rater"], row["values"].strip("[]"))
+            for row in made.rows.tables["ratings"]
+            if row[flag] == "true" and (row["round"], row["item"]) not in _training_places(made.rows.tables)
+        )
+        found: dict[tuple[str, ...], str] = {}
+        for row in ratings:
+            if row["training"] == "false" and (flag == "current" or row["revision"] == flag) and row["role"] != "third":
+                found[*(row[name] for name in place), row["rater"]] = row["values"].strip("[]")
+        own = {(*key, value) for key, value in found.items()}
+        assert own <= set(told), own - set(told)
+    packed = {
+        (*(row[name] for name in place), row["values"].strip("[]"), row["method"]) for row in made.rows.tables["labels"]
+    }
+    assert packed == {(*(row[name] for name in place), row["values"].strip("[]"), row["method"]) for row in labels}
+
+
+def _training_places(tables: Mapping[str, Any]) -> set[tuple[str, str]]:
+    return {(row["round"], row["item"]) for row in tables["round_items"] if row["training"] == "true"}
+
+
+def plain(answer: Any) -> str:
+    """The words of a page, with one blank between them."""
+    assert answer.status_code == 200, answer
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", answer.content.decode())).split())
+
+
+def rows_of(answer: Any) -> list[list[str]]:
+    """The cells of all tables of a page, row by row, as words."""
+    assert answer.status_code == 200, answer
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", answer.content.decode(), re.S)
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
+    return [[" ".join(html.unescape(re.sub(r"<[^>]*>", " ", each)).split()) for each in row] for row in cells]
 
 
 def _agreement(olga: Script, client: Client, ratings: list[dict[str, str]]) -> None:
@@ -204,10 +251,28 @@ def _agreement(olga: Script, client: Client, ratings: list[dict[str, str]]) -> N
         for key in KINDS:
             value = alpha(units_of(ratings, rounds, key, "before"))
             if not math.isnan(value):
-                assert f">{value:.2f}</a>".replace("-0.00", "0.00").replace("-", "−") in page, (words, key, value)
+                assert f">{printed(value)}</a>" in page, (words, key, value)
+    _overview(client, ratings, by_kind["main"] & over)
 
 
-def _training(olga: Script, ratings: list[dict[str, str]]) -> None:
+def printed(value: float) -> str:
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def _overview(client: Client, ratings: list[dict[str, str]], headline: set[str]) -> None:
+    """The first page of the study has the headline by dimension: of all main rounds that are over, or no number."""
+    shown = {row[0]: row for row in rows_of(client.get("/studies/study/")) if row and row[0] in TITLES}
+    if not headline:
+        assert not shown, shown
+        return
+    for title, key in TITLES.items():
+        units = units_of(ratings, headline, key, "before")
+        value, n = alpha(units), sum(len(each) > 1 for each in units.values())
+        assert shown[title][-2] == str(n), (title, shown[title], n)
+        assert math.isnan(value) or shown[title][2] == printed(value), (title, shown[title], value)
+
+
+def _training(olga: Script, client: Client, ratings: list[dict[str, str]]) -> None:
     """Tries on training items by the first answers of the file; who reached the minimum, and who got other items."""
     first: dict[tuple[str, int], dict[str, dict[str, Value]]] = defaultdict(lambda: defaultdict(dict))
     others = set()
@@ -229,6 +294,13 @@ def _training(olga: Script, ratings: list[dict[str, str]]) -> None:
     assert {
         (each["rater"], each["round"]): (each["n_right"], each["n_items"], each["reached"]) for each in told
     } == expected
+    shown = [row[:3] for row in rows_of(client.get(f"/studies/study/rounds/{PILOT}/"))]
+    for (rater, round_), (right, n, _) in expected.items():
+        assert any(rater in row[0].split() and f"{right} of {n}" in " ".join(row) for row in shown), (
+            rater,
+            round_,
+            shown,
+        )
     reached = {rater for (rater, _), (_, _, is_reached) in expected.items() if is_reached}
     assert others <= reached
     raters = olga.send("GET", f"studies/study/rounds/{PILOT}/raters/").json()["results"]
@@ -260,6 +332,8 @@ def _screening(olga: Script, client: Client, labels: list[dict[str, str]]) -> No
         found |= {"coded without screening": coded["unscreened"], "coded with screening unresolved": coded["open"]}
         found |= {"coded, though screened out": coded["out"], "in coding rounds": sum(coded.values())}
     assert told == {words: each for words, each in found.items() if each}
+    shown = {row[0]: row[1] for row in rows_of(client.get("/studies/study/sample/")) if len(row) == 2}
+    assert {words: shown.get(words) for words in told} == {words: str(n) for words, n in told.items()}
     out = {row["item"] for row in drawn if row["screening"] == "out"}
     assert not out & {row["item"] for row in labels}
     if not ratings:
@@ -274,14 +348,20 @@ def _screening(olga: Script, client: Client, labels: list[dict[str, str]]) -> No
 
 def _labels(
     olga: Script,
+    client: Client,
     ratings: list[dict[str, str]],
     resolutions: list[dict[str, str]],
     labels: list[dict[str, str]],
+    n_raters: Mapping[tuple[str, str], int],
 ) -> None:
     """Agreed labels that no migration touched follow from ratings and resolutions; counts and REST from the file."""
     current: dict[tuple[str, str, str], dict[str, Value]] = defaultdict(dict)
     for row in ratings:
         current[row["round"], row["item"], row["dimension"]][row["rater"]] = value_of(row["dimension"], row["values"])
+    third: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in ratings:
+        if row["role"] == "third":
+            third[row["round"], row["item"]].add(row["rater"])
     decided: dict[tuple[str, str, str], Value | None] = {}
     for row in resolutions:
         place = (row["round"], row["item"], row["dimension"])
@@ -292,11 +372,22 @@ def _labels(
             continue
         value = value_of(row["dimension"], row["values"])
         if row["method"] in ("unanimous", "single"):
+            n_planned = sum(who not in third[place[:2]] for who in current[place])
+            assert n_planned and (n_planned > 1) == (row["method"] == "unanimous"), row  # without third raters
             assert set(current[place].values()) == {value} and decided.get(place) is None, row
         elif row["method"] == "third_rater" and place not in decided:  # a third rater said the same as the others
             assert set(current[place].values()) == {value}, row
         else:
             assert decided[place] == value, row
+    anew = {row["item"] for row in (*ratings, *labels) if row["round_kind"] == "relabel"}
+    told_of = {
+        (row["round"], row["item"], row["dimension"]): value_of(row["dimension"], row["original_values"])
+        for row in labels
+        if row["item"] not in anew
+    }
+    assert told_of == {
+        place: value for place, value in expected_labels(ratings, decided, n_raters).items() if place[1] not in anew
+    }
     listed = olga.send("GET", "studies/study/labels/?page_size=5000").json()["results"]
     assert [(each["item"], each["dimension"], each["method"]) for each in listed] == [
         (row["item"], row["dimension"], row["method"]) for row in labels
@@ -312,6 +403,58 @@ def _labels(
         )
         counted = {each["category"]: each["n"] for each in told["categories"] if each["n"]}
         assert counted == dict(found), key
+        names = {each["category"]: each["name"] for each in told["categories"]}
+        shown = {row[0]: row[1] for row in rows_of(client.get(f"/studies/study/analysis/counts/?dimension={key}"))}
+        assert {each: shown.get(names[each], "0") for each in found} == {each: str(n) for each, n in found.items()}
+
+
+def expected_labels(
+    ratings: list[dict[str, str]],
+    decided: Mapping[tuple[str, str, str], Value | None],
+    n_raters: Mapping[tuple[str, str], int],
+) -> dict[tuple[str, str, str], Value]:
+    """What is agreed by round, item and dimension: what was decided, else what all gave once `n_raters` have."""
+    given: dict[tuple[str, str], dict[str, dict[str, Value]]] = defaultdict(lambda: defaultdict(dict))
+    for row in ratings:
+        if row["round_kind"] in ("pilot", "main") and "true" not in (row["training"], row["screened_out"]):
+            value = value_of(row["dimension"], row["values"])
+            given[row["round"], row["item"]][row["dimension"]][row["rater"]] = value
+    found: dict[tuple[str, str, str], Value] = {}
+    for (round_, item), by_dimension in given.items():
+        raters = set(by_dimension["kind"])
+        if len(raters) < n_raters[round_, item]:
+            continue
+        for key in KINDS:  # a question comes after the one that it hangs on
+            place, said = (round_, item, key), by_dimension[key]
+            if key != "kind" and found.get((round_, item, "kind")) != "fault":
+                continue
+            if (value := decided.get(place)) is not None:
+                found[place] = value
+            elif place not in decided and len(said) >= min(2, len(raters)) and len(set(said.values())) == 1:
+                found[place] = next(iter(said.values()))  # who said that it is no fault was not asked
+    return found
+
+
+def relabeled(ratings: list[dict[str, str]], labels: list[dict[str, str]], before: list[tuple[str, ...]]) -> int:
+    """Holds each label against the one before the split and the answers since; how many have a value from these."""
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in ratings:
+        if row["role"] == "relabel" and row["dimension"] == "symptom":
+            answers[row["item"]][row["rater"]] = row["values"]
+    now = {(row["item"], row["dimension"]): row for row in labels}
+    n = 0
+    for item, dimension, values, method in before:
+        row = now.get((item, dimension))
+        if (dimension, values) != ("symptom", "crash"):
+            assert row is not None and row["values"] == values, (item, dimension, values, row)
+            continue
+        said = answers[item]
+        is_decided = method not in ("unanimous", "single")
+        counts = len(set(said.values())) == 1 and len(said) > is_decided
+        assert row is None or row["values"] in ("", *(set(said.values()) if counts else ())), (item, method, said, row)
+        n += bool(row and row["values"])
+    assert set(now) <= {(item, dimension) for item, dimension, *_ in before}
+    return n
 
 
 @pytest.fixture
@@ -333,8 +476,8 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
         assert answered.status_code in (200, 201, 202), (path, answered.content)
         return answered.json()
 
-    def point(*, with_package: bool = False) -> dict[str, Any]:
-        return reckon(study, client_of_olga, with_package=with_package)
+    def point() -> dict[str, Any]:
+        return reckon(study, client_of_olga)
 
     def known(numbers: tuple[int, ...]) -> dict[str, Any]:
         return {f"acme/gold#{number}": {"labels": KNOWN[number]} for number in numbers}
@@ -365,7 +508,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
     for number in (SECOND_TRY, PILOT):
         assert Round.objects.get(study=study, number=number).state == "resolving"
         post(f"rounds/{number}/close/", {"leave_open": True})
-    point(with_package=True)  # 3
+    point()  # 3
 
     # Screening of what the pilot left; one that both did not agree on is decided, its reason and some others are open
     screening = {"kind": "screening", "raters": ["ben", "cat"], "sample": sample["id"], "n_items": 30}
@@ -412,7 +555,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
     rule_answers(main.pk)
     assert any(row["decider"] == "rule" for row in of("resolutions"))
     assert Assignment.objects.filter(round=main, slot=None).exclude(current=None).exists()
-    point(with_package=True)  # 7
+    point()  # 7
 
     # An item that two coded is screened out, and leaves every result
     late = next(row["item"] for row in of("labels") if row["method"] == "unanimous" and row["round"] == str(MAIN))
@@ -429,18 +572,23 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(client_
             if right or each["dimension"] == "areas":
                 post("resolutions/", {**place, "values": right, "rationale": "As Ann said."}, ada)
     post(f"rounds/{MAIN}/close/", {"leave_open": True})
-    before = point(with_package=True)  # 8
+    before = point()  # 8
 
     # A split, whose relabeling is half done, then done, then undone
     make.next_version(study, SPLIT)
     plan = Plan.objects.get(pk=_planned(post))
     relabeling = plan.worklist
     assert relabeling is not None
+    n_crashes = sum((dimension, values) == ("symptom", "crash") for _, dimension, values, _ in before["labels"])
+    assert relabeled(of("ratings"), of("labels"), before["labels"]) == 0 < n_crashes
     work("ben", relabeling.number, crash="crash-start")
     point()  # 9
+    relabeled(of("ratings"), of("labels"), before["labels"])
     for who in PEOPLE:
         work(who, relabeling.number, crash="crash-run")
-    point(with_package=True)  # 10
+    assert Round.objects.get(pk=relabeling.pk).state == "resolving"
+    point()  # 10
+    assert 0 < relabeled(of("ratings"), of("labels"), before["labels"]) < n_crashes
     post(f"plans/{plan.pk}/undo/")
     assert point() == before  # 11
 
