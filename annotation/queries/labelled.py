@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Ints, Multi, Number, Single
 from annotation.consensus import Values
 from annotation.models import Round
+from annotation.queries.batches.changes import RoundRevision, revision_of, stretch_numbers
 from annotation.queries.batches.judging import Judge, Judged, Own
-from annotation.queries.batches.reading import Stretch, digest_of_not_counting, stretch_digests, stretches
+from annotation.queries.batches.reading import Stretch, stretches
 from annotation.queries.plans.standing import label_version
 from annotation.queries.results import settled_here, settled_verdicts, told_verdicts
 from annotation.queries.telling import Telling
@@ -32,11 +32,10 @@ _PART = 13
 
 @dataclass(frozen=True)
 class LabelledStretch:
-    """A stretch of a round by number, the digest of what its labels rest on, its rows, and the items that wait."""
+    """A stretch of a round by number, how many rows it has, and how many items that wait for their raters."""
 
     round: int
     number: int
-    digest: int
     n_rows: int
     n_waiting: int
 
@@ -45,15 +44,15 @@ class LabelledStretch:
 class Found:
     """Columns of agreed labels, in terms of which versions they stand, and what is not in them.
 
-    `rounds` has of each row the number of the round that gave it. `stretches` says which rows are of which stretch of a
-    round; they hold until its digest, or `rest`, is another one.
+    `rounds` has of each row the number of the round that gave it, `stretches` tell which rows are of which stretch, and
+    `revisions` what was counted in each round.
     """
 
     columns: Columns
     rounds: Ints
     versions: Mapping[int, int]
     stretches: Sequence[LabelledStretch] = ()
-    rest: Sequence[Any] = ()
+    revisions: Sequence[RoundRevision] = ()
 
     @property
     def n_waiting(self) -> int:
@@ -81,25 +80,36 @@ def labelled(
     """The agreed labels of these rounds (with their taxonomy_version), in the order of rounds and of items in them.
 
     What counts and how it is told is as in `queries.results.labels`. Dimensions that are texts have no column.
-    `earlier` is what this gave before for the same versions: stretches on which nothing changed are taken from there.
-    Cost: one query, one per round, and six for every stretch of ITEMS items that is read.
+    `earlier` is what this gave before for the same versions: stretches in which nothing changed are taken from there.
+    Cost: two queries per round, and six for every stretch of ITEMS items that is read.
     """
     told_in = {each.pk: version or label_version(each, standing) for each in rounds}
     asking = dimensions_in(told_in.values())
     tellings: dict[int, Telling] = {}
     ordered = sorted(rounds, key=lambda each: each.number)
-    # All of this is asked before any label is read: what comes meanwhile makes labels newer than their digests say.
-    rest = [digest_of_not_counting(rounds), *((each.pk, each.state) for each in ordered)]
-    known = _unchanged(earlier) if earlier is not None and [*earlier.rest] == rest else {}
+    # What comes after this was read makes labels newer than their revisions say, so that they are read again.
+    since = {each.round: each for each in earlier.revisions} if earlier else {}
+    found = {each.pk: revision_of(each, since.get(each.pk)) for each in ordered}
+    revisions = [found[each.pk][0] for each in ordered]
+    # Where an item counts hangs on all of its rounds.
+    is_followed = [(each.round, each.rest) for each in revisions] == [
+        (each.round, each.rest) for each in since.values()
+    ]
+    known = _by_stretch(earlier) if earlier and is_followed else {}
     gathered = [
         one
         for each in ordered
         for one in _round(
-            each, rounds, tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])), asking, known
+            each,
+            rounds,
+            tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])),
+            asking,
+            known.get(each.number, {}),
+            found[each.pk][1] if is_followed else None,
         )
     ]
     versions = {each.number: told_in[each.pk].number for each in rounds}
-    return replace(_whole(asking, gathered, versions), rest=rest)
+    return replace(_whole(asking, gathered, versions), revisions=revisions)
 
 
 def no_labels(version: TaxonomyVersion) -> Columns:
@@ -197,46 +207,42 @@ def _round(
     rounds: Sequence[Round],
     telling: Telling,
     asking: Mapping[str, Asking],
-    known: Mapping[tuple[int, int, int], _Gathered],
+    known: dict[int, _Gathered],
+    changed: Sequence[int] | None,
 ) -> Iterator[_Gathered]:
-    digests = stretch_digests(round_)
-    # What a worklist gives rests on earlier rounds, too.
-    marks = {number: (round_.number, number, digest) for number, digest in digests.items()}
-    kept = {} if round_.kind == Round.Kind.RELABEL else {n: known[mark] for n, mark in marks.items() if mark in known}
-    if changed := [number for number in digests if number not in kept]:
+    """The stretches of a round: those that changed (None: all) are read, the others are `known`."""
+    if changed is None or round_.kind == Round.Kind.RELABEL:  # what a worklist gives rests on earlier rounds, too
+        known, changed = {}, stretch_numbers(round_)
+    if changed:
         codes = _Codes(round_, telling, asking)
         judge = Judge(round_, telling, codes)
         among = settled_here(round_, rounds) if len(rounds) > 1 else None
         for stretch in stretches(round_, among=among, only=changed):
-            kept[stretch.number] = _gathered(stretch, digests[stretch.number], codes, judge, judge.judged(stretch))
-    for number in sorted(kept):
-        yield kept[number]
+            known[stretch.number] = _gathered(stretch, codes, judge, judge.judged(stretch))
+    for number in sorted(known):
+        yield known[number]
 
 
-def _unchanged(found: Found) -> dict[tuple[int, int, int], _Gathered]:
-    """The stretches of what was found before, by round, number and digest."""
-    known, columns, end = {}, found.columns, 0
+def _by_stretch(found: Found) -> dict[int, dict[int, _Gathered]]:
+    """What was found before, by the number of the round and of the stretch."""
+    known: dict[int, dict[int, _Gathered]] = {}
+    columns, end = found.columns, 0
     for stretch in found.stretches:
         start, end = end, end + stretch.n_rows
         pairs = {}
         for key, multi in columns.multis.items():
             first, last = np.searchsorted(multi.rows, (start, end))
             pairs[key] = multi.rows[first:last] - start, multi.codes[first:last]
-        known[stretch.round, stretch.number, stretch.digest] = _Gathered(
-            stretch,
-            columns.items[start:end],
-            columns.parts[start:end],
-            {
-                **{key: single.codes[start:end] for key, single in columns.singles.items()},
-                **{key: multi.state[start:end] for key, multi in columns.multis.items()},
-            },
-            {key: number.values[start:end] for key, number in columns.numbers.items()},
-            pairs,
+        codes = {key: single.codes[start:end] for key, single in columns.singles.items()}
+        codes |= {key: multi.state[start:end] for key, multi in columns.multis.items()}
+        numbers = {key: number.values[start:end] for key, number in columns.numbers.items()}
+        known.setdefault(stretch.round, {})[stretch.number] = _Gathered(
+            stretch, columns.items[start:end], columns.parts[start:end], codes, numbers, pairs
         )
     return known
 
 
-def _gathered(stretch: Stretch, digest: int, codes: _Codes, judge: Judge, judged: Judged) -> _Gathered:
+def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> _Gathered:
     rows, dimensions, at = judged.cells(codes.starts, codes.sizes)
     parts = np.array(codes.part, dtype=np.int64)[at]
     places, which = np.unique(rows << _PART | parts, return_inverse=True)
@@ -248,7 +254,7 @@ def _gathered(stretch: Stretch, digest: int, codes: _Codes, judge: Judge, judged
         _write_own(judge, codes, mine, words, columns, said, numbers)
     n_waiting = int((~judged.is_complete).sum()) if codes.round.state == Round.State.OPEN else 0
     found = _Gathered(
-        stretch=LabelledStretch(codes.round.number, stretch.number, digest, len(places), n_waiting),
+        stretch=LabelledStretch(codes.round.number, stretch.number, len(places), n_waiting),
         items=stretch.items[places >> _PART],
         parts=places & (1 << _PART) - 1,
         codes={},

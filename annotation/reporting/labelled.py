@@ -11,6 +11,7 @@ from annotation.analysis.columns import NONE, Categories, Columns, Multi, Number
 from annotation.exports.rows import in_sight
 from annotation.models import Round, Study
 from annotation.queries.attributes import IMPORTED, TITLES, attributes_of
+from annotation.queries.batches.changes import RoundRevision
 from annotation.queries.labelled import Found, LabelledStretch, labelled
 from annotation.queries.plans.standing import standing_version
 from annotation.queries.screening import screened_out_of
@@ -73,7 +74,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
         read,
         again=lambda earlier: read(earlier=earlier),
         also=also,
-        classes=(Found, LabelledStretch, Columns, Single, Multi, Number, Categories),
+        classes=(Found, LabelledStretch, RoundRevision, Columns, Single, Multi, Number, Categories),
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
     hidden = [each for each in every if each.pk in seat.hidden_round_ids]

@@ -153,7 +153,7 @@ def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_refused
     with pytest.raises(ConcordError, match="gold answers that can't be read"):
         arriving.bring_study(user=make.user("nina"), file=wrong_known, slug="forged")
     wrong_line = changed(file, _swap("auditevent", b'"rounds": [1]', b'"rounds": "<b>"'), honest=True)
-    with pytest.raises(ConcordError, match="The table auditevent holds, in row 7, column detail, "):
+    with pytest.raises(ConcordError, match="Table auditevent, row 7, column detail: "):
         arriving.bring_study(user=make.user("nina"), file=wrong_line, slug="forged")
 
 

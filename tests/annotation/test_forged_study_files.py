@@ -146,7 +146,7 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
 )
 def test_the_details_of_an_audit_line_are_those_of_its_verb(verb: str, good: Any, bad: Any) -> None:
     arriving_checks.check_row("auditevent", 1, {"verb": verb, "detail": good})
-    with pytest.raises(ConcordError, match="The table auditevent holds, in row 7, column detail, "):
+    with pytest.raises(ConcordError, match="Table auditevent, row 7, column detail: "):
         arriving_checks.check_row("auditevent", 7, {"verb": verb, "detail": bad})
 
 

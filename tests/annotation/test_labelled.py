@@ -2,6 +2,7 @@
 
 import io
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, 
 from annotation.errors import Blind
 from annotation.models import Assignment, Item, Round, Study
 from annotation.queries.batches import reading
+from annotation.queries.batches.changes import RoundRevision
 from annotation.queries.batches.judging import Judge
 from annotation.queries.labelled import Found, LabelledStretch, labelled
 from annotation.queries.plans.standing import standing_version
@@ -93,13 +95,18 @@ def same(study: Study, **told: Any) -> Columns:
     if key in EARLIER:
         followed = labelled(rounds, **told, earlier=EARLIER[key])
         assert plain(to_plain(followed, NAMES)) == plain(to_plain(found, NAMES))
+        late = [replace(each, n_answers=each.n_answers - 1) for each in EARLIER[key].revisions]
+        unsure = labelled(rounds, **told, earlier=replace(EARLIER[key], revisions=late))
+        assert plain(to_plain(unsure, NAMES)) == plain(to_plain(found, NAMES))
     EARLIER[key] = found
     return found.columns
 
 
 EARLIER: dict[Any, Found] = {}
 """What was found last of a study, which is followed up."""
-NAMES = {each: each.__name__ for each in (Found, LabelledStretch, Columns, Single, Multi, Number, Categories)}
+NAMES = {
+    each: each.__name__ for each in (Found, LabelledStretch, RoundRevision, Columns, Single, Multi, Number, Categories)
+}
 
 
 def plain(value: Any) -> Any:

@@ -70,23 +70,6 @@ _FIRST_ANSWERS = """
     SELECT a.item_id::bigint, a.rater_id::bigint, n.id::bigint
     FROM annotation_assignment a JOIN annotation_annotation n ON n.assignment_id = a.id AND n.revision = 1
     WHERE a.round_id = %s AND a.item_id {}"""
-_DIGESTS = """
-    SELECT ((p.position - 1) / %(items)s)::int, (sum(e.digest) %% 4611686018427387904)::bigint
-    FROM annotation_rounditem p JOIN (
-        SELECT item_id, hashint8extended(n_raters, id) AS digest FROM annotation_rounditem WHERE round_id = %(round)s
-        UNION ALL SELECT item_id, hashint8extended(coalesce(current_id, 0), hashint8extended(coalesce(blind_id, 0),
-            hashtextextended(state, id * 32 + coalesce(slot, 31))))
-        FROM annotation_assignment WHERE round_id = %(round)s
-        UNION ALL SELECT item_id, hashint8extended(id, 1) FROM annotation_resolution WHERE round_id = %(round)s
-        UNION ALL SELECT a.item_id, hashint8extended(m.agreed_part, hashint8extended(m.part, m.annotation_id))
-        FROM annotation_partmatch m JOIN annotation_annotation x ON x.id = m.annotation_id
-        JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %(round)s
-    ) AS e ON e.item_id = p.item_id
-    WHERE p.round_id = %(round)s GROUP BY 1"""
-_NOT_COUNTING = """
-    SELECT (coalesce(sum(hashint8extended(p.id, CASE WHEN p.known IS NULL THEN 1 ELSE 0 END)), 0)
-        %% 4611686018427387904)::bigint
-    FROM annotation_rounditem p WHERE p.round_id = ANY(%s) AND (p.known IS NOT NULL OR p.excluded)"""
 _CALLED = """
     SELECT i.id, i.identifier, n.repository_id, n.number, (i.screening = 'out')::int
     FROM annotation_item i LEFT JOIN ingest_issue n ON n.id = i.issue_id WHERE i.id {}"""
@@ -191,7 +174,7 @@ class Stretch:
 
     @property
     def number(self) -> int:
-        """Its number, as `stretch_digests` counts them."""
+        """Its number, where it is one of `only` some stretches."""
         return (int(self.places["position"][0]) - 1) // ITEMS
 
     @property
@@ -342,24 +325,6 @@ def within(keys: np.ndarray) -> tuple[str, list[Any]]:
     return "= ANY(%s::bigint[])", [f"{{{','.join(map(str, keys.tolist()))}}}"]
 
 
-def stretch_digests(round_: Round) -> dict[int, int]:
-    """By number of each stretch of a round (the positions from ITEMS times it on) what its labels rest on, as a digest.
-
-    It is another one after every answer, decision or match of parts there. One query: one pass over the round.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_DIGESTS, {"items": ITEMS, "round": round_.pk})
-        return dict(sorted(cursor.fetchall()))
-
-
-def digest_of_not_counting(rounds: Sequence[Round]) -> int:
-    """A digest of which places of some rounds are of training or excluded items; one query."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NOT_COUNTING, [[each.pk for each in rounds]])
-        (found,) = cursor.fetchone()
-    return int(found)
-
-
 def stretches(
     round_: Round,
     *,
@@ -370,7 +335,7 @@ def stretches(
     """The items of a round in its order, ITEMS at a time; one query each, and those of what is asked of them.
 
     `among` are the ids of the items that are meant, or a query for them; `counting` leaves out training items, not only
-    excluded ones; `only` are numbers of stretches, as `stretch_digests` counts them.
+    excluded ones; `only` are numbers of stretches: that of each is its positions, from 0, divided by ITEMS.
     """
     rows = RoundItem.objects.counting() if counting else RoundItem.objects.present()
     rows = rows.filter(round=round_)
