@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0046_own_screening")]
+    dependencies = [("annotation", "0048_marks_of_github")]
 
     operations = [
         migrations.AddIndex(

@@ -81,7 +81,7 @@ def _items_for(round_id: int, rater: int) -> QuerySet[RoundItem, tuple[int, int]
 _places = Compiled(_items_for, int, int)
 
 
-def _with_skipped(round_id: int, rater: int) -> QuerySet[RoundRater]:
+def _with_skipped(round_id: int, rater: int) -> QuerySet[Any]:
     skipped = Assignment.objects.filter(
         round=OuterRef("round"), rater=OuterRef("rater"), state=Assignment.State.SKIPPED
     )
