@@ -88,7 +88,7 @@ def test_a_row_that_no_action_would_write_is_rejected_by_table_row_and_column() 
     for table, columns in FORGED:
         with pytest.raises(ConcordError) as caught, transaction.atomic():
             bring(changed(true, forged(table, **columns), honest=True))
-        assert f"table {table} holds" in str(caught.value), (table, columns, str(caught.value))
+        assert f"Table {table}, row 1, column " in str(caught.value), (table, columns, str(caught.value))
     assert bring(changed(true, whole_hashes, honest=True))
 
 
@@ -170,7 +170,7 @@ def test_a_relabeling_round_without_its_migration_is_rejected() -> None:
     Round.objects.update(kind=Round.Kind.RELABEL)
     with pytest.raises(ConcordError, match="relabeling rounds that no row of the table plan names .* round 1"):
         bring(brought(study))
-    with pytest.raises(ConcordError, match="row 3, column preview, no counts"):
+    with pytest.raises(ConcordError, match="row 3, column preview: no counts"):
         arriving_checks.check_row("plan", 3, {"state": "done", "preview": {}})
 
 
