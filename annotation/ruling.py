@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from accounts.holds import Kind, are_held, held, place
-from accounts.job_base import LOST_SECONDS, Work
+from accounts.job_base import Work
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.assignments import withdraw
 from annotation.consensus import Verdict
@@ -36,6 +36,8 @@ from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 BATCH = 200
+LOST_SECONDS = 10
+"""How long rules wait until they are sent again: a round does not show that a worker began, and died."""
 
 Touched = Collection[tuple[int, int, str]]
 
