@@ -19,6 +19,7 @@ from .coefficients import (
     scott_pi,
     weighted_kappa,
 )
+from .intervals import FEWEST
 from .metrics import Weights, jaccard_distance, masi_distance, tree_distance, weights_over
 from .pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from .patterns import Patterns, category_label
@@ -41,6 +42,7 @@ __all__ = [
     "COEFFICIENTS",
     "EFFECTIVE",
     "EXACT",
+    "FEWEST",
     "SCALES",
     "SCALE_WEIGHTS",
     "VARIABLES",

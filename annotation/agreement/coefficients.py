@@ -16,7 +16,7 @@ from .estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from .intervals import clustered_error, effective_interval
+from .intervals import FEWEST, clustered_error, effective_interval
 from .metrics import Metric, Paths, Weights, distance_by_weights
 from .patterns import Patterns
 from .registry import alpha_estimator
@@ -24,8 +24,11 @@ from .tallies import Tallies
 
 EXACT, EFFECTIVE, CLUSTERED = CI_METHODS = ("exact_one_sided", "effective_sample", "effective_sample_clusters")
 """How an interval is computed: no two ratings differ; by the effective number of units; the same of clusters."""
-ONE_UNIT = "One unit with two ratings is too few for a confidence interval."
-ONE_ITEM = "All units with two ratings belong to one item, which is too few for a confidence interval."
+FEW_UNITS = "A confidence interval needs at least {least} units with two ratings. There {n}."
+FEW_CLUSTERS = (
+    "A confidence interval needs at least {least} units with two ratings, where the units of an item that was labeled "
+    "in several rounds count as one. There {n}."
+)
 NO_VARIANCE = "No unit moves this coefficient, so there is no variance to compute a confidence interval from."
 DUST = 1e-12
 """What is smaller is 0 but for rounding."""
@@ -80,10 +83,13 @@ def _with_interval(
     bound = float(estimator.exact_bounds(estimator.tallies.counts, n_items)[0])
     if not math.isnan(bound):
         return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT)
+    n = int(estimator.tallies.patterns.counts[rows].sum()) if clusters is None else clusters.n_with(rows)
+    if n < FEWEST:
+        reason = FEW_UNITS if clusters is None else FEW_CLUSTERS
+        return replace(each, ci_undefined=reason.format(least=FEWEST, n="is one" if n == 1 else f"are {n}"))
     interval = effective_interval(estimator, clusters)
     if interval is None:
-        n_units, n_items = estimator.tallies.patterns.counts[rows].sum(), clusters.n_with(rows) if clusters else None
-        return replace(each, ci_undefined=ONE_UNIT if n_units == 1 else ONE_ITEM if n_items == 1 else NO_VARIANCE)
+        return replace(each, ci_undefined=NO_VARIANCE)
     low, high = interval
     return replace(each, ci_low=low, ci_high=high, ci_method=EFFECTIVE if clusters is None else CLUSTERED)
 

@@ -16,6 +16,10 @@ from .patterns import Ints, Patterns, category_label
 from .tallies import Tallies, Tally
 
 NO_PAIR = "No unit was rated by two raters."
+HABITS = (
+    "At most one rater used more than one category, so kappa is 0 whatever that rater chooses, and agreement beyond "
+    "chance is undefined."
+)
 TINY = 1e-12
 
 
@@ -74,6 +78,10 @@ class Estimator(ABC):
     def largest(self, counts: Floats) -> Floats:
         """B: the largest that 1 − value can be."""
         return self._worst(counts) / self.expected(counts)
+
+    def least(self, counts: Floats) -> Floats:
+        """B: the lowest value that the coefficient can have, whatever the shares of the categories."""
+        return np.full(len(counts), -1.0)
 
     def _largest_of(self, shares: Floats, expected: Floats) -> Floats:
         """The same where the shares of the categories bound the disagreement: none is further than over the middle one.
@@ -154,6 +162,9 @@ class PercentAgreement(Estimator):
     def expected(self, counts: Floats) -> Floats:
         return np.ones(len(counts))
 
+    def least(self, counts: Floats) -> Floats:
+        return np.zeros(len(counts))
+
     def _worst(self, counts: Floats) -> Floats:
         return np.ones(len(counts))
 
@@ -183,6 +194,9 @@ class AnyRaters(PercentAgreement):
 
     def __call__(self, counts: Floats) -> Floats:
         return _beyond_chance(self.observed(counts), self.expected(counts))
+
+    def least(self, counts: Floats) -> Floats:
+        return Estimator.least(self, counts)
 
     def _worst(self, counts: Floats) -> Floats:
         return Estimator._worst(self, counts)
@@ -236,6 +250,9 @@ class BrennanPrediger(AnyRaters):
     def expected(self, counts: Floats) -> Floats:
         return np.full(len(counts), self.distance.total / max(self.tallies.n_categories, 1) ** 2)
 
+    def least(self, counts: Floats) -> Floats:
+        return 1 - self.largest(counts)
+
     def expected_per_unit(self, counts: Floats) -> Floats:
         return np.broadcast_to(self.expected(counts)[:, None], counts.shape)
 
@@ -251,14 +268,13 @@ class CongerKappa(AnyRaters):
         return super().undefined() or self._one_habit()
 
     def _one_habit(self) -> str | None:
-        """As Cohen's kappa, where there are two raters and both rated every unit."""
-        patterns = self.tallies.patterns
-        if not self.tallies.pairable.all():
-            return None
-        given = np.unique(np.stack([self.tallies.rater, self.tallies.value]), axis=1)
+        """As Cohen's kappa, where all raters rated every unit and at most one of them used several categories."""
+        patterns, given = self.tallies.patterns, np.unique(np.stack([self.tallies.rater, self.tallies.value]), axis=1)
         raters, n_used = np.unique(given[0], return_counts=True)
-        if len(raters) != 2 or n_used.min() > 1:
+        if (self.tallies.per_unit < len(raters)).any() or (n_used > 1).sum() > 1:
             return None
+        if len(raters) > 2:
+            return HABITS
         column = int(raters[np.argmin(n_used)])
         return one_habit(patterns, column, int(given[1][given[0] == column][0]))
 
@@ -432,7 +448,7 @@ class KrippendorffAlpha(Estimator):
 class OrdinalAlpha(KrippendorffAlpha):
     """Krippendorff's alpha with the ordinal metric: the squared difference of mid-ranks, which move with the ratings.
 
-    No standard error is published for it; the interval comes from the bootstrap.
+    No standard error is published for it.
     """
 
     def __init__(self, tallies: Tallies) -> None:

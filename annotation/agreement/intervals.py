@@ -19,15 +19,17 @@ import math
 import numpy as np
 
 from .clusters import Clusters
-from .estimators import TINY, Estimator, GwetAC
+from .estimators import TINY, Estimator
 from .metrics import Floats, Nominal
 
 LEVEL = 0.95
 Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution."""
-TOWARD_JEFFREYS, OF_DISTANCES, OF_AC2 = 0.25, 0.15, 0.18
-"""0 gives the intervals of Clopper and Pearson, 1/2 those of Jeffreys. Less where a few disagreements weigh most; how
-much less is set by the grid, for AC2 apart: 0.15 makes it too wide at 30 units, 0.2 too narrow at 200."""
+TOWARD_JEFFREYS, OF_DISTANCES = 0.25, 0.15
+"""0 gives the intervals of Clopper and Pearson, 1/2 those of Jeffreys. Less where a few disagreements weigh most."""
+FEWEST = 5
+"""The least units for an interval of two sides: with fewer, no simulation shows how often it holds the true value."""
+CLOSE = 1e-9
 STEPS, TERMS = 200, 20_000
 
 
@@ -63,16 +65,36 @@ def effective_limits(
         freedom = np.clip(variance**2 / fourth / np.maximum(share, TINY) + 2, 2, np.maximum(n - 1, 2))
         size = size * (Z / t_quantile(freedom)) ** 2
         unlike = np.clip((1 - value) / largest, 0, 1) * size
-        of_distances = OF_AC2 if isinstance(estimator, GwetAC) else OF_DISTANCES
-        part = TOWARD_JEFFREYS if isinstance(estimator.distance, Nominal) else of_distances
+        part = TOWARD_JEFFREYS if isinstance(estimator.distance, Nominal) else OF_DISTANCES
         high = beta_quantile((1 + LEVEL) / 2, unlike + 1 - part, size - unlike + part)
         low = beta_quantile((1 - LEVEL) / 2, unlike + part, size - unlike + 1 - part)
         lower, upper = np.maximum(1 - high * largest, -1), 1 - low * largest
+        is_least = 1 - value > largest * (1 - CLOSE)
+        if is_least.any():
+            lower = np.where(is_least, np.minimum(lower, _at_worst(estimator, counts, n)), lower)
     is_known = (n >= 2) & np.isfinite(size)
     return (
         np.where(is_known, np.minimum(lower, value), np.nan),
         np.where(is_known, np.maximum(upper, value), np.nan),
     )
+
+
+def _at_worst(estimator: Estimator, counts: Floats, n: Floats) -> Floats:
+    """B lower limits where the shares of the categories allow no lower value, which they do for this sample alone.
+
+    The value that the patterns would give if disagreements had the largest share that is compatible with `n` units
+    (Clopper and Pearson 1934); where all units disagree, the lowest value of the coefficient.
+    """
+    rows, within = estimator.compared()
+    apart, alike = rows[within > TINY], rows[within <= TINY]
+    n_apart, n_alike = counts[:, apart].sum(axis=1), counts[:, alike].sum(axis=1)
+    whole = n_apart + n_alike
+    each = n / whole
+    most = beta_quantile((1 + LEVEL) / 2, n_apart * each + 1, np.where(n_alike > 0, n_alike * each, 1))
+    shifted = counts.copy()
+    shifted[:, apart] *= (most * whole / n_apart)[:, None]
+    shifted[:, alike] *= ((1 - most) * whole / n_alike)[:, None]
+    return np.where(n_alike > 0, np.maximum(estimator(shifted), -1), estimator.least(counts))
 
 
 def effective_interval(estimator: Estimator, clusters: Clusters | None = None) -> tuple[float, float] | None:

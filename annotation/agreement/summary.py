@@ -301,15 +301,16 @@ def warnings(
         percent, value, ac1 = values["percent_agreement"], values[kappa], values["gwet_ac1"]
         if percent >= PREVALENCE_AGREEMENT and ac1 - value >= PREVALENCE_GAP:
             found.append(
-                f"Raters agree on {percent:.0%}, yet {COEFFICIENTS[kappa].title} is {value:z.2f} where Gwet's AC1 is "
-                f"{ac1:z.2f}: one category prevails, which pulls kappa down. Report both."
+                f"Raters agree on {percent:.0%}, yet {COEFFICIENTS[kappa].title} is {decimals(value)} where Gwet's AC1 "
+                f"is {decimals(ac1)}: one category prevails, which pulls kappa down. Report both."
             )
     for name in (ALPHA, kappa):
         wide = intervals.get(name)
         if wide and wide.ci_low is not None and wide.ci_high is not None and wide.ci_high - wide.ci_low > WIDE_INTERVAL:
+            between = interval_words(wide.ci_low, wide.ci_high, wide.ci_method, 2)
             found.append(
-                f"The 95% confidence interval of {COEFFICIENTS[name].title} is wide ({wide.ci_low:z.2f} to "
-                f"{wide.ci_high:z.2f}): more units rated twice would narrow it."
+                f"The confidence interval of {COEFFICIENTS[name].title} is wide (95% CI {between}). More units rated "
+                "twice would narrow it."
             )
             break
     return found + _far_raters(pairs) + _never_alike(categories)
@@ -329,7 +330,7 @@ def _far_raters(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
         if near - far >= FAR_GAP:
             found.append(
                 f"{rater} differs from the other raters: the mean Cohen's kappa of pairs with {rater} is "
-                f"{far:z.2f}, and {near:z.2f} without."
+                f"{decimals(far)}, and {decimals(near)} without."
             )
     return found
 

@@ -147,6 +147,9 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
         for each in those if facts.headline and facts.is_compared else ():
             yield from _found(facts, each)
     yield from sentences.computed(facts)
+    yield from sentences.few_units(
+        number for each in facts.measured if facts.headline for number in (each.before, each.after) if number
+    )
 
 
 def _found(facts: Facts, each: Dimension) -> Iterable[Sentence]:

@@ -4,12 +4,12 @@ Every sentence has one pattern, so that a script can read it back. A number that
 ninety-nine; inside a sentence it is written in digits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT
+from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST
 
 from .facts import (
     JOINED,
@@ -522,6 +522,13 @@ def computed(facts: Facts) -> list[Sentence]:
         ]
     some = any(each.before.units for each in facts.dimensions)
     return [Sentence(f"Agreement was computed with {facts.software}.")] if some else []
+
+
+def few_units(numbers: Iterable[Number]) -> list[Sentence]:
+    """Why values have no interval, where some have none."""
+    bare = [each for each in numbers if each.value is not None and each.low is None]
+    once = ", an item labeled in several rounds counting once" if any(each.units >= FEWEST for each in bare) else ""
+    return [Sentence(f"No confidence interval is given for fewer than {FEWEST} units{once}.")] if bare else []
 
 
 def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Sentence]:

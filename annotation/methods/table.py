@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from accounts.wording import for_markdown, listed
 
 from .facts import Dimension, Facts, Number, bound
-from .sentences import computed, computed_rows
+from .sentences import computed, computed_rows, few_units
 
 HEADS = (
     "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95% CI", "Threshold", "After discussion"
@@ -151,6 +151,7 @@ def _caption(facts: Facts) -> str:
         if row.number.value is None and row.number.undefined
     ]
     found = computed_rows(facts, _rows_by_method(rows(facts))) or computed(facts)
+    found += few_units(row.number for row in rows(facts))
     said = " ".join([f"{facts.study}.", *(each.text for each in found)])
     if facts.n_changed:
         said += " Agreement after discussion is no measure of reliability."

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.agreement import COEFFICIENTS
+from accounts.wording import counted
+from annotation.agreement import COEFFICIENTS, decimals
 from annotation.charts import Look, Panel, Point, trend, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.drawing import TYPES
@@ -80,7 +81,7 @@ def trend_charts(reports: Sequence[DimensionReport], rounds: Sequence[Round], li
 
 
 def _trend_words(panel: Panel) -> str:
-    before = [f"round {point.round} {point.value:z.2f}" for point in panel.points if not point.is_after]
+    before = [f"round {point.round} {decimals(point.value)}" for point in panel.points if not point.is_after]
     threshold = "" if panel.threshold is None else f" The threshold is {panel.threshold:.2f}."
     return f"{panel.title}, {panel.coefficient} before discussion: {', '.join(before)}.{threshold}"
 
@@ -122,8 +123,8 @@ def pair_map(section: Section) -> HeatMap | None:
     for each in pairs:
         first, second = sorted(place[code] for code in each["raters"])
         kappa = each["cohen_kappa"]
-        words = f"{codes[first]} and {codes[second]}: kappa {kappa:z.2f} over {each['n']} units"
-        cells.append(HeatCell(second - 1, first, f"{kappa:z.2f}", _heat_of(kappa), words, each["url"]))
+        words = f"{codes[first]} and {codes[second]}: kappa {decimals(kappa)} over {counted(each['n'], 'unit')}"
+        cells.append(HeatCell(second - 1, first, decimals(kappa), _heat_of(kappa), words, each["url"]))
     return HeatMap(
         title=f"{section.title}: Cohen's kappa of pairs of raters",
         subtitle="The stronger the color, the lower the agreement (steps at 0.8, 0.6, 0.4, 0.2).",

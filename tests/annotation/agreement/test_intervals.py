@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import betaincinv
+from scipy.stats import beta
 from scipy.stats import t as student
 
 from annotation import agreement
@@ -92,6 +93,30 @@ def test_units_that_are_clusters_of_their_own_change_nothing():
     alone = one_coefficient(GAPS, "gwet_ac1", kind="single", clusters=Clusters.of(GAPS, []))
     assert (alone.ci_low, alone.ci_high) == pytest.approx((apart.ci_low, apart.ci_high), abs=1e-12)
     assert (apart.ci_method, alone.ci_method) == CI_METHODS[1:]
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_the_lower_end_is_never_the_value_where_only_the_shares_of_this_sample_allow_no_lower_one(n: int):
+    """One unit disagrees and no two ratings are the rare category: kappa could be lower in other samples."""
+    patterns = Patterns.from_counts([(("a", "b"), 1), (("a", "a"), n - 1)])
+    # Of 1 in n, at most this share (Clopper and Pearson); kappa is -p / (2 - p) if p of the units disagree like that.
+    most = beta.ppf(0.975, 2, n - 1)
+    found = agreement.scott_pi(patterns)
+    assert found.value == pytest.approx(-1 / (2 * n - 1))
+    assert found.ci_low == pytest.approx(-most / (2 - most))
+    for each in summary(patterns, kind="single")["coefficients"]:
+        if each["value"] is not None:
+            assert each["ci_low"] < each["value"] - 0.04 < each["ci_high"] - 0.04, each["name"]
+
+
+def test_where_no_unit_agrees_the_lower_end_is_the_lowest_value_there_can_be():
+    patterns = Patterns.from_counts([(("a", "b"), 3), (("b", "c"), 2), (("c", "a"), 2)])
+    found = {each["name"]: each for each in summary(patterns, kind="single")["coefficients"]}
+    assert found["percent_agreement"]["ci_low"] == 0
+    assert found["brennan_prediger"]["ci_low"] == pytest.approx(-0.5)
+    for name in ("scott_pi", "fleiss_kappa", "cohen_kappa", "krippendorff_alpha", "gwet_ac1"):
+        assert found[name]["ci_low"] == -1, name
+        assert -0.6 < found[name]["value"] < -0.3, name
 
 
 def test_sparse_and_dense_tallies_give_the_same_interval(monkeypatch):

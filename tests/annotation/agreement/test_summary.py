@@ -138,7 +138,7 @@ def test_a_prevailing_category_is_warned_of_from_70_percent_and_a_gap_of_0_2(per
 @pytest.mark.parametrize(("high", "is_told"), [(0.71, True), (0.69, False)])
 def test_an_interval_of_more_than_0_2_is_wide(high: float, is_told: bool):
     found = told(krippendorff_alpha=(0.5, high))
-    assert len(found) == is_told and all("is wide (0.50 to 0.71)" in each for each in found)
+    assert len(found) == is_told and all("is wide (95% CI [0.50, 0.71])" in each for each in found)
 
 
 @pytest.mark.parametrize(

@@ -173,11 +173,12 @@ def test_alpha_with_a_distance_of_0_everywhere_says_that_nothing_is_expected():
     assert "No disagreement is expected" in alpha.undefined
 
 
-def test_one_unit_has_no_interval_and_the_reason():
-    found = by_name(summary(Patterns.from_table([["a", "b"]]), kind="single"))["scott_pi"]
-    assert found["value"] == -1
+@pytest.mark.parametrize(("n", "words"), [(1, "There is one."), (4, "There are 4.")])
+def test_fewer_than_five_units_have_no_interval_and_the_reason(n: int, words: str):
+    found = by_name(summary(Patterns.from_table([["a", "b"], *[["a", "a"]] * (n - 1)]), kind="single"))["scott_pi"]
+    assert found["value"] == pytest.approx(-1 / (2 * n - 1))
     assert found["ci_low"] is found["ci_high"] is found["ci_method"] is None
-    assert found["ci_undefined"] == "One unit with two ratings is too few for a confidence interval."
+    assert found["ci_undefined"] == f"A confidence interval needs at least 5 units with two ratings. {words}"
 
 
 def test_units_of_one_item_have_no_interval_and_the_reason():
@@ -186,7 +187,15 @@ def test_units_of_one_item_have_no_interval_and_the_reason():
     found = agreement.one_coefficient(patterns, "scott_pi", kind="single", clusters=clusters)
     assert found.value is not None
     assert found.se is found.ci_low is found.ci_method is None
-    assert found.ci_undefined.startswith("All units with two ratings belong to one item")
+    assert found.ci_undefined.endswith("labeled in several rounds count as one. There is one.")
+
+
+def test_congers_kappa_is_undefined_where_only_one_of_three_raters_varies():
+    """Observed and expected agreement are then the same number."""
+    alone = Patterns.from_counts([(("no", "no", "no"), 41), (("no", "yes", "no"), 9)])
+    assert_undefined(asdict(agreement.conger_kappa(alone)), "At most one rater", "0 whatever")
+    two = Patterns.from_counts([(("no", "no", "no"), 41), (("no", "yes", "no"), 9), (("yes", "no", "no"), 1)])
+    assert agreement.conger_kappa(two, intervals=False).value < 0
 
 
 @QUICK

@@ -31,6 +31,10 @@ FIXED = {
 }
 
 
+RARE = 5
+"""The seed with which one rating of all is in another category."""
+
+
 def drawn(categories: list[Any], seed: int) -> tuple[list[str], list[list[list[Any]]]]:
     """Raters, and for each item its units as rows of values: alike more often than not, with gaps."""
     draw = np.random.default_rng(seed)
@@ -45,12 +49,14 @@ def drawn(categories: list[Any], seed: int) -> tuple[list[str], list[list[list[A
                 None if like > 0.9 else categories[common if like < 0.7 or seed == 3 else other]
                 for like, other in zip(likes, others, strict=True)
             ]
+            if seed == RARE:
+                row = [categories[int(not items and place == 0)] for place in range(len(raters))]
             units.append(row if any(each is not None for each in row) else [categories[common]] * len(raters))
         items.append(units)
     return raters, items
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, RARE])
 @pytest.mark.parametrize(("kind", "metric", "weights", "categories"), KINDS)
 def test_a_summary_has_the_numbers_of_the_formulas_written_once_more(
     kind: str, metric: str, weights: str | None, categories: list[Any], seed: int

@@ -127,6 +127,10 @@ class Coefficient:
         """Where the interval lies between those of Clopper and Pearson (0) and of Jeffreys (1/2)."""
         return 0.25 if self.is_nominal else 0.15
 
+    def least(self):
+        """The lowest value in any population."""
+        return -1.0
+
     def largest(self):
         """The largest that 1 - value can be."""
         return self.worst() / self.expected()
@@ -138,6 +142,9 @@ class Coefficient:
 
 
 class Percent(Coefficient):
+    def least(self):
+        return 0.0
+
     def worst(self):
         return 1.0
 
@@ -178,11 +185,11 @@ class Gwet(Fleiss):
     def chance_of_units(self):
         return self.scale() * self.shares @ (1 - self.mean_shares(self.t.counts[None, :])[0])
 
-    def toward_jeffreys(self):
-        return super().toward_jeffreys() if self.is_nominal else 0.18
-
 
 class BrennanPrediger(Coefficient):
+    def least(self):
+        return 1 - self.largest()
+
     def chance(self, c):
         return np.full(len(c), self.w.sum() / self.t.k**2)
 
@@ -194,7 +201,7 @@ class Conger(Coefficient):
     def value(self):
         given = [np.unique(column[column >= 0]) for column in self.t.values.T]
         n_used = [len(each) for each in given if len(each)]
-        is_constant = len(n_used) == 2 and min(n_used) == 1 and self.t.paired.all()
+        is_constant = sum(n > 1 for n in n_used) < 2 and (self.t.n == len(n_used)).all()
         return math.nan if is_constant else super().value()
 
     def largest(self):
@@ -501,7 +508,7 @@ def members_of(counts, clusters):
 
 
 def interval_of(coefficient, smooth, n_added, clusters):
-    """The 95% interval by the effective sample size; None for fewer than two units (or clusters)."""
+    """The 95% interval by the effective sample size; None for fewer than five units (or clusters)."""
     if not n_added:
         return None
     rows, _ = coefficient.compared()
@@ -512,7 +519,7 @@ def interval_of(coefficient, smooth, n_added, clusters):
         n = numbers @ members[:, rows].any(axis=1)
         moves = np.concatenate([members @ moves[:p], moves[p:]])
         times = np.concatenate([numbers, times[p:]])
-    if n < 2:
+    if n < 5:
         return None
     value, largest, there = coefficient.value(), coefficient.largest(), smooth.largest()
     variance, fourth = times @ moves**2, times @ moves**4
@@ -523,8 +530,24 @@ def interval_of(coefficient, smooth, n_added, clusters):
     size *= (Z / student) ** 2
     unlike, part = min(max((1 - value) / largest, 0), 1) * size, coefficient.toward_jeffreys()
     low = max(1 - beta_quantile(0.975, unlike + 1 - part, size - unlike + part) * largest, -1)
+    if 1 - value > largest * (1 - 1e-9):
+        low = min(low, limit_of_shares(coefficient, n))
     high = 1 - beta_quantile(0.025, unlike + part, size - unlike + 1 - part) * largest
     return min(low, value), max(high, value)
+
+
+def limit_of_shares(coefficient, n):
+    """The value if as many of the units disagreed as `n` units allow (Clopper and Pearson), each kind in proportion."""
+    rows, within = coefficient.compared()
+    counts = coefficient.t.counts.copy()
+    there = counts[rows].sum()
+    apart = counts[rows][within > TINY].sum() / there
+    if apart == 1:
+        return coefficient.least()
+    most = beta_quantile(0.975, apart * n + 1, (1 - apart) * n)
+    for row, unlike in zip(rows, within > TINY, strict=True):
+        counts[row] *= most / apart if unlike else (1 - most) / (1 - apart)
+    return max(float(coefficient(counts[None, :])[0]), -1.0)
 
 
 def clustered_error(coefficient, clusters):

@@ -816,6 +816,16 @@ class Checker:
             found is not None and is_printed(found[0], low) and is_printed(found[1], high), claim, f"interval {found}"
         )
 
+    def few_units(self, claim: str, once: str) -> None:
+        """Some value has no interval, and each that has none is of a table for which none is computed."""
+        bare = [(key, when) for key, when, low, _, _ in self.seen.get("agreement", []) if low is None]
+        tables = [self.table(key, self.rows.headline, when) for key, when in bare]
+        for (key, _), table in zip(bare, tables, strict=True):
+            found = statistics.interval(self.name_of(key), table, clustered=bool(table.clusters))
+            self.expect(found is None, claim, key)
+        self.expect(any(table.n_units < 5 for table in tables) if not once else bool(tables), claim, tables)
+        self.same(claim, bool(once), any(table.n_units >= 5 for table in tables))
+
     def no_interval(self, claim: str, software: str) -> None:
         self.same(claim, software, self.rows.software)
 
@@ -1315,6 +1325,10 @@ class Checker:
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
             self.caption_methods(caption[2])
+            bare = self.seen.get("bare rows", [])
+            told = re.findall(r"No confidence interval is given for fewer than 5 units(, an item [^.]*)?\.", caption[2])
+            once = ", an item labeled in several rounds counting once"
+            self.same("caption", told, [once if max(bare) >= 5 else ""] if bare else [])
         return self.complaints
 
     def caption_methods(self, caption: str) -> None:
@@ -1447,6 +1461,10 @@ class Checker:
             ]  # fmt: skip
             self.seen.setdefault("row methods", []).append((key, where, how))
             self.interval(key, table, edges[1], edges[2], line, clustered=is_clustered)
+        elif value != "undefined":
+            self.seen.setdefault("bare rows", []).append(number(units))
+            found = statistics.interval(name, table, clustered=where == "headline" and bool(table.clusters))
+            self.same(line, (between, found), ("--", None))
 
 
 SENTENCES: list[tuple[str, Callable[..., None]]] = [
@@ -1500,6 +1518,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
     (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((Concord [^)]+)\)\.", Checker.computed),
+    (r"No confidence interval is given for fewer than 5 units(, an item labeled in several rounds counting once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),

@@ -49,7 +49,7 @@ LIES: list[Lie] = [
     # Values in the facts
     (FACTS, "dimensions.0.before.value", None, lambda value: value + 0.06),
     (FACTS, "dimensions.1.before.value", None, lambda value: 0.95),
-    (FACTS, "dimensions.1.before.low", None, lambda value: value + 0.1),
+    (FACTS, "dimensions.0.before.low", None, lambda value: value + 0.1),
     (FACTS, "dimensions.0.before.high", None, lambda value: value - 0.1),
     (FACTS, "dimensions.0.after.value", None, lambda value: value + 0.2),
     (FACTS, "dimensions.0.by_round.1.value", None, lambda value: value + 0.02),
@@ -94,6 +94,7 @@ LIES: list[Lie] = [
     (SENTENCE, "agreement", "before discussion", "after discussion"),
     (SENTENCE, "agreement", ", which is no measure of reliability", ""),
     (SENTENCE, "headline", "before it was opened", "before any label was given"),
+    (SENTENCE, "few_units", "fewer than 5 units", "fewer than 30 units"),
     (SENTENCE, "computed", "Korn and Graubard 1998", "Clopper and Pearson 1934"),
     (SENTENCE, "entered_by", "who did not label", "who labeled"),
     (SENTENCE, "gate", "opened after", "opened although"),

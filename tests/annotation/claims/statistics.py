@@ -203,7 +203,7 @@ def effective(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | 
         n = float(alone[rows].sum() + sum(any(k in rows for k in cells) for cells in groups))
         moves = np.array([*sums, *moves])
         weights = np.array([*([1.0] * len(groups)), *alone, *weights[p:]])
-    if n < 2 or not n_added:
+    if n < 5 or not n_added:
         return None
     variance = weights @ moves**2
     most, there = largest(name, t, t.counts), largest(name, wide, wide.counts)
@@ -216,7 +216,23 @@ def effective(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | 
     part = 0.15 if "interval" in name or "MASI" in name else 0.25
     low = 1 - beta.ppf(0.975, unlike + 1 - part, size - unlike + part) * most
     high = 1 - beta.ppf(0.025, unlike + part, size - unlike + 1 - part) * most
+    if value < 1 - most + 1e-9:
+        low = min(low, limit_of_shares(name, t, rows, n))
     return min(max(float(low), -1.0), value), max(float(high), value)
+
+
+def limit_of_shares(name: str, t: Table, rows: list[int], n: float) -> float:
+    """Where the shares of the categories allow no lower value: that of the most units that can disagree."""
+    differs = np.array([k in rows and len(set(row[row >= 0])) > 1 for k, row in enumerate(t.patterns)])
+    agrees = np.isin(np.arange(len(t.counts)), rows) & ~differs
+    here, there = t.counts[differs].sum(), t.counts[agrees].sum()
+    if not there:
+        return 0.0 if name == "percent agreement" else -1.0
+    most = beta.ppf(0.975, here / (here + there) * n + 1, there / (here + there) * n)
+    c = t.counts.astype(float)
+    c[differs] *= most * (here + there) / here
+    c[agrees] *= (1 - most) * (here + there) / there
+    return max(NAMES[name](t, c), -1.0)
 
 
 def compared(name: str, t: Table) -> list[int]:

@@ -157,14 +157,14 @@ def everything_study() -> Study:
     }
     change_study(seat=seat, changes={"primary": primary})
     labelled_round(study, Random(1), kind="pilot", n_items=8, first=1, seed=5)
-    make.issues(30, first=100)
-    sample = draw_sample(seat=make.owner_seat(study), size=12, seed=77, filter={"labels": ["bug"]})
+    make.issues(60, first=100)
+    sample = draw_sample(seat=make.owner_seat(study), size=22, seed=77, filter={"labels": ["bug"]})
     made = rounds.create_round(
-        seat=make.owner_seat(study), raters=list(RATERS[:2]), raters_per_item=2, sample=sample.pk, n_items=8, seed=3
+        seat=make.owner_seat(study), raters=list(RATERS[:2]), raters_per_item=2, sample=sample.pk, n_items=18, seed=3
     )
     fix_headline(seat=make.owner_seat(study), rounds=[made.number])
     with opened_as(made.number):
-        labelled(study, 12, RATERS[:2], first=1, seed=8, per_item=2)
+        labelled(study, 22, RATERS[:2], first=1, seed=8, per_item=2)
     for key in ("kind", "symptom", "stage"):
         save_analysis(
             seat=make.owner_seat(study), title=f"Counts of {key}", kind="counts", question={"dimension": [key]}
