@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from django.core.cache import cache
-from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from accounts import cached_values
@@ -136,13 +136,23 @@ class Queue:
     def n_places(self) -> int:
         return sum(len(line.places) for line in self.lines)
 
-    @cached_property
+    @property
     def n_unanimous(self) -> int:
-        """Items on which nobody had to decide anything; one query."""
+        """Items on which all of two raters or more agree, so that nobody had to resolve anything."""
+        return self._n_settled[0]
+
+    @property
+    def n_single(self) -> int:
+        """Items that one rater alone labeled, so that nobody could disagree."""
+        return self._n_settled[1]
+
+    @cached_property
+    def _n_settled(self) -> tuple[int, int]:
+        """Items that are done and not in the queue: those of several raters, and those of one; one query."""
         planned = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
         done = (
             Assignment.objects.filter(round=self.round, slot__isnull=False, state__in=Assignment.FINISHED)
-            .exclude(item__in=list(self.hidden))
+            .exclude(item__in=[*self.hidden, *(line.item for line in self.everything)])
             .order_by()
             .values("item")
             .annotate(n=Count("pk"), n_planned=Subquery(planned))
@@ -150,7 +160,8 @@ class Queue:
         )
         if self.round.state == Round.State.OPEN:
             done = done.filter(n__gte=F("n_planned"))
-        return max(done.count() - len(self.everything), 0)
+        found = done.aggregate(n_all=Count("item"), n_single=Count("item", filter=Q(n=1)))
+        return found["n_all"] - found["n_single"], found["n_single"]
 
     def selected(self, narrowed: Narrowed, state: str = "all") -> list[Line]:
         """The lines with a place that fits; `state` is open, resolved or all."""

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
 
 from annotation.access import get_item, get_round
 from annotation.actions import members, rounds
@@ -215,6 +216,20 @@ def test_a_closed_round_takes_a_decision_again(disputed) -> None:
     rounds.close_round(seat=make.owner_seat(disputed.study), number=1)
     decide(disputed, 1, ["hang"], expected=first.public_id)
     assert standing(disputed)["symptom"] == ("resolved", ("hang",))
+
+
+def test_an_item_of_one_rater_is_not_said_to_be_in_full_agreement() -> None:
+    round_ = make.open_round(make.study(), 6, double_share=0.5)
+    doubled = min(round_.assignments.filter(slot=2).values_list("item__identifier", flat=True))
+    for name, item, slot in round_.assignments.values_list("rater__user__username", "item__identifier", "slot"):
+        value = "hang" if (item, slot) == (doubled, 2) else "crash"
+        make.submit(round_, name, int(item.partition("#")[2]), {"symptom": [value]})
+    queue = queue_of(get_round(make.owner_seat(round_.study), 1))
+    assert (queue.n_open, queue.n_unanimous, queue.n_single) == (1, 2, 3)
+    client = Client()
+    client.force_login(make.user("ada"))
+    words = client.get("/studies/study/rounds/1/resolve/").content.decode()
+    assert "2 items were in full agreement; 3 were labeled by one rater" in words
 
 
 def test_the_queue_counts_what_is_open_by_dimension_and_by_pair_and_what_needed_no_click() -> None:

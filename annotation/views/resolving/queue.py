@@ -86,7 +86,7 @@ def _page_of(
         "clash": clash_here(here),
         "n_decided": waiting.n_places - waiting.n_open,
         "n_alone": len(without_discussion(here.seat, round_)) if here.decides and waiting.lines else 0,
-        "n_agreed": waiting.n_unanimous + len(waiting.lines),
+        "n_agreed": waiting.n_unanimous + waiting.n_single + len(waiting.lines),
         "item_by_item": round_.state == Round.State.OPEN,
         "lost": labels_lost(here.seat) if round_.kind == Round.Kind.RELABEL else None,
         "n_flagged": n_flagged(round_, here.hidden),
