@@ -140,7 +140,7 @@ def test_a_sample_is_counted_drawn_and_shown_with_its_flow() -> None:
     sample = Sample.objects.get()
     assert drawn["Location"] == f"{path}?sample={sample.pk}" and sample.filter["labels"] == ["bug", "crash"]
     shown = text_of(signed_in("rea").get(drawn["Location"]))
-    assert "3 of 3 in no round yet" in shown and "drawn 3" in shown
+    assert "3 of 3 in no coding round yet" in shown and "drawn 3" in shown
     for changed, sentence in (
         ({"size": "40"}, "The filter matches 4 issues, fewer than 40."),
         ({"repository": "acme/rockets"}, "No stored issue matches the filter."),

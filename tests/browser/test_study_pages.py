@@ -54,7 +54,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     expect(page.get_by_role("row", name="GitHub labels: bug 6")).to_be_visible()
     page.get_by_label("How many").fill("5")
     page.get_by_role("button", name="Draw sample").click()
-    expect(page.get_by_text("5 of 5 in no round yet")).to_be_visible()
+    expect(page.get_by_text("5 of 5 in no coding round yet")).to_be_visible()
 
     page.get_by_role("link", name="New round").click()
     expect(page.get_by_text("5 items × 2 raters = 10 assignments")).to_be_visible()
