@@ -32,8 +32,8 @@ COMMON = [
     OpenApiParameter(
         "level",
         str,
-        description=f"Where in the tree categories are told: {', '.join(LEVELS)}. For one dimension: `symptom:root`; "
-        "several with commas between them.",
+        description=f"Level of the tree at which categories are reported: {', '.join(LEVELS)}. "
+        "For one dimension: `symptom:root`; several with commas between them.",
     ),
     OpenApiParameter(
         "fold",
@@ -44,7 +44,7 @@ COMMON = [
     OpenApiParameter(
         "left_out",
         str,
-        description="Categories that are left out, each with all below it, as `dimension:category` with commas between "
+        description="Categories that are excluded, each with all below it, as `dimension:category` with commas between "
         "them; the category alone where one dimension is asked for.",
     ),
     OpenApiParameter(
@@ -156,7 +156,7 @@ class NumbersOfStudy(APIView):
                 "measure", str, required=True, description=f"{', '.join(MEASURES)}, or a dimension that is a number."
             ),
             BY,
-            OpenApiParameter("cut", float, description="The share at or under this number is told, too."),
+            OpenApiParameter("cut", float, description="Also report the share at or below this number."),
             *COMMON,
         ],
         responses={200: NumbersShape},

@@ -1,4 +1,4 @@
-"""Calibration over REST: training items and minimum of a round, how raters did on them, and who is let in."""
+"""Calibration over REST: calibration items and minimum of a round, how raters did on them, and who is let in."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from annotation.queries import training as queries
 
 
 class TrainingItemShape(serializers.Serializer[Any]):
-    """A training item; `known` is null for an owner who rates in the round and has not answered it."""
+    """A calibration item; `known` is null for an owner who rates in the round and has not answered it."""
 
     item = serializers.CharField()
     known = serializers.DictField(allow_null=True, help_text='{"parts": [{"labels": {…}}, …], "why": ""}')
@@ -100,8 +100,8 @@ class TrainedShape(AnswersShape):
 
     rater = serializers.CharField()
     round = serializers.IntegerField()
-    n_items = serializers.IntegerField(help_text="Training items that the rater has answered or skipped.")
-    n_asked = serializers.IntegerField(help_text="Training items that the rater has in the round.")
+    n_items = serializers.IntegerField(help_text="Calibration items that the rater has answered or skipped.")
+    n_asked = serializers.IntegerField(help_text="Calibration items that the rater has in the round.")
     n_revised = serializers.IntegerField(help_text="Those whose answer was changed after the feedback.")
     after = AnswersShape(allow_null=True, help_text="By the newest answers; null where none was changed.")
     minimum = CriterionShape(many=True, help_text="The minimum of the round, held against the first answers.")
@@ -110,7 +110,7 @@ class TrainedShape(AnswersShape):
 
 
 class MinimumShape(serializers.Serializer[Any]):
-    """What raters have to reach on training items before they get other items."""
+    """What raters have to reach on calibration items before they get other items."""
 
     share = serializers.FloatField(required=False, help_text="Share of items with every known label right.")
     dimensions = serializers.DictField(
@@ -120,7 +120,7 @@ class MinimumShape(serializers.Serializer[Any]):
 
 
 class TrainingShape(serializers.Serializer[Any]):
-    """The training items of a round, for the owner, and results: all raters’ for the owner, else the caller’s own.
+    """The calibration items of a round, for the owner, and results: all raters’ for the owner, else the caller’s own.
 
     `tries` are the results of all rounds of the study, in order, each held against the minimum of this round.
     `warnings` tell the owner of a draft which raters do not get some items, because they may know their gold labels.
@@ -134,12 +134,12 @@ class TrainingShape(serializers.Serializer[Any]):
 
 
 class TrainingBody(serializers.Serializer[Any]):
-    """What changes of the training items of a draft round."""
+    """What changes of the calibration items of a draft round."""
 
     known = serializers.DictField(
         child=serializers.DictField(),
         required=False,
-        help_text='By item {"labels": {…}} or {"parts": […]}, and "why"; dimensions that are left out are not judged.',
+        help_text='By item {"labels": {…}} or {"parts": […]}, and "why"; omitted dimensions are not judged.',
     )
     gold_minimum = MinimumShape(required=False, allow_null=True)
 
@@ -225,7 +225,7 @@ class TrainingOfRound(APIView):
 
     @extend_schema(request=TrainingBody, responses=TrainingShape)
     def patch(self, request: Request, slug: str, number: int) -> Response:
-        """Gives training items to a draft, changes what is known of them, or sets the minimum; for the owner."""
+        """Gives calibration items to a draft, changes what is known of them, or sets the minimum; for the owner."""
         seat, body = seat_of(request, slug), body_of(request)
         seat.require(OWNER)
         if not {"known", "gold_minimum"} & set(body):
@@ -250,7 +250,7 @@ def _training(seat: Seat, round_: Round) -> dict[str, Any]:
 
 
 class AdmitRater(APIView):
-    """Lets a rater have the items of an open round without its minimum on training items."""
+    """Lets a rater have the items of an open round without its minimum on calibration items."""
 
     permission_classes = [scope("manage")]
 

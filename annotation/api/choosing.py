@@ -53,7 +53,7 @@ class SampleShape(serializers.Serializer[Any]):
     at_least_one = serializers.BooleanField()
     strata = serializers.ListField(child=serializers.DictField())
     created_at = serializers.DateTimeField()
-    job: Any = serializers.SerializerMethodField(help_text="The job that draws it, until that is done.")
+    job: Any = serializers.SerializerMethodField(help_text="The job that draws it, until it has finished.")
 
     @extend_schema_field(JobShape(allow_null=True))
     def get_job(self, sample: Sample) -> dict[str, Any] | None:

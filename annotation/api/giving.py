@@ -40,7 +40,7 @@ class RoundRaterShape(serializers.Serializer[Any]):
     kind = serializers.CharField()
     quota = serializers.IntegerField(allow_null=True, help_text="At most so many items; null: no limit.")
     n_assigned = serializers.IntegerField()
-    n_finished = serializers.IntegerField()
+    n_finished = serializers.IntegerField(help_text="Items submitted or skipped.")
     n_third = serializers.IntegerField(
         allow_null=True,
         help_text="Items asked of them as a third rater, part of `n_assigned` once the round is over; null where the "
@@ -68,7 +68,7 @@ class RoundRaterShape(serializers.Serializer[Any]):
     )
     admission = AdmissionShape(
         allow_null=True,
-        help_text="Where the round has a minimum on training items: how the rater came in, for owners who are not "
+        help_text="Where the round has a minimum on calibration items: how the rater came in, for owners who are not "
         "blind there, staff and the rater; null: not yet, or there is no minimum.",
     )
 
@@ -141,7 +141,7 @@ def rater_answer(
 
 
 def _sees_tries(seat: Seat, row: RoundRater) -> bool:
-    """Whether a person reads how this rater did on training items: their own, and all for an owner who is not blind."""
+    """Whether a person reads this rater's calibration results: their own, and all for an owner who is not blind."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
     hidden = seat.sealed_round_ids | seat.unsettled_round_ids
     return row.rater == seat.membership or (may_know and row.round_id not in hidden)

@@ -25,12 +25,15 @@ class InvitationBody(serializers.Serializer[Any]):
     """What a new invitation needs; nothing is sent to anybody."""
 
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
-    note = serializers.CharField(required=False, allow_blank=True, help_text="For whom; the owners see it.")
+    note = serializers.CharField(required=False, allow_blank=True, help_text="A note, visible to owners.")
     days = serializers.IntegerField(
-        required=False, min_value=1, max_value=actions.DAYS_MOST, help_text="How long it holds; 14 unless said."
+        required=False, min_value=1, max_value=actions.DAYS_MOST, help_text="Days until it expires; 14 by default."
     )
     n_most = serializers.IntegerField(
-        required=False, min_value=1, max_value=actions.PEOPLE_MOST, help_text="How many people; 1 unless said."
+        required=False,
+        min_value=1,
+        max_value=actions.PEOPLE_MOST,
+        help_text="How many people can use it; 1 by default.",
     )
 
 
@@ -43,7 +46,7 @@ class InvitationShape(serializers.Serializer[Any]):
     state = serializers.ChoiceField(STATES)
     n_most = serializers.IntegerField()
     n_left = serializers.IntegerField()
-    members = serializers.ListField(child=serializers.CharField(), help_text="User names of who came in by it.")
+    members = serializers.ListField(child=serializers.CharField(), help_text="User names of the people who used it.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
 

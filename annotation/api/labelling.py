@@ -85,7 +85,7 @@ class ComparedShape(serializers.Serializer[Any]):
 
 
 class FeedbackShape(serializers.Serializer[Any]):
-    """What a rater is told of their answer to a training item."""
+    """What a rater is told of their answer to a calibration item."""
 
     right = serializers.BooleanField()
     dimensions = ComparedShape(many=True)
@@ -104,7 +104,7 @@ class AnnotationShape(serializers.Serializer[Any]):
     flag = serializers.BooleanField()
     created_at = serializers.DateTimeField()
     feedback = FeedbackShape(
-        allow_null=True, help_text="Of a training item: the answer against the known one; null for any other."
+        allow_null=True, help_text="Of a calibration item: the answer against the known one; null for any other."
     )
     next = NextShape(allow_null=True, required=False)
 
@@ -112,7 +112,7 @@ class AnnotationShape(serializers.Serializer[Any]):
 class Next(APIView):
     """The assignment to work on now; the same one until it is submitted or skipped; 204 when there is none.
 
-    409 `away` for a rater who is away. Where the round has a minimum on training items and the rater has not reached
+    409 `away` for a rater who is away. Where the round has a minimum on calibration items and the rater has not reached
     it, 409 `below_minimum` in place of any other item.
 
     Whoever was invited as a rater accepts by the first one that they ask for with a token.

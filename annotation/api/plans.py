@@ -32,7 +32,7 @@ class PlanShape(serializers.Serializer[Any]):
     id = serializers.CharField()
     number = serializers.IntegerField()
     state = serializers.ChoiceField(Plan.State.choices)
-    rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose labels it takes along.")
+    rounds = serializers.ListField(child=serializers.IntegerField(), help_text="The labels that it migrates.")
     labels = serializers.DictField(help_text="Number of labels by effect, with total and following.")
     changes = serializers.ListField(child=serializers.DictField())
     dimensions = serializers.ListField(child=serializers.DictField(), help_text="Newly required ones.")
@@ -40,7 +40,7 @@ class PlanShape(serializers.Serializer[Any]):
     recheck = serializers.ListField(child=serializers.DictField(), help_text="Redefined categories, chosen or not.")
     agreed = serializers.DictField(
         allow_null=True,
-        help_text="Agreed `labels` that the plan takes along, and how many are `unmapped`: they have no value in its "
+        help_text="Agreed `labels` that the migration maps, and how many are `unmapped`: they have no value in its "
         "version without an answer. Null for a plan that an earlier release ran.",
     )
     worklist = serializers.DictField()

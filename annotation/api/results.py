@@ -241,9 +241,7 @@ class ResolutionBody(serializers.Serializer[Any]):
         required=False,
         help_text="True: the part does not exist, which settles all its dimensions. `values` are left out or empty.",
     )
-    reopen = serializers.BooleanField(
-        required=False, help_text="True takes the decision back: the place is open again."
-    )
+    reopen = serializers.BooleanField(required=False, help_text="True reopens the disagreement.")
     method = serializers.ChoiceField(
         STATED,
         required=False,

@@ -31,7 +31,7 @@ class OwnScreeningShape(serializers.Serializer[Any]):
     screening = serializers.CharField(
         help_text="What the rater said: `in`, `out` or `skipped`; `open` and `maybe` are still to be answered."
     )
-    reason = serializers.CharField(help_text="Why it is out, in words; else empty.")
+    reason = serializers.CharField(help_text="Why it is out, in words; otherwise empty.")
 
 
 class MaybeBody(serializers.Serializer[Any]):
@@ -78,7 +78,7 @@ class OwnScreenings(APIView):
         operation_id="studies_rounds_own_screenings",
     )
     def get(self, request: Request, slug: str, number: int) -> Response:
-        """409 `away` for a rater who is away; 409 `below_minimum` before the round's minimum on training items."""
+        """409 `away` for a rater who is away; 409 `below_minimum` before the round's minimum on calibration items."""
         seat = seat_of(request, slug)
         round_ = _round(seat, number)
         require_here(seat)

@@ -179,7 +179,7 @@ class ConfusedPairShape(ConfusedShape):
 
 
 class CoverageShape(serializers.Serializer[Any]):
-    """How many items of the rounds are compared at all; training items are none of them."""
+    """How many items of the rounds are compared at all; calibration items are none of them."""
 
     items = serializers.IntegerField(help_text="Each counted once over the rounds.")
     labeled = serializers.IntegerField(help_text="By a rater at least.")

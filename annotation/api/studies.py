@@ -179,19 +179,19 @@ class RoundShape(serializers.Serializer[Any]):
     seed = serializers.IntegerField()
     n_items = serializers.IntegerField()
     n_assignments = serializers.IntegerField()
-    n_finished = serializers.IntegerField()
+    n_finished = serializers.IntegerField(help_text="Items submitted or skipped.")
     n_free = serializers.IntegerField(help_text="Assignments without a rater that need one.")
     quotas = serializers.DictField(child=serializers.IntegerField(), help_text="By rater code, where there is one.")
     left = serializers.ListField(child=serializers.CharField(), help_text="Codes of raters who left the round.")
-    due_on = serializers.DateField(allow_null=True, help_text="The day by which its raters are to be done, if any.")
+    due_on = serializers.DateField(allow_null=True, help_text="Its due date, if any.")
     opened_at = serializers.DateTimeField(allow_null=True)
     resolving_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
     gold_minimum = serializers.DictField(
-        allow_null=True, help_text="What raters have to reach on training items before they get others."
+        allow_null=True, help_text="What raters have to reach on calibration items before they get others."
     )
     gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
-    job = JobShape(allow_null=True, help_text="The job that fills or opens it, until that is done.")
+    job = JobShape(allow_null=True, help_text="The job that fills or opens it, until it has finished.")
 
 
 class NewRoundShape(RoundShape):
@@ -228,9 +228,9 @@ class RoundBody(serializers.Serializer[Any]):
     known = serializers.DictField(
         child=serializers.DictField(),
         required=False,
-        help_text='Training items, which come first: by item {"labels": {…}} or {"parts": […]}, and "why". Beside the '
-        "items of the round; an item named in both is a training item. Dimensions that are left out are not judged. "
-        "With them no other items have to be named.",
+        help_text='Calibration items, labeled first: by item {"labels": {…}} or {"parts": […]}, and "why". They are '
+        "added to the items of the round; an item named in both is a calibration item. Omitted dimensions are not "
+        "judged. With them no other items have to be named.",
     )
     training_round = serializers.IntegerField(
         required=False, help_text="Instead of `known`: a closed round, whose agreed labels are what is known."
@@ -238,7 +238,7 @@ class RoundBody(serializers.Serializer[Any]):
     n_training = serializers.IntegerField(required=False, help_text="So many of its items, the first in its order.")
     gold_minimum = serializers.DictField(
         required=False,
-        help_text='What raters have to reach on training items before they get others: {"share": 0.8, "dimensions": '
+        help_text='What raters have to reach on calibration items before they get others: {"share": 0.8, "dimensions": '
         '{"symptom": 0.6}}, one of them or both. It is fixed when the round opens.',
     )
     raters = serializers.ListField(child=serializers.CharField(), help_text="User names or rater codes.")
@@ -255,7 +255,7 @@ class RoundBody(serializers.Serializer[Any]):
     sample = serializers.CharField(required=False)
     n_items = serializers.IntegerField(required=False)
     share = serializers.FloatField(required=False)
-    due_on = serializers.DateField(required=False, allow_null=True, help_text="The day by which raters are to be done.")
+    due_on = serializers.DateField(required=False, allow_null=True, help_text="The due date.")
 
 
 class MachineShape(serializers.Serializer[Any]):
@@ -272,7 +272,7 @@ class MemberBody(serializers.Serializer[Any]):
     user = serializers.CharField()
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
     kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
-    machine = MachineShape(required=False, help_text="Of a machine; fixed from its first answer on.")
+    machine = MachineShape(required=False, help_text="Of a model rater; fixed once it has labels.")
 
 
 class MemberShape(serializers.Serializer[Any]):

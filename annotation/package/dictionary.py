@@ -8,7 +8,7 @@ from taxonomy.kinds import KINDS
 
 ROUND = Column("round", "integer", "Number of the round.", is_required=True)
 ITEM = Column("item", "string", "owner/name#number, or the identifier as imported.", is_required=True)
-PART = Column("part", "integer", "From 1, where an issue holds several bugs.", is_required=True)
+PART = Column("part", "integer", "From 1, where an issue has several parts.", is_required=True)
 VERSION = Column("taxonomy_version", "integer", "Number of the version of the taxonomy.", is_required=True)
 TAXONOMY = Column("taxonomy", "string", "Slug of the taxonomy.", is_required=True)
 OF_ITEM = Reference(["item"], "items", ["item"])
@@ -18,7 +18,7 @@ OF_VERSION = ["taxonomy", "taxonomy_version", "dimension"]
 ROUND_KINDS = ("screening", "pilot", "main", "relabel")
 VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; []: the empty set."
 RATING = ["round", "item", "rater", "revision", "part"]
-FIRST = "Whether it is of the rater's first answer. Of training items: the one before the rater saw what is known."
+FIRST = "Whether it is of the rater's first answer. Of calibration items: the one before the rater saw what is known."
 GIVEN = (
     Column("revision", "integer", "Of the answer.", is_required=True),
     Column("first", "boolean", FIRST, is_required=True),
@@ -26,7 +26,7 @@ GIVEN = (
         "blind",
         "boolean",
         "Whether it is of the last answer that this rater submitted before the others' labels were visible. Those of "
-        "third raters, model raters and training items (answers.role, round_items.training) do not count in agreement.",
+        "third raters, model raters and calibration items (answers.role, round_items.training) do not count.",
         is_required=True,
     ),
     Column("current", "boolean", "Whether it is of the answer that is valid now.", is_required=True),
@@ -92,19 +92,19 @@ def _rounds() -> Table:
             Column(
                 "told_version",
                 "integer",
-                "The version in whose terms its agreed labels are told: its own, or the one that a plan led to.",
+                "The version to which its agreed labels are mapped: its own, or that of a migration.",
                 is_required=True,
             ),
-            Column("raters_per_item", "integer", "How many raters an item is planned to have."),
+            Column("raters_per_item", "integer", "Number of raters planned for an item."),
             Column("double_share", "number", "Share of the items that get all of them, 0 to 1; the others get one."),
             Column("mode", "string", "How items were assigned.", _words("planned", "pool")),
             Column("seed", "integer", "Of the raters' orders and pairs."),
             Column("sample", "integer", "The sample that its items come from, where they come from one."),
-            Column("n_items", "integer", "Items, those to train with included."),
-            Column("due_on", "string", "The day by which its raters were to be done, where there was one."),
+            Column("n_items", "integer", "Number of items, calibration items included."),
+            Column("due_on", "string", "Its due date, if it had one."),
             Column("opened_at", "datetime", "When labeling began."),
-            Column("resolving_at", "datetime", "When the last answer was in."),
-            Column("closed_at", "datetime", "When the last difference was settled."),
+            Column("resolving_at", "datetime", "When the last label was submitted."),
+            Column("closed_at", "datetime", "When the last disagreement was resolved."),
         ],
         ["round"],
     )
@@ -117,10 +117,12 @@ def _raters(rater: Column) -> Table:
         "The members with the code of a rater, also those without a label.",
         [
             rater,
-            Column("kind", "string", "Whether a person or a machine.", _words("person", "machine"), is_required=True),
-            Column("machine_name", "string", "Of a machine: the model."),
-            Column("machine_version", "string", "Of a machine: the model's version."),
-            Column("machine_prompt", "string", "Of a machine: what it was told."),
+            Column(
+                "kind", "string", "Whether a person or a model rater.", _words("person", "machine"), is_required=True
+            ),
+            Column("machine_name", "string", "Of a model rater: the model."),
+            Column("machine_version", "string", "Of a model rater: the model's version."),
+            Column("machine_prompt", "string", "Of a model rater: the prompt."),
         ],
         ["rater"],
     )
@@ -130,7 +132,7 @@ def _dimensions(dimension: Column) -> Table:
     return Table(
         "dimensions",
         "Dimensions",
-        "The questions of each version of the taxonomies; their order is that of the rows.",
+        "The dimensions of each version of the taxonomies; their order is that of the rows.",
         [
             TAXONOMY,
             VERSION,
@@ -150,7 +152,7 @@ def _categories(dimension: Column) -> Table:
     return Table(
         "categories",
         "Categories",
-        "What can be answered, in the order of the tree, for each version of the taxonomies.",
+        "The categories of each version of the taxonomies, in the order of the tree.",
         [
             TAXONOMY,
             VERSION,
@@ -183,7 +185,7 @@ def _items(attributes: Sequence[str]) -> Table:
             Column("number", "integer", "Number of the issue."),
             Column("url", "string", "Its address."),
             Column("screening", "string", "Whether it was taken.", _words("unscreened", "in", "out"), is_required=True),
-            Column("screening_reason", "string", "Why it was left out."),
+            Column("screening_reason", "string", "Why it was excluded."),
             Column("samples", "list", "Numbers of the samples that drew it."),
             Column("stratum", "string", "The stratum it was drawn from, in the newest of them."),
             Column("rounds", "list", "Numbers of its rounds."),
@@ -196,7 +198,7 @@ def _items(attributes: Sequence[str]) -> Table:
             Column("participants", "number", "People who wrote in it; empty where comments are not known."),
             Column("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
             Column("files", "number", "Files changed by them."),
-            Column("n_fixes", "number", "How many they are; empty where no source told what closed it."),
+            Column("n_fixes", "number", "Number of these; empty where closing changes are not known."),
             Column("days_to_fix", "number", "Days from opening to the first merge."),
             Column("merged_at", "datetime", "When the first of them was merged."),
             Column("attributes", "object", imported),
@@ -213,12 +215,12 @@ def _round_items() -> Table:
         [
             ROUND,
             ITEM,
-            Column("position", "integer", "Place in the round's order."),
-            Column("n_raters", "integer", "Raters the item is to have.", is_required=True),
+            Column("position", "integer", "Position in the round's order."),
+            Column("n_raters", "integer", "Number of raters planned for the item.", is_required=True),
             Column(
                 "training",
                 "boolean",
-                "Whether it is a training item: its labels are known (known_labels), and answers to it count neither "
+                "Whether it is a calibration item: its labels are known (known_labels), and labels of it count neither "
                 "in agreement nor in agreed labels.",
                 is_required=True,
             ),
@@ -237,7 +239,7 @@ def _known_labels(dimension: Column) -> Table:
     return Table(
         "known_labels",
         "Known labels",
-        "The gold answers of training items, in long form. Dimensions that are not listed are not known, and raters "
+        "The gold answers of calibration items, in long form. Dimensions that are not listed are not known, and raters "
         "are not judged by them; results/training.json has how raters did.",
         [
             ROUND,
@@ -259,7 +261,7 @@ def _answers(rater: Column) -> Table:
         "answers",
         "Answers",
         "Every revision of what a rater submitted that counts, a row for each part; also what is not answered yet. Of "
-        "training items also the first answer, which counts as the rater's try.",
+        "calibration items also the first answer, which counts as the rater's try.",
         [
             ROUND,
             ITEM,
@@ -307,7 +309,7 @@ def _ratings(rater: Column, dimension: Column) -> Table:
     return Table(
         "ratings",
         "Ratings",
-        "What each rater gave, in long form: blind (before discussion) and current (after it), and of training items "
+        "Labels of each rater in long form: blind (before discussion) and current (after it), and of calibration items "
         "first (before the feedback).",
         [
             ROUND,
@@ -338,12 +340,12 @@ def _evidence(rater: Column, dimension: Column, *, has_texts: bool) -> Table:
             *GIVEN,
             dimension,
             Column("category", "string", "Which one it speaks for. PENDING: one that is asked for.", is_required=True),
-            Column("where", "string", "What the words stand in.", _words("title", "body", "comment"), is_required=True),
+            Column("where", "string", "Where the quote is.", _words("title", "body", "comment"), is_required=True),
             Column("comment", "integer", "Number of the comment in the thread as it was read."),
             Column("start", "integer", "The first character in the Markdown, from 0; empty where it was not found."),
             Column("end", "integer", "The character after the last."),
             *((quote,) if has_texts else ()),
-            Column("snapshot", "string", "SHA-256 of the state of the issue in which they stand."),
+            Column("snapshot", "string", "SHA-256 of the snapshot of the issue that contains them."),
         ],
         references=[Reference([*RATING, "dimension"], "ratings", [*RATING, "dimension"])],
     )
@@ -384,7 +386,7 @@ def _resolutions(dimension: Column) -> Table:
             Column(
                 "decider",
                 "string",
-                "Who decided: a rule of the study, a person, or an import.",
+                "Who resolved it: a rule of the study, a person, or an import.",
                 _words("rule", "person", "import"),
                 is_required=True,
             ),
@@ -422,7 +424,7 @@ def _labels(dimension: Column) -> Table:
             Column("original_version", "integer", "The version they were agreed under.", is_required=True),
             Column("unmapped", "string", "Why there are no values in this version, where there are none."),
             Column("raters", "list", "Codes of those who answered."),
-            Column("resolved_at", "datetime", "When it was decided, where it was."),
+            Column("resolved_at", "datetime", "When it was resolved, if it was."),
         ],
         ["item", "part", "dimension"],
         [OF_ITEM],

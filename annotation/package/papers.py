@@ -144,7 +144,7 @@ def _read_me(cover: Cover) -> str:
 
 State of {cover.version}, made with {cover.software}. {people} Of the texts: {TEXTS[cover.texts]}.
 {hidden}
-## What is in it
+## Contents
 
 | table | rows | what |
 | --- | ---: | --- |
@@ -163,9 +163,9 @@ text; `text_of` in `recompute.py` does it. Numbers stay numbers.
 {files}
 | `recompute.py` | recomputes what `results/` reports from the CSV, and draws the samples again |
 | `agreement/` | the formulas of the coefficients, in Python and NumPy alone, with the source of each |
-| `kinds/` | what answers to each kind of question are, in Python alone |
+| `kinds/` | how labels of each kind of dimension are read, in Python alone |
 | `CHECKSUMS.txt` | SHA-256 of every file: `sha256sum -c CHECKSUMS.txt` |
-| `CITATION.cff`, `LICENSE.md` | how to cite it, and what may be done with it |
+| `CITATION.cff`, `LICENSE.md` | how to cite it, and its license |
 
 ## How to read it
 

@@ -199,7 +199,7 @@ def test_a_rater_below_the_minimum_gets_no_other_items_until_a_retry_reaches_it(
         assert "Show your results" not in text and f'/rounds/{main.number}/label/"' in text, page
     lines = [(each["kind"], each["round"]) for each in bob.get("inbox/").json()["results"]]
     assert lines.count(("admitted", main.number)) == 1
-    assert client.get("/inbox/").content.decode().count("Round 1 has items for you now") == 1
+    assert client.get("/inbox/").content.decode().count("Round 1 now has more items for you") == 1
     kept = {
         row["code"]: row["admission"]
         for row in Caller("olga").get(f"{at}rounds/{main.number}/raters/").json()["results"]

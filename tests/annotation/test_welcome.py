@@ -99,7 +99,7 @@ def test_nobody_takes_the_demos_people_away_by_a_study(demo: Study, settings: An
     (waiting,) = Script("demo-ada").send("GET", "me/invitations/").json()["results"]
     assert Script("demo-ada").send("POST", f"me/invitations/{waiting['id']}/accept/", {}).status_code == 403
     _, plaintext = invite(seat=get_seat(make.user("mal"), "mine"), roles=["reader"])
-    with pytest.raises(Forbidden, match="Everyone may act as the people of the demo"):
+    with pytest.raises(Forbidden, match="Anyone can act as the people of the demo"):
         accept_invitation(user=make.user("demo-ada"), plaintext=plaintext)
     own = {"slug": "theirs", "title": "Theirs", "taxonomy": "others"}
     assert Script("demo-olga").send("POST", "studies/", own).status_code == 403

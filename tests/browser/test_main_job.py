@@ -171,7 +171,7 @@ def open_a_round(page: Page) -> list[str]:
     expect(page.get_by_text("5 items × 2 raters = 10 assignments")).to_be_visible()
     page.get_by_role("button", name="Create round").click()
     page.get_by_role("button", name="Open round 1").click()
-    expect(page.get_by_text("0 of 10 submitted")).to_be_visible()
+    expect(page.get_by_text("0 of 10 finished")).to_be_visible()
     return items
 
 
@@ -284,7 +284,7 @@ def test_from_an_empty_database_to_agreed_labels_in_the_hands_of_a_script(
     label_everything(bob, said, memo="says bob", hidden="says carol")
     expect(bob.get_by_role("heading", name="You have labeled all 5 items")).to_be_visible()
     olga.reload()
-    expect(olga.get_by_text("5 of 10 submitted")).to_be_visible()
+    expect(olga.get_by_text("5 of 10 finished")).to_be_visible()
     carol = sign_in("carol")
     accept_the_invitation(carol)
     label_everything(carol, {**said, theirs: "fcy", third: "fhn", skipped: "fcy"}, memo="says carol", hidden="says bob")

@@ -367,7 +367,7 @@ def test_what_is_changed_before_the_answer_leaves_is_sent_with_the_next_submit(s
     page.evaluate(hold, f"concord.labelling.{person}")
     answer(page, "hasty")
     page.fill("#memo", "considered")
-    banner(page, "Not sent yet. Submit again when you are done.")
+    banner(page, "Not sent yet. Submit again when you have finished.")
     assert page.get_attribute("#submit", "aria-busy") == "false"
     page.evaluate("free()")
     page.keyboard.press("Control+Enter")

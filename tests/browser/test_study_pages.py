@@ -64,7 +64,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     expect(page.get_by_label("Issues", exact=True)).to_be_hidden()
     page.get_by_role("button", name="Create round").click()
     page.get_by_role("button", name="Open round 1").click()
-    expect(page.get_by_text("0 of 6 submitted")).to_be_visible()
+    expect(page.get_by_text("0 of 6 finished")).to_be_visible()
     study = Study.objects.get()
     assert study.rounds.get().state == Round.State.OPEN
     assert study.primary["symptom"]["coefficient"] == "cohen_kappa"
