@@ -10,17 +10,11 @@ from django.utils import timezone
 
 from accounts.addresses import client_address, shortened
 from accounts.auditing import SIGNED_IN, record
-from accounts.compiled import Compiled
 from accounts.known_browsers import remember
 from accounts.models import Session, User
 
 SEEN_EVERY = timedelta(hours=1)
 BROWSER, ADDRESS, PASSWORD_LINK = "browser", "address", "password_link"
-
-
-_living = Compiled(
-    lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now).order_by(), str, datetime
-)
 
 
 class SessionStore(DatabaseStore):
@@ -42,9 +36,7 @@ class SessionStore(DatabaseStore):
         return made
 
     def _get_session_from_db(self) -> Session | None:
-        row = _living.first(self.session_key, timezone.now()) if self.session_key else None
-        if row is None:
-            self._session_key = None
+        row: Session | None = super()._get_session_from_db()  # type: ignore[misc]
         self.begun_at, self.seen_at = (row.begun_at, row.seen_at) if row else (None, None)
         return row
 

@@ -108,8 +108,15 @@ class Seat:
             return frozenset(under_way.order_by().values_list("pk", flat=True))
         if self.user.pk is None:
             return frozenset()
-        rated = _rated_by_member if self.membership else _rated_by_former
-        return frozenset(pk for (pk,) in rated.all(self.study.pk, self.user.pk))
+        own = Q(rater__study=self.study, round__state=Round.State.OPEN)
+        if self.membership:
+            own &= Q(rater__user=self.user)
+        else:  # staff see a study that they left, or that they were invited to
+            own &= Q(rater__former_user=self.user) | Q(rater__invited_user=self.user)
+        given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN)
+        present = RoundRater.objects.filter(own, left_at__isnull=True)
+        rounds = given.order_by().values_list("round_id", flat=True)
+        return frozenset(rounds.union(present.order_by().values_list("round_id", flat=True)))
 
     @cached_property
     def sealed_round_ids(self) -> frozenset[int]:
@@ -139,7 +146,9 @@ class Seat:
         """Rounds under way, and their state, of which only others read the answers."""
         if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
             return {}
-        return dict(_under_way.all(self.study.pk, self.membership.pk if self.membership else 0))
+        rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=self.membership)
+        not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
+        return dict(Round.objects.filter(not_closed, study=self.study).order_by().values_list("pk", "state"))
 
     def require_answers(self, round_: Round) -> None:
         """Raises Blind or Forbidden where this person does not read the single answers of this round."""
@@ -175,7 +184,10 @@ class Seat:
         """Round and item where this person is asked as an arbiter and has not answered yet; one query."""
         if self.membership is None or not self.membership.code:
             return frozenset()
-        return frozenset(_arbitrated.all(self.membership.pk))
+        asked = Assignment.objects.filter(
+            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED
+        ).order_by()
+        return frozenset(asked.values_list("round_id", "item_id"))
 
     @cached_property
     def withheld(self) -> frozenset[tuple[int, int]]:
@@ -329,37 +341,6 @@ def get_seat_by_link(pk: int, slug: str) -> Seat:
     return Seat(User(pk=0), link.study, reader, link)
 
 
-def _rated(study: int, who: Q) -> QuerySet[Any, tuple[int]]:
-    """The open rounds of a study in which somebody rates."""
-    own = who & Q(rater__study=study, round__state=Round.State.OPEN)
-    given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN)
-    present = RoundRater.objects.filter(own, left_at__isnull=True)
-    rounds = given.order_by().values_list("round_id")
-    return rounds.union(present.order_by().values_list("round_id"))
-
-
-_rated_by_member = Compiled(lambda study, user: _rated(study, Q(rater__user=user)), int, int)
-_rated_by_former = Compiled(  # staff see a study that they left, or that they were invited to
-    lambda study, user: _rated(study, Q(rater__former_user=user) | Q(rater__invited_user=user)), int, int
-)
-
-
-def _under_way_for(study: int, rater: int) -> QuerySet[Any, tuple[int, str]]:
-    """The rounds under way of a study, and their state, that this member did not rate in or that are still open."""
-    rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=rater)
-    not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
-    return Round.objects.filter(not_closed, study=study).order_by().values_list("pk", "state")
-
-
-_under_way = Compiled(_under_way_for, int, int)
-_arbitrated = Compiled(
-    lambda rater: (
-        Assignment.objects.filter(rater=rater, slot__isnull=True, state__in=Assignment.UNFINISHED)
-        .order_by()
-        .values_list("round_id", "item_id")
-    ),
-    int,
-)
 _membership = Compiled(
     lambda slug, user: (
         Membership.objects.select_related("study__taxonomy").filter(study__slug=slug, user=user).order_by()
@@ -395,20 +376,11 @@ def taxonomies_of_own_studies(user: User) -> Any:
 
 
 def get_round(seat: Seat, number: int) -> Round:
-    found = _round.first(seat.study.pk, number)
+    found = Round.objects.select_related("taxonomy_version__taxonomy").filter(study=seat.study, number=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no round {number}.")
     found.study = seat.study
     return found
-
-
-_round = Compiled(
-    lambda study, number: (
-        Round.objects.select_related("taxonomy_version__taxonomy").filter(study=study, number=number).order_by()
-    ),
-    int,
-    int,
-)
 
 
 def get_round_rater(round_: Round, name: str) -> RoundRater:
@@ -476,19 +448,11 @@ def get_item(seat: Seat, identifier: str) -> Item:
 
 def get_item_at(seat: Seat, pk: int) -> Item:
     """The item at an address of the study; raises NotFound."""
-    item = _item.first(seat.study.pk, pk)
+    found = Item.objects.select_related("issue__repository", "snapshot").filter(study=seat.study, pk=pk)
+    item = found.first()
     if item is None:
         raise NotFound(f"The study “{seat.study.slug}” has no such item.")
     return item
-
-
-_item = Compiled(
-    lambda study, pk: (
-        Item.objects.select_related("issue__repository", "snapshot").filter(study=study, pk=pk).order_by()
-    ),
-    int,
-    int,
-)
 
 
 def get_sample(seat: Seat, identifier: object) -> Sample:

@@ -1,8 +1,7 @@
 """What a person is told in the inbox: who mentions them and what waits for them, never across blindness."""
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Window
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.access import ADJUDICATOR, OWNER
 from annotation.models import Assignment, InboxLine, Round, RoundItem, RoundRater
@@ -36,14 +35,7 @@ def lines_of(user: User) -> QuerySet[InboxLine]:
 
 def n_unread(user: User) -> int:
     """How many lines were not read yet; one query over the unread ones."""
-    found = _unread.first(user.pk)
-    return found[0] if found else 0
-
-
-_unread = Compiled(
-    lambda user: lines_of(User(pk=user)).filter(read_at__isnull=True).order_by().values_list(Window(Count("pk")))[:1],
-    int,
-)
+    return lines_of(user).filter(read_at__isnull=True).count()
 
 
 def with_places(lines: QuerySet[InboxLine]) -> QuerySet[InboxLine]:
