@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
 from annotation.actions import labelling, members, own_invitations, rounds, studies
@@ -14,6 +15,7 @@ from annotation.queries.own_invitations import invitations_of
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
+from tests.remembered import remembered
 
 SYMPTOMS = """
 slug: symptoms
@@ -59,8 +61,20 @@ dimensions:
 """
 
 
+_user = Compiled(lambda name: User.objects.filter(username=name).order_by(), str)
+_member = Compiled(lambda study, name: Membership.objects.filter(study=study, user__username=name).order_by(), int, str)
+_assignment = Compiled(
+    lambda round_, name, item: Assignment.objects.filter(
+        round=round_, rater__user__username=name, item__identifier=item
+    ).order_by(),
+    int,
+    str,
+    str,
+)
+
+
 def user(name: str, *, staff: bool = False, password: str = "") -> User:
-    made = User.objects.filter(username=name).first()
+    made = _user.first(name)
     return made or User.objects.create_user(name, password=password or None, is_staff=staff)
 
 
@@ -124,6 +138,7 @@ def new_state(number: int, comments: Sequence[tuple[int, str, str]] = (), **chan
     return made
 
 
+@remembered
 def study(
     slug: str = "study",
     *,
@@ -157,6 +172,7 @@ def owner_seat(study: Study) -> Seat:
     return get_seat(study.created_by, study.slug)
 
 
+@remembered
 def open_round(
     study: Study,
     n_items: int = 3,
@@ -184,7 +200,8 @@ def open_round(
 
 def assignment(round_: Round, name: str, number: int) -> Assignment:
     """The assignment of a rater on acme/rocket#number."""
-    return Assignment.objects.get(round=round_, rater__user__username=name, item__identifier=f"acme/rocket#{number}")
+    (found,) = _assignment.all(round_.pk, name, f"acme/rocket#{number}")
+    return found
 
 
 def submit(round_: Round, name: str, number: int, labels: Mapping[str, Any] | None = None, **more: Any) -> None:
@@ -199,6 +216,7 @@ def submit(round_: Round, name: str, number: int, labels: Mapping[str, Any] | No
     )
 
 
+@remembered
 def rate(round_: Round, table: str, dimension: str = "symptom") -> Round:
     """Submits a table of labels: a head line `item bob carol`, then one line per issue number; `-` skips."""
     lines = [line.split() for line in table.strip().splitlines()]
@@ -214,7 +232,8 @@ def rate(round_: Round, table: str, dimension: str = "symptom") -> Round:
 
 
 def member(study: Study, name: str) -> Membership:
-    return Membership.objects.get(study=study, user__username=name)
+    (found,) = _member.all(study.pk, name)
+    return found
 
 
 def worklist(study: Study, version: int, table: str, *, state: str = Round.State.OPEN) -> Round:

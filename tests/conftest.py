@@ -200,7 +200,10 @@ class _Garbage:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    from tests.remembered import memory
+
     _Garbage.collect(item.path)
+    memory.begin(item)
     if item.get_closest_marker("github") and not descriptions.are_here():
         pytest.skip(descriptions.MISSING)
 

@@ -100,7 +100,7 @@ def empty(connection: Any) -> None:
     if large:
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
-            call_command("flush", verbosity=0, interactive=False, database=connection.alias)
+            call_command("flush", verbosity=0, interactive=False, database=connection.alias, reset_sequences=False)
             cursor.execute("SET session_replication_role = origin")
 
 
