@@ -1,12 +1,14 @@
 """Two worlds in which others answered otherwise, and everything that somebody is shown in each of them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from django.core.cache import cache
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from annotation.models import Assignment, Item, Membership, Round
 from tests.annotation import permission_study
@@ -25,23 +27,116 @@ def steady_table() -> list[Address]:
     return [each for each in permission_study.table() if each[0] not in READS]
 
 
-def walked(visitor: Visitor, table: Sequence[Address]) -> dict[str, str]:
-    """What somebody is answered at each address: status, head and body, without what changes with the minute.
+BY_CONTENT = "markdown:"
+"""What is cached under a digest of all that it is made of."""
+
+
+class Sources:
+    """All that an answer was made of: what the database and the cache said, in the order in which they were asked.
+
+    As long as both say the same, a request is answered the same, for each further question follows from the answers
+    before it.
+    """
+
+    def __init__(self) -> None:
+        self._asked: list[tuple[str, Any, list[Any] | None]] = []
+        self._is_known = True
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch, connection.execute_wrapper(self._note):
+            for name in ("get", "get_many", "has_key", "add", "incr"):
+                patch.setattr(cache, name, self._cached(getattr(cache, name)))
+            yield
+
+    def _note(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        result, cursor = execute(sql, params, many, context), context["cursor"].cursor
+        rows = None
+        if many or cursor.name:  # many statements, or rows that are still to come
+            self._is_known = False
+        elif cursor.description and str(sql).lstrip().startswith(("SELECT", "(SELECT")):
+            rows = cursor.fetchall()
+            if rows:
+                cursor.scroll(0, mode="absolute")
+        self._asked.append((sql, params, rows))
+        return result
+
+    def _cached(self, ask: Any) -> Any:
+        def asked(key: Any, *rest: Any, **more: Any) -> Any:
+            found = ask(key, *rest, **more)
+            is_limit = str(key).startswith(("limit", "throttle"))
+            if found and not is_limit and not str(key).startswith(BY_CONTENT):
+                self._is_known = False  # what it was made of is not known
+            return found
+
+        return asked
+
+    def say_the_same(self) -> bool:
+        """Whether the database answers every question as it did; what is written meanwhile is taken back."""
+        if not self._is_known:
+            return False
+        with transaction.atomic():
+            try:
+                with connection.connection.cursor() as cursor:
+                    for sql, params, rows in self._asked:
+                        cursor.execute(sql, params)
+                        if rows is not None and cursor.fetchall() != rows:
+                            return False
+            except DatabaseError:
+                return False
+            finally:
+                transaction.set_rollback(True)
+        return True
+
+
+@dataclass
+class Answer:
+    """What somebody was answered: status, head and body, without what changes with the minute."""
+
+    said: str
+    sources: Sources
+    more: Any
+    """What was true right after it."""
+
+
+Answers = dict[str, Answer]
+"""By address."""
+
+
+def walked(
+    visitor: Visitor,
+    table: Sequence[Address],
+    before: Answers | None = None,
+    more: Callable[[], Any] = lambda: None,
+) -> Answers:
+    """What somebody is answered at each address.
 
     What a request writes (that it read open answers, that it downloaded) is taken back, so that no later one shows it.
+    Where everything that an answer of `before` was made of is as it was, it is the answer still, and is not asked for.
     """
-    found = {}
+    found: Answers = {}
     for _, base, path in table:
+        if before and before[base + path].sources.say_the_same():
+            found[base + path] = before[base + path]
+            continue
+        sources = Sources()
         with transaction.atomic():
-            answer = visitor.get(base, path)
-            found[base + path] = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
+            with sources.noted():
+                answer = visitor.get(base, path)
+                said = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
+            found[base + path] = Answer(said, sources, more())
             transaction.set_rollback(True)
     return found
 
 
-def differences(one: Mapping[str, str], other: Mapping[str, str]) -> str:
+def changed(one: Answers, other: Answers) -> list[str]:
+    """The addresses that are answered otherwise."""
+    return [path for path in one if one[path].said != other[path].said]
+
+
+def differences(one: Answers, other: Answers) -> str:
     """The addresses that are answered otherwise, each with the words around its first difference."""
-    return "\n".join(f"{path}: {_first(one[path], other[path])}" for path in one if one[path] != other[path])
+    return "\n".join(f"{path}: {_first(one[path].said, other[path].said)}" for path in changed(one, other))
 
 
 def _first(one: str, other: str) -> str:

@@ -66,7 +66,7 @@ def test_no_answer_to_a_pending_third_rater_depends_on_what_others_said_there(st
     visitor = Visitor(name)
     before = compared_answers.walked(visitor, table)
     WORLDS[name](round_, Item.objects.get(study=study, identifier=ITEM), own)
-    after = compared_answers.walked(visitor, table)
+    after = compared_answers.walked(visitor, table, before)
     assert not (wrong := compared_answers.differences(before, after)), wrong
 
 
