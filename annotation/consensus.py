@@ -157,10 +157,13 @@ class Base:
     others: Mapping[Place, Sequence[Given]] = field(default_factory=dict)
 
     def above_asked(self, part: int, questions: Sequence[Question]) -> frozenset[str]:
-        """The questions of a part that decide whether something which is asked there applies."""
+        """The questions of a part that decide whether something which is asked there applies.
+
+        Where no agreed label is asked for, but only an answer that can't be followed: all that others hang on.
+        """
         found: set[str] = set()
         for question in reversed(questions):
-            if question.hangs_on and ((part, question.key) in self.asked or question.key in found):
+            if question.hangs_on and (not self.asked or (part, question.key) in self.asked or question.key in found):
                 found.add(question.hangs_on)
         return frozenset(found)
 

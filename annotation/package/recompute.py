@@ -572,10 +572,10 @@ class Before:
         self.kept, self.unsettled, self.others, self.all = {}, set(), {}, {}
 
     def above(self, part, dimensions):
-        """The questions of a part that decide whether something which is asked there applies."""
+        """The questions of a part that decide whether something which is asked there applies; without one, all such."""
         found = set()
         for key in reversed(list(dimensions)):
-            if dimensions[key].above and ((part, key) in self.asked or key in found):
+            if dimensions[key].above and (not self.asked or (part, key) in self.asked or key in found):
                 found.add(dimensions[key].above)
         return found
 
@@ -685,6 +685,10 @@ class Agreed:
         settled = {stand.place: stand for stand in stands if stand.value is not None}
         here = set(settled) | {stand.place for stand in stands if stand.is_decided}
         against = {stand.place for stand in stands if stand.is_against}
+        waits = {stand.place for stand in stands if stand.is_against and stand.is_open}
+        for key, dimension in self.data.version_of(number).items():
+            waits |= {(part, key) for part, above in waits if above == dimension.above}
+        against |= waits
         for at, stand in before.all.items() if before else ():
             if at not in here and (at in before.asked or at in against or stand.value is None):
                 settled[at] = stand

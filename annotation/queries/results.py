@@ -212,13 +212,19 @@ def settled_verdicts(round_: Round, each: ItemVerdicts) -> list[Verdict]:
         for verdict in each.verdicts
         if verdict.state == "resolved" or (verdict.values is not None and verdict.state != "open")
     }
+    dimensions = published_version(round_.taxonomy_version_id).dimensions
     disputed = {(verdict.part, verdict.dimension) for verdict in each.verdicts if verdict.replaces is not None}
+    waiting = {(one.part, one.dimension) for one in each.verdicts if one.replaces is not None and one.state == "open"}
+    for dimension in dimensions:  # each after the one that it hangs on, which is not resolved yet
+        if (condition := dimension.applies_when) is not None:
+            waiting |= {(part, dimension.key) for part, key in waiting if key == condition.dimension}
+    disputed |= waiting
     found += [
         verdict
         for place, verdict in each.base.before.items()
         if place not in here and (place in each.base.asked or place in disputed or verdict.values is None)
     ]
-    order = {key: number for number, key in enumerate(published_version(round_.taxonomy_version_id).by_key)}
+    order = {dimension.key: number for number, dimension in enumerate(dimensions)}
     return sorted(found, key=lambda verdict: (verdict.part, order.get(verdict.dimension, len(order))))
 
 

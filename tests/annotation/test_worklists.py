@@ -18,6 +18,7 @@ from annotation.queries.resolving import queue_of
 from annotation.queries.results import disagreements, resolvable_rounds
 from annotation.queries.verdicts import has_open_disagreements, round_verdicts
 from tests import builders as make
+from tests.annotation.test_plans import asked, ran
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -415,6 +416,8 @@ def test_an_answer_that_changes_a_question_above_disagrees_with_the_label_agreed
     page = client.get(f"/studies/study/rounds/2/resolve/{item.pk}/").content.decode()
     assert "The label agreed in round 1 is “Fault”. R1 and R2 labeled it differently." in page
     assert 'value="[&quot;fault&quot;]"' in page and 'value="[&quot;how-to&quot;]"' in page
+    waiting = labels(study)  # what hangs on a disputed label stays until that is resolved
+    assert [waiting[1, 1, key].values for key in ("kind", "symptom", "fixes")] == [["fault"], None, ["patch"]]
     with pytest.raises(Conflict):
         close(worklist)
     decide(worklist, 1, "kind", ["how-to"])
@@ -426,6 +429,23 @@ def test_an_answer_that_changes_a_question_above_disagrees_with_the_label_agreed
     assert (kept[1, 1, "kind"].values, kept[1, 1, "kind"].round) == (["how-to"], 2)
     assert (1, 1, "symptom") not in kept and kept[3, 1, "symptom"].values == ["early"]
     assert (kept[2, 1, "kind"].values, kept[2, 1, "kind"].round) == (["fault"], 1)
+
+
+def test_a_change_above_disagrees_too_where_only_an_answer_and_no_agreed_label_was_asked_for(study: Study) -> None:
+    labelled(study, (FAULT, {**FAULT, "symptom": ["crash"]}), (FAULT, {**FAULT, "symptom": ["crash"]}), close=False)
+    for number in (1, 2):
+        decide(get_round(make.owner_seat(study), 1), number, "symptom", ["crash"])
+    close(get_round(make.owner_seat(study), 1))
+    make.next_version(study, SPLIT)
+    plan = ran(study)
+    assert plan.worklist is not None and asked(plan) == {"1": [], "2": []}
+    make.submit(plan.worklist, "bob", 1, HOW_TO)
+    make.submit(plan.worklist, "bob", 2, {**FAULT, "symptom": ["late"], "fixes": ["patch"]})
+    (row,) = [row for _, here in disagreements([Round.objects.get(pk=plan.worklist.pk)]) for row in here]
+    assert (row["item"][-1], row["dimension"], row["agreed_before"]["values"]) == ("1", "kind", ["fault"])
+    kept = labels(study)
+    assert (kept[1, 1, "kind"].values, kept[1, 1, "symptom"].values) == (["fault"], ["crash"])
+    assert kept[2, 1, "symptom"].values == ["crash"]
 
 
 def test_a_decision_for_no_value_is_not_replaced_by_what_stood_before(study: Study) -> None:
