@@ -4,7 +4,7 @@ Two texts are compared by their shingles, which are runs of three words. A sketc
 hashes of them, so the share of equal places in two sketches estimates the Jaccard index of their shingles (Broder 1997,
 doi 10.1109/SEQUEN.1997.666900). Only issues whose sketches are equal in one of 32 bands of four places are compared.
 What many texts share is the form that a project has its reporters fill in: it says nothing of the problem, and does not
-count. Sketches lie in a file, so memory does not grow with them.
+count. Shingles and sketches lie in files, so memory does not grow with them.
 """
 
 import re
@@ -110,6 +110,30 @@ class Member:
     is_marked: bool
 
 
+class ShingleFile:
+    """The shingles of many issues, in a file: written once and read once, in the same order."""
+
+    def __init__(self) -> None:
+        self._file: Any = tempfile.TemporaryFile()  # noqa: SIM115
+        self._sizes: list[int] = []
+        self._n_read = 0
+
+    def close(self) -> None:
+        self._file.close()
+
+    def add(self, hashes: Hashes) -> None:
+        self._file.write(hashes.tobytes())
+        self._sizes.append(len(hashes))
+
+    def read(self, n: int) -> Iterator[Hashes]:
+        """Those of the next `n` issues; nothing is added any more."""
+        if not self._n_read:
+            self._file.seek(0)
+        for size in self._sizes[self._n_read : self._n_read + n]:
+            yield np.frombuffer(self._file.read(size * 4), dtype=np.uint32)
+        self._n_read += n
+
+
 class Sketches:
     """The sketches of many issues, in a file while it is used (`with`); in memory are some twenty bytes of each."""
 
@@ -169,10 +193,9 @@ class Sketches:
         for number in range(BANDS):
             keys = self._band(number)[said]
             order = np.argsort(keys, kind="stable")
-            edges = np.flatnonzero(np.diff(keys[order])) + 1
-            for run in np.split(said[order], edges) if len(order) else ():
-                if len(run) > 1:
-                    yield from _pairs_of(run.tolist())
+            edges = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]], append=~keys[order[-1:]]))
+            for at in np.flatnonzero(np.diff(edges) > 1):
+                yield from _pairs_of(said[order[edges[at] : edges[at + 1]]].tolist())
 
 
 def _pairs_of(run: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.actions.bulk import require_prepared, require_whole, start_job
 from annotation.actions.choosing import Screened, screen_items, take_in
 from annotation.actions.studies import record
-from annotation.duplicates import Commonness, Member, Sketches, groups, shingles
+from annotation.duplicates import Commonness, Member, ShingleFile, Sketches, groups, shingles
 from annotation.errors import Invalid
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample, Study
 from annotation.queries.duplicates import Text, issues_of, places_of, texts_of
@@ -52,7 +52,7 @@ def find_duplicates(*, seat: Seat, sample: Sample) -> BulkJob:
 
 @dataclass
 class Finding:
-    """The search of a sample, batch by batch: all texts are counted, then sketched, then compared.
+    """The search of a sample, batch by batch: all texts are read and their shingles counted; then these are compared.
 
     A worker that takes over from a killed one begins anew: nothing is stored before the end.
     """
@@ -61,6 +61,7 @@ class Finding:
     issues: Sequence[int] = ()
     n_done: int = 0
     commonness: Commonness = field(default_factory=Commonness)
+    shingles: ShingleFile = field(default_factory=ShingleFile)
     sketches: Sketches = field(default_factory=Sketches)
     closed: set[int] = field(default_factory=set)
     marks: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -71,21 +72,23 @@ class Finding:
     def step(self, job: BulkJob) -> bool:
         """Does the next batch, and notes in the job's row how far it is; whether there is more."""
         n = len(self.issues)
-        is_counting = self.n_done < n
         start = self.n_done % n if n else 0
         batch = self.issues[start : start + BATCH]
-        texts = texts_of(self.sample, batch, with_marks=not is_counting)
-        if is_counting:
+        if self.n_done < n:
+            texts = texts_of(self.sample, batch)
             for each in texts:
-                self.commonness.add(shingles(each.title, each.body))
-        else:
-            self.sketches.add(self.commonness.rare(shingles(each.title, each.body)) for each in texts)
+                found = shingles(each.title, each.body)
+                self.commonness.add(found)
+                self.shingles.add(found)
             self._mark(start, texts)
+        else:
+            self.sketches.add(map(self.commonness.rare, self.shingles.read(len(batch))))
         self.n_done += len(batch)
         job.n_done = self.n_done
         if self.n_done < 2 * n:
             return True
         job.cursor = self._store()
+        self.shingles.close()
         self.sketches.close()
         return False
 

@@ -37,18 +37,16 @@ _ISSUES = """
     WHERE drawn.sample_id = %s ORDER BY issue.repository_id, issue.number
 """
 _TEXTS = """
-    SELECT issue.id, state.id, state.title, state.body, state.state_reason, home.owner || '/' || home.name, {marks}
+    SELECT issue.id, state.id, state.title, state.body, state.state_reason, home.owner || '/' || home.name,
+        CASE WHEN NOT home.private OR home.id = ANY(%s) THEN (
+            SELECT jsonb_path_query_array(told, '$.events[*] ? (@.kind like_regex "^(un)?marked_as_duplicate$")') -> -1
+            FROM ingest_activity AS activity WHERE activity.issue_id = issue.id
+        ) END
     FROM ingest_issue AS issue
     JOIN ingest_repository AS home ON home.id = issue.repository_id
     LEFT JOIN annotation_item AS item ON item.study_id = %s AND item.issue_id = issue.id
     LEFT JOIN ingest_snapshot AS state ON state.id = coalesce(item.snapshot_id, issue.current_snapshot_id)
     WHERE issue.id = ANY(%s)
-"""
-_MARKS = """
-    CASE WHEN NOT home.private OR home.id = ANY(%s) THEN (
-        SELECT jsonb_path_query_array(told, '$.events[*] ? (@.kind like_regex "^(un)?marked_as_duplicate$")') -> -1
-        FROM ingest_activity AS activity WHERE activity.issue_id = issue.id
-    ) END
 """
 _COMMENTS = """
     SELECT place.snapshot_id, comment.body FROM ingest_snapshotcomment AS place
@@ -64,28 +62,26 @@ def issues_of(sample: Sample) -> list[int]:
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def texts_of(sample: Sample, issues: Sequence[int], *, with_marks: bool) -> list[Text]:
-    """The texts of these issues, in their order; three queries with marks, else one.
+def texts_of(sample: Sample, issues: Sequence[int]) -> list[Text]:
+    """The texts of these issues, in their order; three queries.
 
     What GitHub marks counts before what texts say, also where it was unmarked later; of private repositories only if
     who drew the sample may see them.
     """
     readable = Repository.objects.visible_to(sample.created_by).filter(private=True)
     with connection.cursor() as cursor:
-        given = [list(readable.values_list("pk", flat=True))] if with_marks else []
-        cursor.execute(_TEXTS.format(marks=_MARKS if with_marks else "NULL"), [*given, sample.study_id, list(issues)])
+        cursor.execute(_TEXTS, [list(readable.values_list("pk", flat=True)), sample.study_id, list(issues)])
         rows = {row[0]: row[1:] for row in cursor.fetchall()}
         said: dict[int, tuple[str, int]] = {}
-        if with_marks:
-            cursor.execute(_COMMENTS, [[row[0] for row in rows.values() if row[0]]])
-            for snapshot, body in cursor.fetchall():
-                if snapshot not in said and (found := marked(body)):
-                    said[snapshot] = found
+        cursor.execute(_COMMENTS, [[row[0] for row in rows.values() if row[0]]])
+        for snapshot, body in cursor.fetchall():
+            if snapshot not in said and (found := marked(body)):
+                said[snapshot] = found
     texts = []
     for pk in issues:
         snapshot, title, body, reason, home, event = rows[pk]
         mark = _marked_at_github(event)
-        if event is None and with_marks:
+        if event is None:
             mark = marked(body or "") or said.get(snapshot)
         texts.append(Text(title or "", body or "", reason == "duplicate", mark, home))
     return texts
