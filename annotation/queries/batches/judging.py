@@ -30,6 +30,7 @@ from annotation.queries.batches.reading import (
     grouped,
     raters_of,
     sets_of,
+    within,
 )
 from annotation.queries.binary import read_binary
 from annotation.queries.telling import Telling
@@ -44,9 +45,8 @@ DECIDED = datetime(1, 1, 1, tzinfo=UTC)
 NOTHING = 0
 """The number of what an item without a label comes to."""
 _ODD = """
-    SELECT x.id::bigint, x.n_parts::int, (x.skip_reason <> '')::int
-    FROM annotation_annotation x JOIN annotation_assignment a ON a.current_id = x.id
-    WHERE a.round_id = %s AND (x.n_parts <> 1 OR x.skip_reason <> '')"""
+    SELECT id::bigint, n_parts::int, (skip_reason <> '')::int
+    FROM annotation_annotation WHERE id {} AND (n_parts <> 1 OR skip_reason <> '') ORDER BY id"""
 _KIND, _RANK, _PART = 52, 38, 25
 RATING, DECISION = 0, 1
 LIMITS = {"raters": 1 << 14, "parts": 1 << 13, "values": 1 << 25, "dimensions": 1 << 9}
@@ -129,8 +129,6 @@ class Judge:
         self.has_free = any(each.is_open for each in self.tree.dimensions)
         self.is_own = np.array([has_own and self._is_own(at) for at in range(len(self.keys))], dtype=bool)
         self.raters: Raters = raters_of(round_.study_id)
-        self.odd = read_binary(_ODD, [round_.pk], annotation="bigint", n_parts="int", is_skip="int")
-        self.odd.sort(order="annotation")
         self.is_worklist = round_.kind == Round.Kind.RELABEL
         self.apart = _judged_apart(round_)
         self.nameless = RoundItem(round=round_, item=Item(identifier=""))
@@ -162,7 +160,7 @@ class Judge:
         self.known: list[dict[tuple[int, ...], int]] = [{} for _ in self.keys]
 
     def judged(self, stretch: Stretch) -> Judged:
-        """What the items of a stretch come to; five queries, and those of what is judged item by item."""
+        """What the items of a stretch come to; six queries, and those of what is judged item by item."""
         kept: list[Sized] = [self.bases, *self.sets, *self.known, self.values.words]
         if max(map(len, kept)) > KEPT_MOST:
             self._forget()
@@ -252,9 +250,11 @@ class Judge:
     ) -> np.ndarray:
         """Of each item the number of what is not said of a dimension: how many raters and parts, skips, thirds."""
         n_parts, is_skip = np.ones(len(current), dtype=np.int64), np.zeros(len(current), dtype=np.int64)
-        if len(self.odd):
-            at = _found(self.odd["annotation"], current, is_sorted=True)
-            n_parts[at >= 0], is_skip[at >= 0] = (self.odd[name][at[at >= 0]] for name in ("n_parts", "is_skip"))
+        if len(current):
+            condition, keys = within(current)
+            odd = read_binary(_ODD.format(condition), keys, annotation="bigint", n_parts="int", is_skip="int")
+            at = _found(odd["annotation"], current, is_sorted=True)
+            n_parts[at >= 0], is_skip[at >= 0] = (odd[name][at[at >= 0]] for name in ("n_parts", "is_skip"))
         n = len(n_answers)
         starts = np.cumsum(n_answers + 1) - (n_answers + 1)
         tokens = np.empty(n + len(current), dtype=np.int64)

@@ -34,7 +34,7 @@ def label_batches(
 ) -> Batches:
     """The rows of `results.labels`, in its order, without those of items (round's number, item's key) that are hidden.
 
-    Lists are dictionaries of JSON texts. Cost: five queries for every ITEMS items.
+    Lists are dictionaries of JSON texts. Cost: six queries for every ITEMS items.
     """
     for round_ in rounds:
         telling = Telling(version or label_version(round_, standing))
