@@ -82,8 +82,8 @@ _seconds: dict[str, float] = {}
 """Of each test without the mark `slow` or `process`, without its fixtures: the first one would pay for the browser."""
 _seconds_of_files: dict[str, float] = {}
 BUDGET_SECONDS = 3.0
-NOISE = 1.5
-"""How many times as long a test may take beside the other process of the run: so far it is only listed."""
+NOISE = 2.0
+"""How many times as long a test may take beside the other processes of the run: so far it is only listed."""
 
 
 class _Servers:
@@ -115,7 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _hands_out(config: pytest.Config) -> bool:
-    """Whether this process runs no test itself (`-n 2`): each of the others has servers of its own."""
+    """Whether this process runs no test itself (`-n 3`): each of the others has servers of its own."""
     return bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
 
 
