@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.text import slugify
 
+from accounts.wording import counted
 from annotation.actions.machines import LONGEST
 from annotation.actions.primary import LONGEST_REASON
 from annotation.agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
@@ -455,7 +456,7 @@ class RoundForm(forms.Form):
         fields["sample"].choices = [
             (
                 line.sample.pk,
-                f"{line.sample}: {line.sample.size} issues, "
+                f"{line.sample}: {counted(line.sample.size, 'issue')}, "
                 + (f"unused: {in_words(line.left) or 'none'}" if line.has_screening else f"{line.n_unused} unused")
                 + (f", {line.n_out} screened out" if line.n_out and not line.has_screening else "")
                 + (f", {line.n_to_screen} in no round yet" if line.n_to_screen != line.n_unused else ""),

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
+from accounts.wording import counted
 from annotation import assignments
 from annotation.access import OWNER, Seat, get_round_rater
 from annotation.actions.finishing import finish_if_done
@@ -231,7 +232,7 @@ def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> R
         raise WrongState(f"{row.rater} left round {number}. Add them again first.")
     taken = n_taken(round_).get(row.rater_id, 0)
     if quota is not None and quota < taken:
-        raise _wrong_quota(f"{row.rater} already has {taken} items. Enter {taken} or more.")
+        raise _wrong_quota(f"{row.rater} already has {counted(taken, 'item')}. Enter {taken} or more.")
     if quota == row.quota:
         return row
     row.quota = quota

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
-from accounts.wording import listed
+from accounts.wording import counted, listed
 from annotation import assignments, ruling
 from annotation.access import OWNER, RATER, Seat, get_round, items_called, row_number
 from annotation.actions.bulk import (
@@ -158,7 +158,7 @@ def create_round(
     people = [member for member in members if not member.is_machine]
     if not fields and raters_per_item > len(people):
         fields["raters_per_item"] = [
-            f"{raters_per_item} raters per item need at least as many raters. {len(people)} named."
+            f"{counted(raters_per_item, 'rater')} per item need at least as many raters. {len(people)} named."
         ]
     most = _quotas_named(quotas, members, fields)
     may_be_empty = known is not None or training_round is not None or (kind == Round.Kind.PILOT and issues == [])
@@ -476,7 +476,9 @@ def _n_wanted(
     elif not n_unused or not wanted:
         fields["sample"] = [NOTHING_LEFT]
     elif n_items is not None and n_unused < n_items:
-        fields["n_items"] = [f"Only {n_unused} issues of this sample are unused."]
+        fields["n_items"] = [
+            f"Only {counted(n_unused, 'issue of this sample is', 'issues of this sample are')} unused."
+        ]
     return min(wanted, n_unused)
 
 
@@ -497,7 +499,8 @@ def _n_beside(
     unused = unused_of(sample.pk, standings)
     n_left = unused.count() - unused.filter(issue__in=[item.issue_id for item, _ in training]).count()
     if n_asked is not None and n_left < n_asked:
-        fields["n_items"] = [f"Only {n_left} issues of this sample are unused in addition to the calibration items."]
+        issues = counted(n_left, "issue of this sample is", "issues of this sample are")
+        fields["n_items"] = [f"Only {issues} unused in addition to the calibration items."]
     return min(n, n_left)
 
 
@@ -771,8 +774,9 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     free = RoundItem.objects.filter(round=round_, n_free__gt=0)
     n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:
+        out = counted(n_out, "assignment is", "assignments are")
         raise WrongState(
-            f"{n_out} assignments of round {number} are unfinished. Wait for them, or withdraw them.",
+            f"In round {number}, {out} unfinished. Wait, or withdraw what is left.",
             fields={"withdraw": ["True withdraws unfinished assignments."]},
         )
     n_withdrawn = assignments.withdraw(unfinished)

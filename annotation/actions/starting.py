@@ -9,6 +9,7 @@ from django.core.files.base import File
 from django.db import transaction
 
 from accounts.models import User
+from accounts.wording import counted
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.choosing import draw_sample
 from annotation.actions.demo import FOLDER, REPOSITORY
@@ -147,7 +148,7 @@ def open_first_round(
     conditions = {"repository": repository}
     n = draft(seat, conditions, Wish(), is_draw=False).n_frame
     if n_items > n:
-        raise Invalid("Too few issues.", fields={"n_items": [f"{repository} has {n} issues here."]})
+        raise Invalid("Too few issues.", fields={"n_items": [f"{repository} has {counted(n, 'issue')} here."]})
     if registers:
         register_primary(seat=seat)
     sample = draw_sample(seat=seat, filter=conditions, size=min(n, max(SAMPLE_SIZE, n_items)), seed=seed)

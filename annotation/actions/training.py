@@ -8,6 +8,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.storable import check_storable
+from accounts.wording import counted
 from annotation.access import Seat, row_number
 from annotation.agreement import COEFFICIENTS
 from annotation.answers import read_parts
@@ -109,8 +110,8 @@ def known_of_round(
             found.append((item, known))
     if len(found) < n_items:
         fields["n_training"] = [
-            f"Only {len(found)} items of round {number} have agreed labels for every dimension"
-            f" under version {version.number}."
+            f"Round {number} has {counted(len(found), 'item')} with agreed labels for every dimension under version "
+            f"{version.number}."
         ]
     return found
 

@@ -84,9 +84,10 @@ def _why_untested(rows: Single | Multi, columns: Single | Multi, n: int, n_items
     if several:
         return f"A part can have several values of {' and of '.join(several)}, so that counts are not independent."
     if n_items < n:
+        items = "1 item" if n_items == 1 else f"{n_items} items"
         return (
-            f"{n} parts are of {n_items} items, so that counts are not independent; ask for items of a single part "
-            "to have a test."
+            f"{n} parts are of {items}, so that counts are not independent; ask for items of a single part to have a "
+            "test."
         )
     return None
 

@@ -250,7 +250,8 @@ def by_rater(those: Sequence[tuple[str, int]]) -> Sentence:
     """How many items each rater labeled; of many raters the fewest and the most."""
     if len(those) > MOST_NAMED:
         least, most = min(n for _, n in those), max(n for _, n in those)
-        return Sentence(f"Each rater labeled {least:,} to {most:,} items.")
+        n = counted(most, "item") if least == most else f"{least:,} to {most:,} items"
+        return Sentence(f"Each rater labeled {n}.")
     return Sentence(f"By rater, the numbers of items labeled were {listed([f'{n:,} ({code})' for code, n in those])}.")
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.expressions import RawSQL
 
-from accounts.wording import for_markdown
+from accounts.wording import counted, for_markdown
 from annotation.access import Seat, row_number
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
@@ -166,7 +166,7 @@ def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -
         )
         raise Invalid("Sample not drawn.", fields={"size": [sentence]})
     if size is not None and n_frame and size > n_frame:
-        sentence = f"The filter matches {n_frame} issues, fewer than {size}."
+        sentence = f"The filter matches {counted(n_frame, 'issue')}, fewer than {size}."
         raise Invalid("Sample not drawn.", fields={"size": [sentence]})
     return Draft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
 

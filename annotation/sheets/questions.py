@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from accounts.wording import counted
 from annotation.answers import PartRead
 from annotation.consensus import Values
 from annotation.sheets.columns import SheetRow
@@ -242,11 +243,12 @@ def row_questions(
     for title, n_rows in tally.n_rows.items():
         n_units = len(tally.units[title])
         if n_rows >= ROWS_LEAST and n_rows >= ROWS_PER_ITEM * n_units and "item" not in named:
+            items = counted(n_units, "item")
             found.append(
                 Question(
                     f"few_items:{title}",
-                    f"{n_rows:,} rows{_of(title)} are about {n_units:,} items. Which columns hold the item, the rater "
-                    "and the part (item=COLUMN rater=COLUMN part=COLUMN)?",
+                    f"{n_rows:,} rows{_of(title)} are about {items}. Which columns hold the item, the rater and the "
+                    "part (item=COLUMN rater=COLUMN part=COLUMN)?",
                     [
                         ("faults", "Rows of one item are its parts: several problems in one issue"),
                         ("one", "Rows of one item belong together"),
@@ -259,7 +261,8 @@ def row_questions(
         found.append(
             Question(
                 DUPLICATES_OPTION,
-                f"{len(conflicts):,} labels were given twice and differ. Which one counts? {shown}",
+                f"{counted(len(conflicts), 'label was', 'labels were')} given twice, differently. Which one counts? "
+                f"{shown}",
                 [(FIRST, "The first one"), (LAST, "The last one"), (REJECT, "Neither: reject both")],
                 DUPLICATES_OPTION,
             )

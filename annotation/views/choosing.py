@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.wording import counted
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sample, get_seat
 from annotation.actions import choosing as actions
 from annotation.actions.downloads import record_download
@@ -57,7 +58,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
                 else:
                     sample = actions.draw_sample(seat=seat, filter=form.filter, **form.wish)
                     if job_of(sample) is None:
-                        messages.success(request, f"{sample} is drawn: {sample.size} issues.")
+                        messages.success(request, f"{sample} is drawn: {counted(sample.size, 'issue')}.")
                     return redirect(f"{request.path}?sample={sample.pk}")
         except ConcordError as error:
             _explain(form, error)

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.wording import counted
 from annotation.access import OWNER, get_member_at, get_round, get_round_rater, get_seat
 from annotation.actions import giving as actions
 from annotation.actions import rules
@@ -125,7 +126,7 @@ def change_quota(request: HttpRequest, slug: str, number: int, code: str) -> Htt
     except ConcordError as error:
         messages.error(request, _said(error))
     else:
-        most = "as many items as there are" if row.quota is None else f"at most {row.quota} items"
+        most = "as many items as there are" if row.quota is None else f"at most {counted(row.quota, 'item')}"
         messages.success(request, f"The quota of {row.rater} in round {number} is {most}.")
     return redirect("round", slug, number)
 

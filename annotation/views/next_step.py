@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from accounts.wording import listed
+from accounts.wording import counted, listed
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.models import Round
 from annotation.queries.plans.standing import stands_at
@@ -215,7 +215,8 @@ def _next_version(seat: Seat) -> Step | None:
 def _who_is_out(line: RoundLine) -> str:
     out = line.unfinished_raters
     if line.round.mode == Round.Mode.POOL or not out:
-        return f"Round {line.round.number} is open: {line.n_left} assignments are unfinished"
+        left = counted(line.n_left, "assignment is", "assignments are")
+        return f"Round {line.round.number} is open: {left} unfinished"
     names = [each.rater.display_name for each in out[:3]]
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     if len(out) > 3:

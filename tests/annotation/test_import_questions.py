@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
 from annotation.actions.imports import import_ratings
@@ -15,6 +17,7 @@ from annotation.models import Membership, Rating, Resolution, Round, Study
 from tests import builders as make
 from tests.annotation.stored_rows import verdicts
 from tests.annotation.test_cells import FIX
+from tests.annotation.test_workbooks import upload, visitor
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -236,11 +239,23 @@ def test_a_dry_run_shows_the_mapping_and_the_first_rows_and_stores_nothing(shell
         "  line 3: a, rater bob, round 1: symptom: Hang",
     ]
     assert [line.strip() for line in lines[-3:]] == [
-        "round 1 (pilot): 1 items, closed",
-        "round 2 (1): 1 items, closed; the newest round",
+        "round 1 (pilot): 1 item, closed",
+        "round 2 (1): 1 item, closed; the newest round",
         "Nothing was saved.",
     ]
     assert not Study.objects.exists() and not Round.objects.exists()
+
+
+def test_a_row_without_a_label_is_counted_as_a_row_and_not_as_an_item(shell: Shell) -> None:
+    """The one item has a label; “1 item, 1 without a label” would say that it has none."""
+    lines = shell.run("item,rater,symptom\na,bob,Crash\na,carol,\n,,\n", "--dimensions", "symptom", "--dry-run")
+    assert lines[5:7] == ["  line 2: a, rater bob: symptom: Crash", "  line 3: a, rater carol: no label"]
+    assert lines[7].startswith("study: 2 rows of 1 item and 2 raters, 1 new rating, 0 already stored, 0 resolutions")
+    client = visitor()
+    address = upload(client, [SimpleUploadedFile("labels.csv", b"item,rater,symptom\na,bob,Crash\na,carol,\n,,\n")])
+    page = " ".join(re.sub(r"<[^>]+>", " ", client.get(address).content.decode()).split())
+    assert "1 row 1 item; 1 more row without a label" in page
+    assert "1 item, 1 rating by 1 rater" in page
 
 
 def test_a_dry_run_shows_what_was_guessed_and_what_is_open(shell: Shell) -> None:

@@ -106,7 +106,7 @@ def test_the_command_shows_which_round_counts_as_the_newest(tmp_path: Any) -> No
     options = {"study": "study", "create": True, "owner": "olga", "dimensions": "symptom"}
     call_command("import_ratings", str(path), **options, stdout=out)
     lines = [line.strip() for line in out.getvalue().splitlines()]
-    assert lines[1:] == ["round 1 (pilot): 1 items, closed", "round 2 (1): 1 items, closed; the newest round"]
+    assert lines[1:] == ["round 1 (pilot): 1 item, closed", "round 2 (1): 1 item, closed; the newest round"]
 
 
 @pytest.mark.django_db

@@ -9,11 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import ConcordError
-from accounts.wording import listed
+from accounts.wording import counted, listed
 from annotation.access import get_round, get_whole_study
 from annotation.actions.primary import newest_dimensions
-from annotation.agreement import COEFFICIENTS, interval_words
+from annotation.agreement import COEFFICIENTS, decimals, interval_words
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
+from annotation.methods.facts import bound
 from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
 from annotation.registration import DEFAULT, is_registered, primary_of
@@ -126,8 +127,8 @@ class Command(BaseCommand):
         if entry["version"] is not None:
             where += f" mapped to version {entry['version']}"
         self.stdout.write(
-            f"{entry['dimension']}: {where}, {entry['when']} discussion, {entry['units']} units by "
-            f"{entry['raters']} raters, {entry['left_out']} excluded"
+            f"{entry['dimension']}: {where}, {entry['when']} discussion, {counted(entry['units'], 'unit')} by "
+            f"{counted(entry['raters'], 'rater')}, {entry['left_out']:,} excluded"
         )
         primary = fixed.get("coefficient")
         for each in coefficients_to_print(entry, primary):
@@ -138,23 +139,25 @@ class Command(BaseCommand):
                 continue
             error = "        -" if each["se"] is None else f"se {each['se']:.4f}"
             interval = interval_words(each["ci_low"], each["ci_high"], each["ci_method"], 3)
-            self.stdout.write(f"{title} {each['value']:z6.3f}  {error:<9}  {interval}{_more(each)}".rstrip())
+            interval = interval or each["ci_undefined"] or ""
+            self.stdout.write(f"{title} {decimals(each['value'], 3):>6}  {error:<9}  {interval}{_more(each)}".rstrip())
         if fixed:
             threshold = fixed.get("threshold")
             source = "the default, not registered" if fixed is DEFAULT else "not registered"
             self.stdout.write(
-                f"  * primary{'' if threshold is None else f', threshold {threshold:.2f}'}"
+                f"  * primary{'' if threshold is None else f', threshold {bound(threshold)}'}"
                 f"{'' if is_registered(fixed) else f' ({source})'}"
             )
         for machine in entry["by_machine"]:
             called = " ".join(filter(None, ("machine", machine["name"], machine["version"])))
             for pair in machine["pairs"]:
-                kappa = "undefined" if pair["cohen_kappa"] is None else f"{pair['cohen_kappa']:z.3f}"
+                kappa = "undefined" if pair["cohen_kappa"] is None else decimals(pair["cohen_kappa"], 3)
                 self.stdout.write(
-                    f"  - {machine['machine']} ({called}) and {pair['rater']}: Cohen's kappa {kappa}, {pair['n']} units"
+                    f"  - {machine['machine']} ({called}) and {pair['rater']}: Cohen's kappa {kappa}, "
+                    f"{counted(pair['n'], 'unit')}"
                 )
         for each in entry["unmapped"]:
-            n = f"{each['ratings']} rating{'' if each['ratings'] == 1 else 's'}"
+            n = counted(each["ratings"], "rating")
             self.stdout.write(f"  - {each['category']} (version {each['version']}), {n}: {each['reason']}")
         for warning in entry["warnings"]:
             self.stdout.write(f"  ! {warning}")

@@ -11,6 +11,7 @@ from accounts.access import get_user
 from accounts.allowances import shell_command
 from accounts.errors import ConcordError, NotFound
 from accounts.models import User
+from accounts.wording import counted
 from annotation.access import OWNER
 from annotation.actions.imports import ImportReport, import_plan, plan_import
 from annotation.models import Membership
@@ -161,25 +162,29 @@ class Command(BaseCommand):
         for row in plan.first:
             said = "; ".join(f"{name}: {text}" for name, text in row.values if text)
             place = ", ".join(
-                text for text in (row.item, f"rater {row.rater}", row.round and f"round {row.round}") if text
+                text
+                for text in (row.item, row.rater and f"rater {row.rater}", row.round and f"round {row.round}")
+                if text
             )
-            self.stdout.write(f"  {row.where}: {place}: {said}")
+            self.stdout.write(f"  {row.where}: {place}: {said or 'no label'}")
 
     def _tell(self, report: ImportReport) -> None:
         self.stdout.write(
-            f"{report.study}: {report.n_rows} rows of {report.n_items} items and {report.n_raters} raters, "
-            f"{report.n_ratings} new ratings, {report.n_ratings_unchanged} already stored, "
-            f"{report.n_resolutions} resolutions ({report.n_left_blank} more without a value), "
-            f"{report.n_unchanged} submissions and resolutions unchanged, {report.n_refused} rejected."
+            f"{report.study}: {counted(report.n_rows, 'row')} of {counted(report.n_items, 'item')} and "
+            f"{counted(report.n_raters, 'rater')}, {counted(report.n_ratings, 'new rating')}, "
+            f"{report.n_ratings_unchanged:,} already stored, {counted(report.n_resolutions, 'resolution')} "
+            f"({report.n_left_blank:,} more without a value), "
+            f"{report.n_unchanged:,} submissions and resolutions unchanged, {report.n_refused:,} rejected."
         )
         if report.n_attributes:
-            self.stdout.write(f"  {report.n_attributes} attributes of items")
+            self.stdout.write(f"  {counted(report.n_attributes, 'attribute')} of items")
         if report.unblinded:
             self.stdout.write(f"  marked as unblinded: {', '.join(report.unblinded)}")
         for round_ in report.rounds:
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""
             newest = "; the newest round" if round_.is_newest else ""
-            self.stdout.write(f"  round {round_.number}{label}: {round_.n_items} items, {round_.state}{newest}")
+            n = counted(round_.n_items, "item")
+            self.stdout.write(f"  round {round_.number}{label}: {n}, {round_.state}{newest}")
         for refusal in report.refusals:
             where = f"{refusal.sheet}, row {refusal.line}" if refusal.sheet else f"line {refusal.line}"
             self.stdout.write(f"  {where}: {refusal.reason}")

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.access import get_user
 from accounts.allowances import shell_command
 from accounts.errors import ConcordError
+from accounts.wording import counted
 from annotation.actions.arriving import bring_study, report_of
 
 
@@ -35,8 +36,9 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(report, ensure_ascii=False))
             return
         n_answers, n_items = report["rows"]["annotation"], report["rows"]["item"]
-        self.stdout.write(f"{report['study']}: {n_answers} submissions for {n_items} items, owned by {owner}")
-        self.stdout.write(f"{report['new_issues']} of {report['issues']} issues are new on this server")
+        held = f"{counted(n_answers, 'submission')} for {counted(n_items, 'item')}"
+        self.stdout.write(f"{report['study']}: {held}, owned by {owner}")
+        self.stdout.write(f"new on this server: {report['new_issues']} of {counted(report['issues'], 'issue')}")
         for each in report["taxonomies"]:
             came = "imported" if each["is_new"] else "already here"
             self.stdout.write(f"taxonomy {each['here']}: {came}")

@@ -280,7 +280,7 @@ def saturated(asked: Asked) -> Answer:
             Curve(
                 "in the order of labeling",
                 [(point.n_items, point.n_categories) for point in found.curve],
-                [f"after {items}: {point.n_categories} categories" for items, point in after],
+                [f"after {items}: {counted(point.n_categories, 'category', 'categories')}" for items, point in after],
             ),
             Curve(
                 "on average over all orders",

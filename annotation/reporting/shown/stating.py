@@ -65,9 +65,8 @@ def from_which(asked: Asked) -> list[str]:
                 n = len(folded.categories)
                 rare = counted(n, "rare category", "rare categories")
                 is_are = "is" if n == 1 else "are"
-                found.append(
-                    f"For {told.columns[key].title.lower()}, {rare} {is_are} reported as others ({folded.n:,} parts)."
-                )
+                parts = counted(folded.n, "part")
+                found.append(f"For {told.columns[key].title.lower()}, {rare} {is_are} reported as others ({parts}).")
         if told.question.left_out:
             found.append(f"Excluded on request: {', '.join(told.question.left_out)}.")
     return found

@@ -442,7 +442,9 @@ class Checker:
             found.setdefault(rater, set()).add(item)
         sizes = {rater: len(items) for rater, items in found.items()}
         if each is None:
-            self.same(claim, (number(least or ""), number(most or "")), (min(sizes.values()), max(sizes.values())))
+            self.same(
+                claim, (number(least or ""), number(most or least or "")), (min(sizes.values()), max(sizes.values()))
+            )
         else:
             told = re.findall(r"([\d,]+) \((R\d+)\)", each)
             self.same(claim, {code: number(n) for n, code in told}, sizes)
@@ -1484,7 +1486,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
     (r"Within a round, two or more raters labeled ([\d,]+) of ([\d,]+) items? \(([\d.]+)%\)\.", Checker.double),
-    (r"(?:By rater, the numbers of items labeled were (.*?\))|Each rater labeled ([\d,]+) to ([\d,]+) items)\.", Checker.by_rater),
+    (r"(?:By rater, the numbers of items labeled were (.*?\))|Each rater labeled ([\d,]+)(?: to ([\d,]+))? items?)\.", Checker.by_rater),
     (r"(R\d+) left round (\d+) with (no|[\d,]+) unfinished assignments?(?:, of which (?:([\d,]+) (?:was|were) reassigned \((.*?)\))?(?: and )?(?:([\d,]+) waited for another rater)?)?\.", Checker.left),
     (r"(R\d+) (re)?joined round (\d+)(?: after it had opened)?\.", lambda self, claim, code, again, of: self.joined(claim, code, again or "", of)),
     (r"A third rater was asked for ([\d,]+) items?, ([^.]*)\.", Checker.third_asked),
