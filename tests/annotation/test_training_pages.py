@@ -89,7 +89,7 @@ def test_over_rest_the_owner_reads_all_results_and_a_rater_their_own(study: Stud
     own = results("bob")
     assert (own["items"], own["results"], own["tries"]) == ([], found["results"][:1], found["tries"][:1])
     for name in ("ada", "rea"):
-        assert results(name) == {"items": [], "gold_minimum": None, "results": [], "tries": []}
+        assert results(name) == {"items": [], "gold_minimum": None, "results": [], "tries": [], "warnings": []}
     Script("nina").refused("GET", "studies/study/rounds/1/training/", None, 404)
     Script("olga").refused("GET", "studies/study/rounds/9/training/", None, 404)
     assert Client().get("/api/v1/studies/study/rounds/1/training/").status_code == 401
