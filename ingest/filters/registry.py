@@ -29,6 +29,25 @@ class Word:
     step: Callable[[Any], conditions.Step] | None = None
 
 
+AT_LEAST, AT_MOST = "at least", "at most"
+
+
+def _bounds(
+    name: str, means: str, said: Callable[[str, int], str], condition: Callable[[str, int], Q]
+) -> dict[str, Word]:
+    """Two words that bound a number from below and from above: what a step is called, and its condition by lookup."""
+
+    def word(bound: str, lookup: str, more: str) -> Word:
+        return Word(
+            reading.count, f"{means}, or {more}", lambda n: conditions.Step(said(bound, n), condition(lookup, n))
+        )
+
+    return {
+        f"{name}_at_least": word(AT_LEAST, "gte", "more"),
+        f"{name}_at_most": word(AT_MOST, "lte", "fewer"),
+    }
+
+
 WORDS: Mapping[str, Word] = {
     "repository": Word(reading.repositories, "owner/name, or a list of them", conditions.repository),
     "presence": Word(
@@ -67,15 +86,11 @@ WORDS: Mapping[str, Word] = {
     "labels": Word(reading.texts, "has any of these GitHub labels, in any case", conditions.labels),
     "labels_all": Word(reading.texts, "has all of these GitHub labels", conditions.labels_all),
     "without_labels": Word(reading.texts, "has none of these GitHub labels", conditions.without_labels),
-    "comments_at_least": Word(
-        reading.count,
-        "has so many comments or more",
-        lambda n: conditions.Step(f"at least {n} comments", Q(current_snapshot__n_comments__gte=n)),
-    ),
-    "comments_at_most": Word(
-        reading.count,
-        "has so many comments or fewer",
-        lambda n: conditions.Step(f"at most {n} comments", Q(current_snapshot__n_comments__lte=n)),
+    **_bounds(
+        "comments",
+        "has so many comments",
+        lambda bound, n: f"{bound} {n} comments",
+        lambda lookup, n: Q(**{f"current_snapshot__n_comments__{lookup}": n}),
     ),
     "without_bots": Word(
         reading.flag, "true: not opened by a GitHub App (a name that ends in [bot])", conditions.without_bots
@@ -94,58 +109,38 @@ WORDS: Mapping[str, Word] = {
             "has a merged fix" if wanted else "known to have no merged fix", fixes.has_fix(wanted)
         ),
     ),
-    "fixes_at_least": Word(
-        reading.count,
-        "has so many fixes or more",
-        lambda n: conditions.Step(f"at least {conditions.counted(n, 'fix', 'fixes')}", fixes.n_fixes("gte", n)),
+    **_bounds(
+        "fixes",
+        "has so many fixes (none only where that is known)",
+        lambda bound, n: f"{bound} {conditions.counted(n, 'fix', 'fixes')}",
+        fixes.n_fixes,
     ),
-    "fixes_at_most": Word(
-        reading.count,
-        "has so many fixes or fewer; without a fix only where that is known",
-        lambda n: conditions.Step(f"at most {conditions.counted(n, 'fix', 'fixes')}", fixes.n_fixes("lte", n)),
+    **_bounds(
+        "fix_lines",
+        "its fixes add and delete so many lines together",
+        lambda bound, n: f"fixed by {bound} {conditions.counted(n, 'changed line')}",
+        lambda lookup, n: fixes.size(fixes.LINES, lookup, n),
     ),
-    "fix_lines_at_least": Word(
-        reading.count,
-        "its fixes add and delete so many lines together, or more",
-        lambda n: conditions.Step(
-            f"fixed by at least {conditions.counted(n, 'changed line')}", fixes.size(fixes.LINES, "gte", n)
-        ),
-    ),
-    "fix_lines_at_most": Word(
-        reading.count,
-        "its fixes add and delete so many lines together, or fewer",
-        lambda n: conditions.Step(
-            f"fixed by at most {conditions.counted(n, 'changed line')}", fixes.size(fixes.LINES, "lte", n)
-        ),
-    ),
-    "fix_files_at_least": Word(
-        reading.count,
-        "its fixes change so many files together, or more",
-        lambda n: conditions.Step(
-            f"fixed in at least {conditions.counted(n, 'file')}", fixes.size(F("n_files"), "gte", n)
-        ),
-    ),
-    "fix_files_at_most": Word(
-        reading.count,
-        "its fixes change so many files together, or fewer",
-        lambda n: conditions.Step(
-            f"fixed in at most {conditions.counted(n, 'file')}", fixes.size(F("n_files"), "lte", n)
-        ),
+    **_bounds(
+        "fix_files",
+        "its fixes change so many files together",
+        lambda bound, n: f"fixed in {bound} {conditions.counted(n, 'file')}",
+        lambda lookup, n: fixes.size(F("n_files"), lookup, n),
     ),
     "fix_paths": Word(
         reading.texts,
         "a fix changes a file with one of these paths; a folder holds all below it, * stands for any letters",
         lambda paths: conditions.Step("fixed in: " + ", ".join(paths), fixes.paths(paths)),
     ),
-    "days_to_fix_at_least": Word(
-        reading.count,
-        "so many days or more from opening to the first fix",
-        lambda n: conditions.Step(f"fixed after {conditions.counted(n, 'day')} or later", fixes.days("gte", n)),
-    ),
-    "days_to_fix_at_most": Word(
-        reading.count,
-        "so many days or fewer from opening to the first fix",
-        lambda n: conditions.Step(f"fixed within {conditions.counted(n, 'day')}", fixes.days("lte", n)),
+    **_bounds(
+        "days_to_fix",
+        "so many days from opening to the first fix",
+        lambda bound, n: (
+            f"fixed within {conditions.counted(n, 'day')}"
+            if bound == AT_MOST
+            else f"fixed after {conditions.counted(n, 'day')} or later"
+        ),
+        fixes.days,
     ),
     "words": Word(
         reading.search,
