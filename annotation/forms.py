@@ -317,12 +317,12 @@ class InvitationForm(forms.Form):
     note = forms.CharField(label="Note", max_length=200, required=False, help_text="Visible to owners only.")
     email = forms.EmailField(label="E-mail", required=False)
     days = forms.TypedChoiceField(
-        label="Holds",
+        label="Expires after",
         coerce=int,
         choices=[(1, "1 day"), (3, "3 days"), (7, "a week"), (14, "two weeks"), (30, "30 days"), (90, "90 days")],
         initial=14,
     )
-    n_most = forms.IntegerField(label="People", min_value=1, max_value=200, initial=1)
+    n_most = forms.IntegerField(label="Maximum uses", min_value=1, max_value=200, initial=1)
 
 
 class RoundForm(forms.Form):
@@ -368,7 +368,7 @@ class RoundForm(forms.Form):
         required=False,
         help_text="Number of items with agreed labels that raters label first. They count in no result.",
     )
-    training_round = forms.TypedChoiceField(label="From", coerce=int, empty_value=None, required=False)
+    training_round = forms.TypedChoiceField(label="Their round", coerce=int, empty_value=None, required=False)
     mode = forms.ChoiceField(
         label="Assignment",
         choices=[
@@ -382,7 +382,7 @@ class RoundForm(forms.Form):
         label="Items",
         choices=[
             ("sample", "the next unused issues of a sample"),
-            ("issues", "named issues"),
+            ("issues", "issues that you list"),
             ("none", "none: calibration items only"),
         ],
         initial="sample",

@@ -37,9 +37,9 @@ class Plan(Job):
         default=list, blank=True, help_text="[dimension key, category key] of redefined categories to look at again."
     )
     stand_ins = models.JSONField(
-        default=list, blank=True, help_text="Members who answer in the place of raters that can't sign in."
+        default=list, blank=True, help_text="Substitutes: members who relabel for raters that can't sign in."
     )
-    preview = models.JSONField(default=dict, blank=True, help_text="What the preview said when the plan was run.")
+    preview = models.JSONField(default=dict, blank=True, help_text="Counts of the preview when the migration was run.")
     worklist = models.OneToOneField(Round, on_delete=models.PROTECT, null=True, blank=True, related_name="made_by")
     cursor = models.JSONField(default=dict, blank=True, help_text="How far the job is.")
     n_done = models.PositiveIntegerField(default=0, help_text="Items looked at so far.")

@@ -27,7 +27,10 @@ class Round(models.Model):
         OPEN = "open"
         RESOLVING = "resolving"
         CLOSED = "closed"
-        UNDONE = "undone", "undone: the worklist of a plan that was undone; its answers stay readable and count nowhere"
+        UNDONE = (
+            "undone",
+            "undone: relabeling queue of a migration that was undone; its labels count in no result",
+        )
 
     OVER = (State.RESOLVING, State.CLOSED)
 
@@ -49,19 +52,17 @@ class Round(models.Model):
     opened_at = models.DateTimeField(null=True, blank=True)
     resolving_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
-    due_on = models.DateField(
-        null=True, blank=True, help_text="The day (UTC) by which its raters are to be done; null: none."
-    )
+    due_on = models.DateField(null=True, blank=True, help_text="Due date (UTC); null: none.")
     gate = models.JSONField(
         null=True,
         blank=True,
-        help_text="What the last pilot said when this main round was opened: round, advice, dimensions, and the "
+        help_text="Result of the last pilot when this main round was opened: round, advice, dimensions, and the "
         "owner's reason where it was opened against the advice.",
     )
     gold_minimum = models.JSONField(
         null=True,
         blank=True,
-        help_text="What a rater has to reach on training items before they get others: share of items right, and by "
+        help_text="Minimum on calibration items before a rater gets others: share of items right, and by "
         "dimension coefficient and minimum. Fixed when the round opens; null: nothing.",
     )
     ruled_at = models.DateTimeField(
@@ -111,7 +112,7 @@ class RoundRater(models.Model):
     n_finished = models.PositiveIntegerField(default=0, help_text="Submitted or skipped.")
     walked = models.PositiveIntegerField(default=0, help_text="The last position taken from the pool.")
     quota = models.PositiveIntegerField(null=True, blank=True, help_text="At most so many items; none: no limit.")
-    left_at = models.DateTimeField(null=True, blank=True, help_text="When they left; their open items went to others.")
+    left_at = models.DateTimeField(null=True, blank=True, help_text="When they left; their open items were reassigned.")
     unblinded = models.BooleanField(
         default=False, db_default=False,
         help_text="They could read answers of the round before they rated: none of theirs counts as before discussion.",
@@ -152,16 +153,16 @@ class RoundItem(models.Model):
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="round_items")
     position = models.PositiveIntegerField()
     n_raters = models.PositiveSmallIntegerField()
-    n_free = models.PositiveSmallIntegerField(default=0, help_text="Slots that nobody holds and somebody is to take.")
+    n_free = models.PositiveSmallIntegerField(default=0, help_text="Slots without a rater that need one.")
     asked = models.JSONField(
         null=True,
         blank=True,
-        help_text="In a worklist: [part, dimension key] of what is to be answered anew; null: everything.",
+        help_text="In a relabeling queue: [part, dimension key] of what must be relabeled; null: everything.",
     )
     known = models.JSONField(
         null=True,
         blank=True,
-        help_text="In a training item the right answer, as in a request: parts with labels, and why. Null: not known.",
+        help_text="Gold answer of a calibration item, as in a request: parts with labels, and why. Null: not known.",
     )
 
     excluded = models.BooleanField(

@@ -21,16 +21,16 @@ class Study(models.Model):
     """Issues labelled against one taxonomy by several raters."""
 
     class ResolveWhen(models.TextChoices):
-        ROUND = "round", "when the round's last answer is in"
-        ITEM = "item", "item by item, as soon as its raters are done"
+        ROUND = "round", "when all labels of the round are submitted"
+        ITEM = "item", "item by item, as soon as its raters have finished it"
 
     class Applies(models.TextChoices):
-        BOTH = "both", "where it was asked of both raters by their own answers"
-        EITHER = "either", "where it was asked of either; “does not apply” counts as an answer of the other"
+        BOTH = "both", "where the dimension applied under the labels of both raters"
+        EITHER = "either", "where it applied under the label of either; “does not apply” counts as the other’s label"
 
     class ScreenedOut(models.TextChoices):
-        EXCLUDE = "exclude", "they are excluded: from agreement, agreed labels, counts and files"
-        KEEP = "keep", "they stay, and are marked screened_out"
+        EXCLUDE = "exclude", "excluded from agreement, agreed labels, counts and files"
+        KEEP = "keep", "kept, and marked screened_out in files"
 
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
@@ -42,35 +42,35 @@ class Study(models.Model):
         help_text="Per dimension key: coefficient, threshold and fixed_at; fixed before labelling starts.",
     )
     resolve_when = models.CharField(max_length=10, choices=ResolveWhen.choices, default=ResolveWhen.ROUND)
-    names_shown = models.BooleanField(default=False, help_text="While resolving, raters stand there by name.")
+    names_shown = models.BooleanField(default=False, help_text="Raters appear by name while resolving.")
     applies = models.CharField(
         max_length=6,
         choices=Applies.choices,
         default=Applies.BOTH,
         help_text="Units of a conditional dimension that agreement compares, unless asked otherwise.",
     )
-    third_rater = models.BooleanField(default=False, help_text="Where two differ, a third is asked by itself.")
-    majority = models.BooleanField(default=False, help_text="What most raters said is decided by itself.")
+    third_rater = models.BooleanField(
+        default=False, help_text="A third rater is assigned automatically where two disagree."
+    )
+    majority = models.BooleanField(default=False, help_text="The majority is accepted automatically.")
     screening_taxonomy = models.ForeignKey(
         "taxonomy.Taxonomy", on_delete=models.PROTECT, null=True, blank=True, related_name="+",
         help_text="What screening rounds ask: in or out, and why.",
     )  # fmt: skip
     screened_out = models.CharField(
         max_length=7, choices=ScreenedOut.choices, default=ScreenedOut.EXCLUDE, db_default=ScreenedOut.EXCLUDE,
-        help_text="What becomes of labeled items that are screened out.",
+        help_text="How labeled items that are screened out count.",
     )  # fmt: skip
     screening_keywords = ArrayField(
         models.CharField(max_length=200), default=list, db_default=[], blank=True,
-        help_text="Words that are highlighted for everybody who screens.",
+        help_text="Words that are highlighted for everyone who screens.",
     )  # fmt: skip
     pseudonymise = models.BooleanField(default=True, help_text="Exports name authors of issues by a keyed hash.")
     pseudonym_key = models.CharField(max_length=64, default=new_key, editable=False, help_text="Secret; never shown.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
-    archived_at = models.DateTimeField(null=True, blank=True, help_text="Since then it is only read.")
-    deleted_at = models.DateTimeField(
-        null=True, blank=True, help_text="Since then nobody finds it; a job takes away what it holds."
-    )
+    archived_at = models.DateTimeField(null=True, blank=True, help_text="Read-only since then.")
+    deleted_at = models.DateTimeField(null=True, blank=True, help_text="Deleted then; a job deletes its rows.")
 
     class Meta:
         ordering = ["slug"]
@@ -124,13 +124,13 @@ class Membership(models.Model):
     roles = ArrayField(models.CharField(max_length=12, choices=Role.choices))
     code = models.CharField(max_length=20, null=True, blank=True, help_text="A rater's name in every answer: R1, R2 …")
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.PERSON)
-    machine_name = models.CharField(max_length=100, blank=True, help_text="Of a machine: the model.")
+    machine_name = models.CharField(max_length=100, blank=True, help_text="Name of a model rater's model.")
     machine_version = models.CharField(max_length=100, blank=True)
-    machine_prompt = models.TextField(blank=True, help_text="What the machine was told.")
+    machine_prompt = models.TextField(blank=True, help_text="Prompt of a model rater.")
     created_at = models.DateTimeField(auto_now_add=True)
     former_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="former_memberships",
-        help_text="Who left or was removed: then `user` is empty, so no door finds a way in.",
+        help_text="Account that left or was removed. `user` is then empty, so it has no access.",
     )  # fmt: skip
     left_at = models.DateTimeField(null=True, blank=True)
     away_until = models.DateField(
@@ -246,12 +246,12 @@ class ReaderLink(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="reader_links")
     number = models.PositiveIntegerField()
-    label = models.CharField(max_length=100, help_text="Whom it is for.")
+    label = models.CharField(max_length=100, help_text="Note for its creator.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     with_issues = models.BooleanField(default=False, help_text="Its readers see the texts of issues, private ones too.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
-    ends_at = models.DateTimeField(null=True, blank=True, help_text="Empty: it holds until it is withdrawn.")
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="Empty: valid until it is revoked.")
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     n_opened = models.PositiveIntegerField(default=0, help_text="How often it was opened.")
     last_opened_at = models.DateTimeField(null=True, blank=True)
@@ -276,7 +276,7 @@ class Invitation(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="invitations")
     roles = ArrayField(models.CharField(max_length=12, choices=Membership.Role.choices))
-    note = models.CharField(max_length=200, blank=True, help_text="For whom it is meant; the owners see it.")
+    note = models.CharField(max_length=200, blank=True, help_text="Note, visible to owners.")
     email = models.EmailField(blank=True, help_text="Where it was sent.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     n_most = models.PositiveIntegerField(default=1, help_text="How many people may use it.")
@@ -336,7 +336,7 @@ class Sample(models.Model):
     seed = models.BigIntegerField()
     stratify_by = models.CharField(max_length=40, blank=True)
     allocation = models.CharField(max_length=12, choices=Allocation.choices, default=Allocation.PROPORTIONAL)
-    at_least_one = models.BooleanField(default=False, help_text="Every stratum gives one at least.")
+    at_least_one = models.BooleanField(default=False, help_text="At least one issue from every stratum.")
     strata = models.JSONField(default=list, blank=True, help_text="Of each: stratum, n_frame, n_drawn.")
     idempotency_key = models.CharField(max_length=200, blank=True, default="", db_default="")
     request_digest = models.CharField(

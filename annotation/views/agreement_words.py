@@ -91,8 +91,8 @@ def meaning(head: Headline) -> str:
     high = head.value if head.ci_high is None else head.ci_high
     at = f"the threshold of {head.threshold:.2f}"
     if head.value >= head.threshold:
-        return f"{at}, {'with its whole interval' if low >= head.threshold else 'but its interval begins below'}."
-    return f"{at}, {'though its interval reaches it' if high >= head.threshold else 'with its whole interval'}."
+        return f"{at}, {'with its whole 95% CI' if low >= head.threshold else 'but its 95% CI includes lower values'}."
+    return f"{at}, {'though its 95% CI includes it' if high >= head.threshold else 'with its whole 95% CI'}."
 
 
 def scale_words(head: Headline) -> str:

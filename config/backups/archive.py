@@ -196,9 +196,9 @@ class Archive:
         except OSError as error:
             raise Damaged(f"{path} can't be read: {error.strerror or error}.") from error
         except _BROKEN as error:
-            raise Damaged(f"{path} is no backup of Concord, or its end is missing. Take another copy.") from error
+            raise Damaged(f"{path} is not a Concord backup, or its end is missing. Take another copy.") from error
         if not mark:
-            raise Damaged(f"{path} is no backup of Concord.")
+            raise Damaged(f"{path} is not a Concord backup.")
         if hashlib.sha256(text).hexdigest().encode() != mark[1]:
             raise Damaged(f"{path} was changed after it was made: its manifest is another one. Take another copy.")
         self.manifest = _read_manifest(json.loads(text), path)

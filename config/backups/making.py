@@ -138,7 +138,9 @@ def _target(path: Path) -> Path:
     if not path.parent.is_dir():
         raise BackupFailed(f"There is no folder {path.parent}. Make it (`mkdir -p '{path.parent}'`) and start again.")
     if path.exists() and not archive.is_backup(path):
-        raise BackupFailed(f"{path} is there already and is no backup of Concord, so it stays. Choose another name.")
+        raise BackupFailed(
+            f"{path} already exists and is not a Concord backup, so it was not overwritten. Choose another name."
+        )
     return path
 
 

@@ -148,8 +148,8 @@ def _make_room(replace: bool, say: Say) -> tuple[Path | None, set[str]]:
         if not replace:
             raise NotRestored(
                 f"This database is not empty ({', '.join(filled[:5])}{' …' if len(filled) > 5 else ''}). Restore into "
-                "a new one (another DATA_DIR or DATABASE_URL), or say --replace: what is there is then backed up, "
-                "and replaced."
+                "a new one (another DATA_DIR or DATABASE_URL), or use --replace, which backs up the existing "
+                "data and replaces them."
             )
         has_tables = "django_migrations" in postgres.tables(connection)
         names = set(stored.names(connection)) if has_tables else set()

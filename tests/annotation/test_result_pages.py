@@ -431,10 +431,10 @@ def line(**more: Any) -> Headline:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({}, "the threshold of 0.80, with its whole interval."),
-        ({"ci_low": 0.7}, "the threshold of 0.80, but its interval begins below."),
-        ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its interval reaches it."),
-        ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, with its whole interval."),
+        ({}, "the threshold of 0.80, with its whole 95% CI."),
+        ({"ci_low": 0.7}, "the threshold of 0.80, but its 95% CI includes lower values."),
+        ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its 95% CI includes it."),
+        ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, with its whole 95% CI."),
         ({"threshold": None}, "No threshold is set."),
         ({"value": None, "undefined": "One category."}, "One category."),
     ],

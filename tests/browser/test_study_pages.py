@@ -50,7 +50,7 @@ def test_an_owner_makes_a_study_draws_a_sample_and_opens_a_round(page: Page, liv
     page.get_by_role("link", name="Draw a sample").first.click()
     page.get_by_label("Repositories").fill("acme/rocket")
     page.get_by_label("With GitHub labels").fill("bug")
-    page.get_by_role("button", name="Count only").click()
+    page.get_by_role("button", name="Preview counts").click()
     expect(page.get_by_role("row", name="GitHub labels: bug 6")).to_be_visible()
     page.get_by_label("How many").fill("5")
     page.get_by_role("button", name="Draw sample").click()

@@ -178,7 +178,7 @@ def test_a_file_that_is_cut_off_or_changed_is_refused_before_anything_is_touched
         except Damaged:
             pass
     assert sums() == before
-    with pytest.raises(Damaged, match="no backup of Concord"):
+    with pytest.raises(Damaged, match="not a Concord backup"):
         restore_backup(Path(__file__))
     with pytest.raises(Damaged, match="can't be read: No such file"):
         restore_backup(tmp_path / "none")
@@ -312,7 +312,7 @@ def test_a_full_disk_is_said_and_no_half_file_stays(study: Study, tmp_path: Path
 def test_a_path_is_a_folder_or_a_new_name_or_an_earlier_backup(study: Study, tmp_path: Path) -> None:
     other = tmp_path / "thesis.txt"
     other.write_text("years of work")
-    with pytest.raises(BackupFailed, match="is no backup of Concord, so it stays"):
+    with pytest.raises(BackupFailed, match="is not a Concord backup, so it was not overwritten"):
         make_backup(other)
     with pytest.raises(BackupFailed, match="There is no folder"):
         make_backup(tmp_path / "none" / "x")

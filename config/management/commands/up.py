@@ -273,7 +273,7 @@ def _refuse_taken_port(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OverflowError:
-            raise CommandError(f"{port} is no port; choose one from 1 to 65535: make run PORT=8001") from None
+            raise CommandError(f"{port} is not a port. Choose one from 1 to 65535: make run PORT=8001") from None
         except OSError as error:
             if error.errno == errno.EACCES:
                 raise CommandError(
