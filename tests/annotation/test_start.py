@@ -1,6 +1,8 @@
 """The guided path from an empty server to a first round: each step, left and resumed."""
 
 import io
+import json
+import re
 from typing import Any
 
 import openpyxl
@@ -173,3 +175,18 @@ def test_an_invitation_link_is_created_in_step_three_and_makes_raters() -> None:
     assert signed_in("bob").post(link.removeprefix("http://testserver")).status_code == 302
     assert make.member(study, "bob").roles == ["rater"]
     assert signed_in("bob").get(PEOPLE.format(study.slug)).status_code == 403
+
+
+def test_the_second_step_counts_the_issues_of_the_first_and_names_what_was_rejected() -> None:
+    client = signed_in("olga")
+    rows = [{"number": n, "title": f"Crash {n}", "url": f"https://github.com/acme/kite/issues/{n}"} for n in (1, 2)]
+    for given, words in (
+        (rows, "2 issues of acme/kite are stored."),
+        ([*rows, {"title": "x"}], "1 row was rejected"),
+        ([{"title": "x"}], "No issues are stored. Every row was rejected."),
+    ):
+        file = SimpleUploadedFile("issues.json", json.dumps(given).encode())
+        assert client.post("/start/", {"source": "file", "file": file}).url == "/start/codebook/"
+        assert "The issues are being read." in text(client.get("/start/codebook/"))
+        sync.work(FetchRun.objects.latest("pk").pk)
+        assert words in re.sub("<[^>]+>", "", text(client.get("/start/codebook/")))
