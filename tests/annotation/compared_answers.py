@@ -1,7 +1,7 @@
 """Two worlds in which others answered otherwise, and everything that somebody is shown in each of them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 
 from annotation.models import Assignment, Item, Membership, Round
 from tests.annotation import permission_study
-from tests.annotation.permission_study import Visitor, compared, words_of
+from tests.annotation.permission_study import Visitor, compared, told, words_of
 
 AGES = re.compile(r"just now|\d+ (?:minutes?|seconds?) ago|Expires: .*|Content-Length: .*|As of [^<]*UTC")
 """What changes with the minute; where the words are the same, so is their length."""
@@ -126,6 +126,17 @@ def walked(
                 said = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
             found[base + path] = Answer(said, sources, more())
             transaction.set_rollback(True)
+    return found
+
+
+def telling(answers: Answers, secrets: Mapping[str, str]) -> list[str]:
+    """Where somebody is told what they should not be, or something breaks."""
+    found = []
+    for path, answer in answers.items():
+        if leaked := told(secrets, answer.said):
+            found.append(f"{path} tells {', '.join(leaked)}")
+        if int(answer.said.partition("\n")[0]) >= 500:
+            found.append(f"{path} answers {answer.said[:3]}")
     return found
 
 

@@ -51,6 +51,20 @@ OF_OPEN |= {"machine": "zq2machine", "screened": "zq3screened"}
 KNOWN = "zq4known"
 """Why the known answer of a training item is right."""
 
+
+def hidden_from(name: str) -> dict[str, str]:
+    """What somebody who does not decide is told nowhere; readers see the reasons of decisions, and carol rated in 1."""
+    found = {word: OF_OPEN[word] for word in OF_OPEN if word != "rationale" or name == "carol"}
+    if name == "carol":
+        return found
+    return found | {f"{word} (round 1)": OF_ROUND_1[word] for word in ("memo", "quote", "proposal", "remark")}
+
+
+def is_title(found: str) -> bool:
+    """Whether a word stands in the title of an analysis that an owner saved, which is no answer."""
+    return found.startswith("/studies/study/analysis/") and "(round 1)" not in found and "answers 5" not in found
+
+
 BLIND = ("dan", "olga", "sam")
 """A rater of the open rounds, the owner and somebody of the staff who rate there, too."""
 

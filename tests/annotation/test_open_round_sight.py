@@ -13,7 +13,7 @@ from annotation.queries.giving import READ
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import all_said, all_skipped, answered_in_parts, history_rewritten
-from tests.annotation.permission_study import BASE, PAGES, Visitor, words_of
+from tests.annotation.permission_study import BASE, KNOWN, OF_OPEN, PAGES, Visitor, hidden_from, is_title, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
@@ -49,6 +49,7 @@ def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: St
         own.save()
     table, visitor = compared_answers.steady_table(), Visitor(name)
     before = compared_answers.walked(visitor, table)
+    assert not (told := compared_answers.telling(before, OF_OPEN | {"known": KNOWN})), told
     _otherwise(study, own)
     after = compared_answers.walked(visitor, table, before)
     assert not (wrong := compared_answers.differences(before, after)), wrong
@@ -64,6 +65,7 @@ def test_nothing_shown_to_others_than_owners_and_adjudicators_depends_on_answers
     make.user("stan", staff=True)
     table, visitor = compared_answers.steady_table(), Visitor(name)
     before = compared_answers.walked(visitor, table)
+    assert not [each for each in compared_answers.telling(before, hidden_from(name)) if not is_title(each)]
     _otherwise(study, make.member(study, "rea"))
     after = compared_answers.walked(visitor, table, before)
     assert not (wrong := compared_answers.differences(before, after)), wrong
@@ -127,6 +129,7 @@ def test_whatever_depends_on_answers_of_a_round_that_is_resolved_leaves_a_line(s
     table, visitor = compared_answers.steady_table(), Visitor("dan")
     lines = AuditEvent.objects.filter(verb=READ, user__username="dan", detail__round=1)
     before = compared_answers.walked(visitor, table, more=lines.exists)
+    assert not (told := compared_answers.telling(before, OF_OPEN | {"known": KNOWN})), told
     round_ = Round.objects.get(study=study, number=1)
     for place, item in enumerate(Item.objects.filter(round_items__round=round_).order_by("pk")):
         if place == 2:
