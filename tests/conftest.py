@@ -1,5 +1,6 @@
 """Servers, worker and browser for the tests: the real ones, on a data folder that lives as long as the tests."""
 
+import functools
 import gc
 import json
 import os
@@ -330,10 +331,16 @@ def empty_cache(request: pytest.FixtureRequest) -> None:
 
 
 def _redis():  # type: ignore[no-untyped-def]  # redis.Redis
-    import redis
     from django.conf import settings
 
-    return redis.Redis.from_url(settings.REDIS_URL.replace("redis+socket://", "unix://"))
+    return _client_of(settings.REDIS_URL.replace("redis+socket://", "unix://"))
+
+
+@functools.cache
+def _client_of(url: str):  # type: ignore[no-untyped-def]
+    import redis
+
+    return redis.Redis.from_url(url)
 
 
 @pytest.fixture(scope="session")
