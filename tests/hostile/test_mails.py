@@ -61,6 +61,7 @@ def wrong_with(mail: EmailMessage, address: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_name_stays_a_name_in_an_invitation_and_in_a_link_for_a_password(
     study: Study, mailoutbox: list[EmailMessage]
 ) -> None:
