@@ -1,22 +1,22 @@
 """Moves the pinned states of items on, and asks GitHub what became of their issues."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from annotation.access import OWNER, Seat, items_called
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, Stale
-from annotation.models import EarlierPin, Item
+from annotation.models import Item
 from annotation.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
 from ingest.actions import fetches
 from ingest.differences import METADATA, metadata_differences
 from ingest.identifiers import full_name
 from ingest.models import FetchRun, Snapshot
 
-BATCH = 1_000
+BATCH = 10_000
 NAMED_MOST = 10_000
 RECORDED_MOST = 500
 TOLD_OF = ("sha256", *METADATA)
@@ -75,33 +75,45 @@ def repin_items(*, seat: Seat, items: object = None, everything: object = False)
     return _repin(seat, list(found.values()))
 
 
+# In one statement: what the raters read until now, and what they read from now on.
+_MOVE_ON = """
+    WITH held AS (
+        SELECT i.id, i.snapshot_id AS old, h.new
+        FROM unnest(%s::bigint[], %s::bigint[]) AS h (id, new) JOIN annotation_item i ON i.id = h.id
+    ), kept AS (
+        INSERT INTO annotation_earlierpin (item_id, snapshot_id)
+        SELECT id, old FROM held WHERE old IS NOT NULL ORDER BY id
+    )
+    UPDATE annotation_item i SET snapshot_id = h.new FROM held h WHERE h.id = i.id
+"""
+
+
 def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
     """In batches by key, in one transaction with its one line in the audit."""
-    rows = with_new_states(seat).select_related("issue__current_snapshot", "snapshot").order_by("pk")
-    rows = rows.only(
-        "identifier", *(f"{state}__{name}" for state in ("issue__current_snapshot", "snapshot") for name in TOLD_OF)
-    )
+    rows = with_new_states(seat).order_by("pk").select_for_update(of=("self",), no_key=True)
     if wanted is not None:
         rows = rows.filter(pk__in=wanted)
     n, after = 0, 0
     recorded: list[str] = []
-    while batch := list(rows.filter(pk__gt=after).select_for_update(of=("self",), no_key=True)[:BATCH]):
-        after = batch[-1].pk
+    while batch := list(rows.filter(pk__gt=after).values_list("pk", "issue__current_snapshot")[:BATCH]):
+        after = batch[-1][0]
         n += len(batch)
-        earlier: list[EarlierPin] = []
-        for item in batch:
-            assert item.issue is not None
-            assert item.issue.current_snapshot is not None
-            if len(recorded) < RECORDED_MOST:
-                recorded.append(_as_words(item.identifier, item.snapshot, item.issue.current_snapshot))
-            if item.snapshot is not None:
-                earlier.append(EarlierPin(item=item, snapshot=item.snapshot))
-            item.snapshot = item.issue.current_snapshot
-        EarlierPin.objects.bulk_create(earlier)
-        Item.objects.bulk_update(batch, ["snapshot"])
+        recorded += _moves(dict(batch[: RECORDED_MOST - len(recorded)]))
+        with connection.cursor() as cursor:
+            cursor.execute(_MOVE_ON, [list(column) for column in zip(*batch, strict=True)])
     if n:
         record(study=seat.study, user=seat.user, verb="items re-pinned", n=n, states=recorded)
     return n
+
+
+def _moves(newest: Mapping[int, int]) -> list[str]:
+    """In words, what items are about to be moved on from, and to: item → state, by id; two queries, none for none."""
+    if not newest:
+        return []
+    states = Snapshot.objects.only(*TOLD_OF).in_bulk(newest.values())
+    items = Item.objects.filter(pk__in=newest).select_related("snapshot").order_by("pk")
+    items = items.only("identifier", *(f"snapshot__{name}" for name in TOLD_OF))
+    return [_as_words(each.identifier, each.snapshot, states[newest[each.pk]]) for each in items]
 
 
 def _as_words(identifier: str, old: Snapshot | None, new: Snapshot) -> str:
