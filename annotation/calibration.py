@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.agreement import Coefficient, Patterns, decimals, one_coefficient
+from annotation.agreement import Coefficient, Patterns, beside, bound, one_coefficient
 from annotation.consensus import PENDING, Values
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -256,10 +256,9 @@ def short_of(gate: Mapping[str, Any]) -> list[str]:
 
 def _short(each: Mapping[str, Any]) -> str:
     if each["value"] is None:
-        return f"{each['title']} was undefined (threshold {each['threshold']:.2f})"
-    # With more places where two would show 0.799 as 0.80 < 0.80.
-    places = 2 if f"{each['value']:.2f}" != f"{each['threshold']:.2f}" else 4
-    return f"{each['title']} was {decimals(each['value'], places)}, below {each['threshold']:.2f}"
+        return f"{each['title']} was undefined (threshold {bound(each['threshold'])})"
+    value, threshold = beside(each["value"], each["threshold"]), bound(each["threshold"])
+    return f"{each['title']} was {value}, below {threshold}"
 
 
 COLUMNS = ("item", "part", "dimension", "value", "why")

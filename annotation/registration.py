@@ -6,7 +6,7 @@ A dimension whose owner confirmed nothing has the tool's default, which is shown
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.agreement import COEFFICIENTS
+from annotation.agreement import COEFFICIENTS, bound
 from taxonomy.kinds import KINDS
 from taxonomy.tree import TreeDimension
 
@@ -55,4 +55,4 @@ def not_registered(primary: Primary, dimensions: Iterable[TreeDimension]) -> lis
 def in_words(entry: Mapping[str, Any]) -> str:
     """`Krippendorff's alpha, threshold 0.80`."""
     threshold = entry.get("threshold")
-    return COEFFICIENTS[entry["coefficient"]].title + ("" if threshold is None else f", threshold {threshold:.2f}")
+    return COEFFICIENTS[entry["coefficient"]].title + ("" if threshold is None else f", threshold {bound(threshold)}")

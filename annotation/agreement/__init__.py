@@ -27,6 +27,8 @@ from .planning import Planned, units_for_width
 from .registry import COEFFICIENTS, CoefficientSpec
 from .summary import (
     SCALE_WEIGHTS,
+    beside,
+    bound,
     decimals,
     interval_words,
     one_coefficient,
@@ -55,6 +57,8 @@ __all__ = [
     "against_reference",
     "benchmark",
     "benchmark_words",
+    "beside",
+    "bound",
     "brennan_prediger",
     "by_category",
     "by_pair",

@@ -46,6 +46,20 @@ def decimals(value: float, places: int = 2) -> str:
     return f"{value:z.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
+def bound(threshold: float) -> str:
+    """A threshold as it was given, with two decimals at least: `0.80`, `0.667`."""
+    given = f"{threshold:.6f}".rstrip("0")
+    return decimals(threshold, max(2, len(given.partition(".")[2])))
+
+
+def beside(value: float, threshold: float | None) -> str:
+    """A value with two decimals, more where two would put it on the other side of a threshold."""
+    places = 2
+    while threshold is not None and places < 6 and (value < threshold) != (round(value, places) < threshold):
+        places += 1
+    return decimals(value, places)
+
+
 def interval_words(low: float | None, high: float | None, method: str | None, places: int) -> str:
     """`[0.62, 0.96]`; `at least 0.98` where the bound is one-sided; empty without an interval."""
     if low is None or high is None:

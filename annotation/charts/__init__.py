@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.agreement import decimals, interval_words
+from annotation.agreement import bound, decimals, interval_words
 from annotation.charts.lettering import LINE, in_lines
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -164,7 +164,7 @@ def _threshold(threshold: float, y: Mapping[str, Any], look: Look) -> dict[str, 
         "color": "var(--bad)",
     }
     return {
-        "data": {"values": [{"threshold": threshold, "text": f"{threshold:.2f}"}]},
+        "data": {"values": [{"threshold": threshold, "text": bound(threshold)}]},
         "layer": [
             {"mark": {"type": "rule", "color": "var(--bad)", "strokeDash": [5, 3], "strokeWidth": 1}, "encoding": at},
             {"mark": words, "encoding": at | {"text": {"field": "text"}}},

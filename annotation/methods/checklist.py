@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from accounts.wording import counted, for_markdown, listed
+from annotation.agreement import bound
 
 from . import sentences
-from .facts import IMPORTED, Dimension, Facts, bound, day, numbered
+from .facts import IMPORTED, Dimension, Facts, day, numbered
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import COEFFICIENTS, EXACT
+from annotation.agreement import COEFFICIENTS, EXACT, bound
 from taxonomy.kinds import OfKind
 
 NO_HEADLINE = "no main round is finished"
@@ -452,12 +452,6 @@ def decimals(value: float, places: int = 3) -> str:
     """`0.812`, `−0.041`; never `−0.000`."""
     told = f"{value:.{places}f}"
     return (told if float(told) else told.removeprefix("-")).replace("-", "−")
-
-
-def bound(threshold: float) -> str:
-    """A threshold as it was given, with two decimals at least: `0.80`, `0.667`."""
-    given = f"{threshold:.6f}".rstrip("0")
-    return decimals(threshold, max(2, len(given.partition(".")[2])))
 
 
 def share(part: int, whole: int, one: str) -> str:

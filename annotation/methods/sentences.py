@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST
+from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside, bound
 
 from .facts import (
     JOINED,
@@ -27,9 +27,7 @@ from .facts import (
     Tried,
     Turnover,
     Wave,
-    bound,
     day,
-    decimals,
     numbered,
     share,
 )
@@ -118,22 +116,14 @@ def was(n: int) -> str:
     return "was" if n == 1 else "were"
 
 
-def decimal(value: float, *, apart_from: float | None = None) -> str:
-    """`0.81`, `−0.04`: two decimals, more where two would put the value on the other side of a threshold."""
-    places = 2
-    while apart_from is not None and places < 6 and (value < apart_from) != (round(value, places) < apart_from):
-        places += 1
-    return decimals(value, places)
-
-
 def statistic(name: str, number: Number, *, threshold: float | None = None) -> str:
     """The one pattern of a statistic: `Cohen's κ = 0.81, 95% CI [0.77, 0.85], n = 120 units, 2 raters`."""
     n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
     assert number.value is not None
-    value = decimal(number.value, apart_from=threshold)
+    value = beside(number.value, threshold)
     if number.low is None or number.high is None:
         return f"{name} = {value}, {n}"
-    low, high = (decimal(each, apart_from=threshold) for each in (number.low, number.high))
+    low, high = (beside(each, threshold) for each in (number.low, number.high))
     if number.is_one_sided:
         return f"{name} = {value}, one-sided 95% CI [{low}, {high}], {n}"
     return f"{name} = {value}, 95% CI [{low}, {high}], {n}"
@@ -190,7 +180,7 @@ def screened(each: Screened) -> list[Sentence]:
     if (number := each.agreement) is not None:
         n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
         symbol = COEFFICIENTS[each.coefficient].symbol
-        told = f"{symbol} = {decimal(number.value)}" if number.value is not None else "undefined"
+        told = f"{symbol} = {beside(number.value, None)}" if number.value is not None else "undefined"
         found.append(Sentence(f"Agreement on what was screened in or out, before discussion, was {told}, {n}."))
     return found
 
@@ -473,7 +463,7 @@ def by_round(each: Dimension, pilots: Sequence[int]) -> Sentence | None:
         return None
     told = listed(
         [
-            f"{'undefined' if one.value is None else decimal(one.value)} "
+            f"{'undefined' if one.value is None else beside(one.value, None)} "
             f"({'pilot round' if number in pilots else 'round'} {number}, "
             f"n = {counted(one.units, 'unit')})"
             for number, one in found

@@ -75,6 +75,18 @@ def decimals(value: float | None, places: int = 2) -> str:
 
 
 @register.filter
+def bound(threshold: float) -> str:
+    """A threshold with its decimals: `0.80`, `0.667`."""
+    return agreement.bound(threshold)
+
+
+@register.filter
+def beside(value: float, threshold: float | None) -> str:
+    """A value with as many decimals as show on which side of a threshold it is."""
+    return agreement.beside(value, threshold)
+
+
+@register.filter
 def entries(mapping: dict[str, object]) -> list[tuple[str, object]]:
     """The pairs of a mapping, also of one that has a key `items`."""
     return list(mapping.items())

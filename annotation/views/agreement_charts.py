@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accounts.wording import counted
-from annotation.agreement import COEFFICIENTS, decimals
+from annotation.agreement import COEFFICIENTS, bound, decimals
 from annotation.charts import Look, Panel, Point, trend, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.drawing import TYPES
@@ -82,7 +82,7 @@ def trend_charts(reports: Sequence[DimensionReport], rounds: Sequence[Round], li
 
 def _trend_words(panel: Panel) -> str:
     before = [f"round {point.round} {decimals(point.value)}" for point in panel.points if not point.is_after]
-    threshold = "" if panel.threshold is None else f" The threshold is {panel.threshold:.2f}."
+    threshold = "" if panel.threshold is None else f" The threshold is {bound(panel.threshold)}."
     return f"{panel.title}, {panel.coefficient} before discussion: {', '.join(before)}.{threshold}"
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from accounts.wording import listed
-from annotation.agreement import COEFFICIENTS, benchmark_words
+from annotation.agreement import COEFFICIENTS, benchmark_words, bound
 from annotation.consensus import PENDING
 from annotation.models import Round
 from annotation.queries.patterns import DOES_NOT_APPLY
@@ -87,12 +87,14 @@ def meaning(head: Headline) -> str:
         return head.undefined or ""
     if head.threshold is None:
         return "No threshold is set."
-    low = head.value if head.ci_low is None else head.ci_low
-    high = head.value if head.ci_high is None else head.ci_high
-    at = f"the threshold of {head.threshold:.2f}"
+    at = f"the threshold of {bound(head.threshold)}"
+    if head.ci_low is None or head.ci_high is None:
+        return " ".join([f"{at}.", *([head.ci_undefined] if head.ci_undefined else [])])
     if head.value >= head.threshold:
-        return f"{at}, {'with its whole 95% CI' if low >= head.threshold else 'but its 95% CI includes lower values'}."
-    return f"{at}, {'though its 95% CI includes it' if high >= head.threshold else 'with its whole 95% CI'}."
+        is_whole = head.ci_low >= head.threshold
+        return f"{at}, {'with its whole 95% CI' if is_whole else 'but its 95% CI includes lower values'}."
+    is_whole = head.ci_high < head.threshold
+    return f"{at}, {'with its whole 95% CI' if is_whole else 'though its 95% CI includes it'}."
 
 
 def scale_words(head: Headline) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import ConcordError
-from accounts.wording import counted, listed
+from accounts.wording import counted
 from annotation.access import get_round, get_whole_study
 from annotation.actions.primary import newest_dimensions
-from annotation.agreement import COEFFICIENTS, decimals, interval_words
+from annotation.agreement import COEFFICIENTS, bound, decimals, interval_words
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
-from annotation.methods.facts import bound
+from annotation.methods.facts import numbered
 from annotation.queries.headline import WORD, headline_set
 from annotation.queries.telling import told_version
 from annotation.registration import DEFAULT, is_registered, primary_of
@@ -122,7 +122,7 @@ class Command(BaseCommand):
     def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
         if entry["headline"]:
-            several = f"rounds {listed([str(number) for number in entry['rounds']])}"
+            several = numbered("round", entry["rounds"])
             where = f"{several if entry['round'] is None else where} (the headline)"
         if entry["version"] is not None:
             where += f" mapped to version {entry['version']}"
