@@ -169,7 +169,7 @@ _DRAFT_PART = {
     "memo": _is_text,
     "evidence": _list_of(_ANY_MAPPING),
 }
-_DRAFT = _record(
+DRAFT = _record(
     {},
     {
         **_DRAFT_PART,
@@ -272,7 +272,7 @@ SHAPES: Mapping[tuple[str, str], Check] = {
     ),
     ("rounditem", "asked"): _list_of(_pair_of(_is_whole, _is_text)),
     ("rounditem", "known"): _ANY_MAPPING,
-    ("draft", "body"): _DRAFT,
+    ("draft", "body"): DRAFT,
     ("plan", "recheck"): _list_of(_pair_of(_is_text, _is_text)),
     ("plan", "stand_ins"): _COUNTS,
     ("plan", "preview"): _either(_PREVIEW, _is_empty_mapping),

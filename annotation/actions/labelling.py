@@ -9,6 +9,7 @@ from accounts.compiled import Compiled
 from accounts.storable import check_storable
 from annotation import assignments
 from annotation.access import Seat, get_own_assignment
+from annotation.actions.arriving_checks import DRAFT
 from annotation.actions.finishing import finish_if_done
 from annotation.actions.matching import carry_match
 from annotation.actions.rows import value_columns
@@ -384,6 +385,9 @@ def keep_draft(*, seat: Seat, assignment: object, body: Mapping[str, object], ro
     check_storable(body)
     if len(str(body)) > 200_000:
         raise Invalid("The draft is too long to save.", fields={"draft": ["At most 200,000 characters."]})
+    if not DRAFT(body):  # a study's file with it would be rejected
+        sentence = "Send labels, proposals, memo and evidence, or parts with these, as the labeling page does."
+        raise Invalid("The draft was not saved.", fields={"draft": [sentence]})
     with transaction.atomic():
         kept = Draft.objects.select_for_update()
         draft, is_new = kept.get_or_create(assignment=found, defaults={"body": dict(body)})

@@ -300,6 +300,15 @@ def test_a_rater_whose_lease_ran_out_can_take_the_item_again_when_nobody_else_di
     assert (again.pk, again.state) == (held.pk, "leased")
 
 
+def test_a_draft_that_a_study_file_could_not_bring_is_rejected() -> None:
+    study = make.study()
+    place, seat = make.assignment(make.open_round(study), "bob", 1).public_id, make.seat(study, "bob")
+    for body in ({"memo": 5}, {"parts": [1]}, {"labels": []}):
+        with pytest.raises(Invalid, match="draft was not saved"):
+            labelling.keep_draft(seat=seat, assignment=place, body=body)
+    assert not labelling.Draft.objects.exists()
+
+
 def test_a_draft_has_at_most_200_000_characters() -> None:
     study = make.study()
     place, seat = make.assignment(make.open_round(study), "bob", 1).public_id, make.seat(study, "bob")
