@@ -153,7 +153,7 @@ class MinimumForm(forms.Form):
         """What the form shows of a minimum that is kept."""
         found = {f"of-{key}": one["minimum"] for key, one in (minimum or {}).get("dimensions", {}).items()}
         if minimum and "share" in minimum:
-            found["share"] = float(f"{minimum['share'] * 100:.10g}")
+            found["share"] = f"{minimum['share'] * 100:.10g}"
         return found
 
     @property
