@@ -227,7 +227,9 @@ def _round_items() -> Table:
             Column(
                 "asked",
                 "object",
-                "In a relabeling queue: [part, dimension] of what is to be relabeled; empty: everything.",
+                "In a relabeling queue: [part, dimension] of the agreed labels to relabel. []: none, only ratings of "
+                "its raters are. Empty: everything.",
+                is_set=True,
             ),
         ],
         ["round", "item"],

@@ -38,7 +38,7 @@ class Column:
     is_ordered: bool = False
     is_required: bool = False
     is_set: bool = False
-    """A list of values, of which none (`[]` in CSV) is an answer, too."""
+    """A list, of which none (`[]` in CSV) says something else than an empty cell."""
 
 
 @dataclass(frozen=True)

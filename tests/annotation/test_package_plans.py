@@ -16,6 +16,7 @@ from annotation.access import get_round
 from annotation.actions import rounds
 from annotation.actions.analyses import save_analysis
 from annotation.actions.plans import preview_plan, run_plan
+from annotation.actions.resolving import resolve
 from annotation.models import Assignment, Round, Study
 from taxonomy.queries import forget_trees, published_version
 from tests import builders as make
@@ -180,6 +181,33 @@ def test_an_error_planted_on_the_way_to_another_version_is_found(
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     status, said = recompute(folder)
     assert status == 1 and re.search(f"DIFFERS  data/labels.csv: acme/rocket#.*{told}", said), said
+
+
+def test_labels_of_items_whose_raters_alone_were_to_relabel_are_recomputed(tmp_path: Path) -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 3)
+    fault = {"kind": ["fault"], "fixes": ["code"], "distributed": True}
+    for number in (1, 2, 3):
+        for name, symptom in (("bob", "hang"), ("carol", "slow")):
+            make.submit(round_, name, number, {**fault, "symptom": [symptom]})
+    ada, place = make.seat(study, "ada"), {"part": 1, "dimension": "symptom", "values": ["slow"]}
+    for each in round_.round_items.select_related("item"):
+        resolve(seat=ada, round_=get_round(ada, 1), item=each.item, rationale="", **place)
+    closed(study, 1)
+    make.next_version(study, make.FAULTS.replace(
+        "{key: hang, name: Hang}", "{key: early, name: Early, was: [hang]}, {key: late, name: Late, was: [hang]}"
+    ))  # fmt: skip
+    worklist = moved(study, 2)
+    assert [each.asked for each in worklist.round_items.all()] == [[], [], []]
+    make.submit(worklist, "bob", 1, {**fault, "symptom": ["late"]})
+    make.submit(worklist, "bob", 2, {"kind": ["how-to"]})
+    make.submit(worklist, "bob", 3, skip="cannot tell")
+    folder = unpacked(package(make.owner_seat(study)), tmp_path)
+    status, said = recompute(folder)
+    assert status == 0 and "Not recomputed" not in said, said
+    with (folder / "data" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        labels = {(each["item"][-1], each["dimension"]): each["values"] for each in csv.DictReader(file)}
+    assert all(labels[number, "symptom"] == "slow" and labels[number, "kind"] == "fault" for number in "123")
 
 
 @pytest.mark.slow
