@@ -312,6 +312,7 @@ def screen_item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "line": line,
         "study": seat.study,
+        "seat": seat,
         "may_screen": True,
         "refusal": refusal,
         "typed": request.POST.get("reason", ""),

@@ -503,6 +503,7 @@ def test_items_are_screened_one_by_one_and_all_that_are_shown(study: Study, samp
     assert refused.status_code == 422 and "Give a reason" in text_of(refused)
     told = client.post(row, {"screening": "out", "reason": "spam"}, headers={"HX-Request": "true"})
     assert told.status_code == 200 and told.content.count(b"<tr") == 1 and b'value="spam"' in told.content
+    assert one.snapshot is not None and one.snapshot.title in text_of(told), "the row keeps its columns"
     assert "0 in, 1 out, 9 not screened" in text_of(told), "the counts above the table follow"
     assert "0 in, 1 out, 9 not screened" in text_of(client.get(path))
     assert client.post(path + "?screening=unscreened", {"screening": "out"}).status_code == 422
