@@ -81,7 +81,7 @@ def labelled(
 
     What counts and how it is told is as in `queries.results.labels`. Dimensions that are texts have no column.
     `earlier` is what this gave before for the same versions: stretches in which nothing changed are taken from there.
-    Cost: two queries per round, and six for every stretch of ITEMS items that is read.
+    Cost: one query per round, and seven for every stretch of ITEMS items that is read.
     """
     told_in = {each.pk: version or label_version(each, standing) for each in rounds}
     asking = dimensions_in(told_in.values())
@@ -105,7 +105,7 @@ def labelled(
             tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])),
             asking,
             known.get(each.number, {}),
-            found[each.pk][1] if is_followed else None,
+            found[each.pk][1] if is_followed or each.pk not in since else None,
         )
     ]
     versions = {each.number: told_in[each.pk].number for each in rounds}
@@ -210,7 +210,7 @@ def _round(
     known: dict[int, _Gathered],
     changed: Sequence[int] | None,
 ) -> Iterator[_Gathered]:
-    """The stretches of a round: those that changed (None: all) are read, the others are `known`."""
+    """The stretches of a round: those that changed (None: all of them) are read, the others are `known`."""
     if changed is None or round_.kind == Round.Kind.RELABEL:  # what a worklist gives rests on earlier rounds, too
         known, changed = {}, stretch_numbers(round_)
     if changed:

@@ -136,7 +136,7 @@ def test_the_queries_of_a_preview_do_not_grow_with_the_labels(study: Study) -> N
     olga = Script("olga")
     place = f"{PLANS}{olga.send('POST', PLANS, {'to': 2}).json()['id']}/"
     olga.send("GET", place)
-    with assert_queries(22):
+    with assert_queries(23):
         olga.send("GET", place)
     more = make.open_round(study, 20, first=10, taxonomy_version=1)
     make.rate(more, "item bob carol\n" + "\n".join(f"{n} hang crash" for n in range(10, 30)))

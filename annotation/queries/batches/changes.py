@@ -41,8 +41,8 @@ _REVISION = """
             WHERE x.id > %(answer)s),
         (SELECT count(*) FROM decided),
         ARRAY (SELECT DISTINCT (p.position - 1) / %(items)s FROM annotation_rounditem p
-            WHERE p.round_id = %(round)s
-                AND p.item_id IN (SELECT item_id FROM answered UNION SELECT item_id FROM decided))"""
+            WHERE p.round_id = %(round)s AND (%(is_first)s
+                OR p.item_id IN (SELECT item_id FROM answered UNION SELECT item_id FROM decided)))"""
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,17 @@ class RoundRevision:
 
 
 def revision_of(round_: Round, since: RoundRevision | None = None) -> tuple[RoundRevision, Sequence[int] | None]:
-    """The revision of a round, and the numbers of the stretches that changed since another one; None: all of them.
+    """The revision of a round, and the numbers of its stretches, or of those that changed since another one.
 
-    An answer that commits after one with a higher id would be missed: then more became known than has a higher id, and
-    all stretches are to be read again. One query: indexed reads, and one pass over the places of an open round.
+    None: that can't be told, because something else changed, or an answer committed after one with a higher id: then
+    more became known than has a higher id. One query: indexed reads, and a pass over the places of an open round.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             _REVISION,
             {
                 "round": round_.pk,
+                "is_first": since is None,
                 "is_open": round_.state == Round.State.OPEN,
                 "items": reading.ITEMS,
                 "answer": _NONE_YET if since is None else since.newest_answer,
@@ -80,12 +81,12 @@ def revision_of(round_: Round, since: RoundRevision | None = None) -> tuple[Roun
         )
         answer, n_answers, decision, n_decisions, rest, n_answered, n_decided, changed = cursor.fetchone()
     found = RoundRevision(round_.pk, answer, n_answers, decision, n_decisions, f"{round_.state} {rest}")
-    is_followed = since is not None and (found.rest, n_answers, n_decisions) == (
+    is_known = since is None or (found.rest, n_answers, n_decisions) == (
         since.rest,
         since.n_answers + n_answered,
         since.n_decisions + n_decided,
     )
-    return found, sorted(changed) if is_followed else None
+    return found, sorted(changed) if is_known else None
 
 
 def stretch_numbers(round_: Round) -> list[int]:
