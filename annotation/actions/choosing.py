@@ -180,7 +180,7 @@ def screen_items(
     *,
     seat: Seat,
     screening: object,
-    reason: object = "",
+    reason: str = "",
     items: object = None,
     filter: object = None,
     rows: QuerySet[Item] | None = None,
@@ -197,8 +197,8 @@ def screen_items(
     fields: dict[str, list[str]] = {}
     if screening not in Item.Screening.values:
         fields["screening"] = [f"Write {', '.join(Item.Screening.values)}."]
-    why = " ".join(reason.replace("\x00", " ").split()) if isinstance(reason, str) else ""
-    if not isinstance(reason, str) or len(why) > LONGEST_REASON:
+    why = " ".join(reason.replace("\x00", " ").split())
+    if len(why) > LONGEST_REASON:
         fields["reason"] = [f"Enter at most {LONGEST_REASON} characters."]
     elif screening == Item.Screening.OUT and not why:
         fields["reason"] = ["Give a reason. It appears in the flow table."]

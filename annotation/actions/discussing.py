@@ -32,11 +32,11 @@ from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
+NOT_POSTED = "Comment not posted."
+
 
 @transaction.atomic
-def write_remark(
-    *, seat: Seat, round_: Round, item: Item, text: object, part: object = 1, dimension: object = ""
-) -> Remark:
+def write_remark(*, seat: Seat, round_: Round, item: Item, text: str, part: int = 1, dimension: str = "") -> Remark:
     """Appends a remark on an item, about one dimension or (empty) the item; whom it mentions finds it in the inbox.
 
     Only members who take part in the discussion are told. Raises Invalid with the fields, Blind, Forbidden, NotFound,
@@ -52,24 +52,23 @@ def write_remark(
     _check_done(seat.study, round_, round_item)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
-    if not isinstance(text, str) or not text.strip():
+    if not text.strip():
         fields["text"] = ["Write a comment."]
     elif len(text) > LONGEST_TEXT:
         fields["text"] = [f"A comment has at most {LONGEST_TEXT} characters. This one has {len(text)}."]
-    number = part if isinstance(part, int) and not isinstance(part, bool) and 1 <= part <= MOST_PARTS else None
-    if number is None:
+    if not 1 <= part <= MOST_PARTS:
         fields["part"] = [f"Enter a whole number from 1 to {MOST_PARTS}."]
-    if dimension and (not isinstance(dimension, str) or dimension not in tree.by_key):
-        fields["dimension"] = [f"Dimension “{str(dimension)[:80]}” not found."]
-    if fields or number is None:
-        raise Invalid("Comment not posted.", fields=fields)
+    if dimension and dimension not in tree.by_key:
+        fields["dimension"] = [f"Dimension “{dimension[:80]}” not found."]
+    if fields:
+        raise Invalid(NOT_POSTED, fields=fields)
     remark = Remark.objects.create(
         round=round_,
         item=item,
-        part=number,
-        dimension_id=tree.by_key[str(dimension)].id if dimension else None,
+        part=part,
+        dimension_id=tree.by_key[dimension].id if dimension else None,
         author=seat.membership,
-        text=str(text).strip(),
+        text=text.strip(),
     )
     _tell_mentioned(seat, round_, remark)
     return remark

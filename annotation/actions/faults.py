@@ -15,7 +15,7 @@ LONGEST_NAME, LONGEST_MEMO = 200, 20_000
 
 @transaction.atomic
 def propose_category(
-    *, seat: Seat, round_: Round, item: Item, dimension: object, name: object, memo: object = "", part: object = 1
+    *, seat: Seat, round_: Round, item: Item, dimension: str, name: str, memo: str = "", part: int = 1
 ) -> Proposal:
     """Proposes a category for a dimension because an item has no place in it; it waits for the owner's answer.
 
@@ -39,15 +39,15 @@ def propose_category(
         raise WrongState(
             "No category can be proposed while screening. The owner defines other reasons with the next round."
         )
-    asked = published_version(round_.taxonomy_version_id).by_key.get(str(dimension))
+    asked = published_version(round_.taxonomy_version_id).by_key.get(dimension)
     fields: dict[str, list[str]] = {}
     if asked is None or not asked.has_categories:
-        fields["dimension"] = [f"“{str(dimension)[:40]}” has no categories."]
-    if not isinstance(name, str) or not name.strip() or len(name.strip()) > LONGEST_NAME:
+        fields["dimension"] = [f"“{dimension[:40]}” has no categories."]
+    if not name.strip() or len(name.strip()) > LONGEST_NAME:
         fields["name"] = [f"Enter a category name of at most {LONGEST_NAME} characters."]
-    if not isinstance(memo, str) or len(memo) > LONGEST_MEMO:
+    if len(memo) > LONGEST_MEMO:
         fields["memo"] = [f"Enter at most {LONGEST_MEMO} characters."]
-    if isinstance(part, bool) or not isinstance(part, int) or not 1 <= part <= 1000:
+    if not 1 <= part <= 1000:
         fields["part"] = ["Enter a whole number from 1."]
     if fields or asked is None:
         raise Invalid(NOT_PROPOSED, fields=fields)
@@ -55,7 +55,7 @@ def propose_category(
         annotation=None,
         round=round_,
         item=item,
-        part=int(str(part)),
+        part=part,
         proposed_by=seat.membership,
         dimension_id=asked.id,
         name=str(name).strip(),

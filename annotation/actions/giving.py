@@ -156,7 +156,7 @@ class Added:
 
 
 @transaction.atomic
-def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, unblinded: object = None) -> Added:
+def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, unblinded: bool = False) -> Added:
     """Puts a rater (user name or code) into an open round; in a planned one they get slots that wait, up to `quota`.
 
     Somebody who could read answers of the round since the first was given is rejected, or, with `unblinded`, marked:
@@ -169,13 +169,11 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     if round_.kind == Round.Kind.RELABEL:
         raise Conflict("A relabeling queue is for the raters who labeled before. Nobody can be added to it.")
     fields: dict[str, list[str]] = {}
-    members = raters_named(seat.study, [user] if isinstance(user, str) else user, fields, field="user")
+    members = raters_named(seat.study, [user], fields, field="user")
     if quota is not None and not is_whole(quota, 0, 2**31 - 1):
         fields["quota"] = ["Enter a whole number from 0, or null for no limit."]
     if members and members[0].is_machine and quota is not None:
         fields["quota"] = [f"{members[0]} is a model rater, which labels every item. Omit this field."]
-    if not isinstance(unblinded, bool | None):
-        fields["unblinded"] = ["Use true or false."]
     if fields:
         raise Invalid("Rater not added.", fields=fields)
     member = members[0]

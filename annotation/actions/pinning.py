@@ -48,17 +48,17 @@ def repin_item(*, seat: Seat, item: Item, seen: str = "") -> bool:
 
 
 @transaction.atomic
-def repin_items(*, seat: Seat, items: object = None, everything: object = False) -> int:
+def repin_items(*, seat: Seat, items: Sequence[str] | None = None, everything: bool = False) -> int:
     """Lets raters read the newest states of the items named, or of all; answers how many were moved on.
 
     Annotations stay as they are: each keeps the state it was made on. Raises Invalid for names that are no items.
     """
     seat.require(OWNER)
-    if (everything is True) == (items is not None):
+    if everything == (items is not None):
         raise Invalid("Name the items.", fields={"items": ['Send either "items", or "all": true.']})
     if items is None:
         return _repin(seat, None)
-    if not isinstance(items, list) or not items or not all(isinstance(name, str) for name in items):
+    if not items:
         raise Invalid("Items not valid.", fields={"items": ["Send a list of items as owner/name#number."]})
     if len(items) > NAMED_MOST:
         raise Invalid("Too many items.", fields={"items": [f'Name at most {NAMED_MOST:,}, or send "all": true.']})

@@ -36,6 +36,7 @@ LONGEST_REASON = 2000
 LONGEST_TEXT = 20_000
 SPEC_FIELDS = ("key", "name", "definition", "parent", "include", "exclude", "examples")
 NOT_TAKEN = "Proposal not answered."
+NO_REASON = f"Give a reason of at most {LONGEST_REASON} characters. The rater reads it."
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ def settle_proposals(
     seat: Seat,
     proposals: Collection[object],
     accept: object = None,
-    map_to: object = None,
-    decline: object = None,
+    map_to: str | None = None,
+    decline: str | None = None,
     expected: Collection[object] = (),
 ) -> list[ProposalOutcome]:
     """Gives proposals (by public ID, of one dimension) the same answer; returns the answers, the oldest proposal first.
@@ -86,7 +87,7 @@ def settle_proposals(
     elif map_to is not None:
         answers = _map(seat, found, dimension, map_to)
     else:
-        answers = [Answer(ProposalOutcome.Outcome.DECLINED, reason=_reason(decline))] * len(found)
+        answers = [Answer(ProposalOutcome.Outcome.DECLINED, reason=_reason(decline or ""))] * len(found)
     changed = [
         (each, answer) for each, answer in zip(found, answers, strict=True) if not answer.is_that_of(each.outcome)
     ]
@@ -158,16 +159,15 @@ def _dimension(found: Sequence[Told]) -> str:
     return keys[0]
 
 
-def _reason(given: object) -> str:
-    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_REASON:
-        sentence = f"Give a reason of at most {LONGEST_REASON} characters. The rater reads it."
-        raise Invalid(NOT_TAKEN, fields={"decline": [sentence]})
+def _reason(given: str) -> str:
+    if not given.strip() or len(given) > LONGEST_REASON:
+        raise Invalid(NOT_TAKEN, fields={"decline": [NO_REASON]})
     return given.strip()
 
 
-def _map(seat: Seat, found: Sequence[Told], dimension: str, given: object) -> list[Answer]:
+def _map(seat: Seat, found: Sequence[Told], dimension: str, given: str) -> list[Answer]:
     """For each its round's version if that has the category, so that it can be chosen at once; else a later one."""
-    if not isinstance(given, str) or not given.strip():
+    if not given.strip():
         raise Invalid(NOT_TAKEN, fields={"map_to": ["Name a category by its key."]})
     later = [tree for tree in (newest_tree(seat), _draft_tree(seat)) if tree is not None]
     answers: dict[int, Answer] = {}

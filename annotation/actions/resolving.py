@@ -38,7 +38,7 @@ def resolve(
     rationale: str = "",
     expected: object = None,
     meeting: object = None,
-    no_part: object = None,
+    no_part: bool | None = None,
 ) -> Resolution:
     """Appends the decision on one part and dimension of an item.
 
@@ -56,9 +56,7 @@ def resolve(
     if dimension not in tree.by_key:
         raise Invalid(NOT_TAKEN, fields={"dimension": [f"Dimension “{dimension}” not found."]})
     read = read_decided(tree.by_key[dimension], values, "values", fields)
-    if not isinstance(no_part, bool | None):
-        fields["no_part"] = ["Use true or false."]
-    elif no_part and read:
+    if no_part and read:
         fields["values"] = ["A part that does not exist has no values. Omit `values`."]
     if method and method not in STATED:
         fields["method"] = [f"Choose one of {', '.join(STATED)}, or omit it."]
@@ -128,8 +126,6 @@ def reopen(
     _check_rationale(rationale, fields)
     if dimension not in tree.by_key:
         fields["dimension"] = [f"Dimension “{dimension}” not found."]
-    if isinstance(part, bool) or not isinstance(part, int):
-        fields["part"] = ["Enter a whole number."]
     if fields:
         raise Invalid(NOT_REOPENED, fields=fields)
     newest = _newest(round_, item, part, tree.by_key[dimension].id)
@@ -189,8 +185,8 @@ def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str, **mor
     )
 
 
-def _check_rationale(rationale: object, fields: dict[str, list[str]]) -> None:
-    if not isinstance(rationale, str) or len(rationale) > LONGEST_RATIONALE:
+def _check_rationale(rationale: str, fields: dict[str, list[str]]) -> None:
+    if len(rationale) > LONGEST_RATIONALE:
         fields["rationale"] = [f"The rationale has at most {LONGEST_RATIONALE} characters."]
 
 
@@ -206,12 +202,10 @@ def _standing(round_: Round, item: Item) -> ItemVerdicts:
     return next(iter(round_verdicts(round_, items=[item.pk])))
 
 
-def _check_place(
-    standing: ItemVerdicts, part: object, dimension: str, title: str, fields: dict[str, list[str]]
-) -> None:
+def _check_place(standing: ItemVerdicts, part: int, dimension: str, title: str, fields: dict[str, list[str]]) -> None:
     """A decision needs a part that somebody gave and a dimension that applies and hangs on nothing open."""
     parts = {verdict.part for verdict in standing.verdicts}
-    if isinstance(part, bool) or not isinstance(part, int) or part not in parts:
+    if part not in parts:
         fields["part"] = [f"The item has no part {part}. Its raters labeled {len(parts)}."]
     elif not any(verdict.part == part and verdict.dimension == dimension for verdict in standing.verdicts):
         fields["dimension"] = [

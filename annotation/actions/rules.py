@@ -20,7 +20,7 @@ NOT_ASKED = "Third rater not assigned."
 
 @transaction.atomic
 def ask_third_rater(
-    *, seat: Seat, round_: Round, item: Item, rater: object = None, unblinded: object = None
+    *, seat: Seat, round_: Round, item: Item, rater: object = None, unblinded: bool | None = None
 ) -> Assignment:
     """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
 
@@ -28,8 +28,6 @@ def ask_third_rater(
     is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
     Conflict, WrongState, Forbidden, Blind.
     """
-    if not isinstance(unblinded, bool | None):
-        raise Invalid(NOT_ASKED, fields={"unblinded": ["Use true or false."]})
     standing = held(seat, round_, item)
     if round_.state == Round.State.CLOSED or round_.kind == Round.Kind.RELABEL:
         why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see earlier agreed labels"

@@ -42,13 +42,11 @@ def answer_screening(
 
 
 @transaction.atomic
-def set_maybe(*, seat: Seat, assignment: object, maybe: object, round_number: int | None = None) -> Assignment:
+def set_maybe(*, seat: Seat, assignment: object, maybe: bool, round_number: int | None = None) -> Assignment:
     """Puts an issue off as a maybe, or takes that back; it stays to be answered. Raises Invalid, Conflict, WrongState.
 
     Nobody else learns of it, and it is no answer.
     """
-    if not isinstance(maybe, bool):
-        raise Invalid("Nothing was changed.", fields={"maybe": ["Use true or false."]})
     found = get_own_assignment(seat, assignment, lock=True, round_number=round_number)
     _require_screening(found.round)
     require_admission(found.round, found.rater, found)

@@ -14,6 +14,7 @@ from annotation.access import OWNER, Seat, get_round
 from annotation.actions import gold as actions
 from annotation.actions.training import seen_warnings
 from annotation.agreement import Coefficient
+from annotation.api.bodies import Body
 from annotation.api.giving import RoundRaterShape, rater_answer
 from annotation.api.reading import body_of, seat_of
 from annotation.calibration import Confusion, Criterion, Score, in_short
@@ -144,8 +145,10 @@ class TrainingBody(serializers.Serializer[Any]):
     gold_minimum = MinimumShape(required=False, allow_null=True)
 
 
-class AdmitBody(serializers.Serializer[Any]):
+class AdmitBody(Body):
     """Why a rater gets items without having reached the minimum."""
+
+    documents = ("reason",)
 
     reason = serializers.CharField()
 
@@ -258,5 +261,5 @@ class AdmitRater(APIView):
     def post(self, request: Request, slug: str, number: int, code: str) -> Response:
         """The reason is kept, and reported with the round and in the methods paragraph. Again it changes nothing."""
         seat = seat_of(request, slug)
-        row = actions.admit(seat=seat, number=number, rater=code, reason=body_of(request).get("reason"))
+        row = actions.admit(seat=seat, number=number, rater=code, reason=AdmitBody.of(request).get("reason"))
         return Response(rater_answer(seat, row))

@@ -11,7 +11,8 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.actions import pinning as actions
-from annotation.api.reading import body_of, seat_of
+from annotation.api.bodies import Body, Listed, Text
+from annotation.api.reading import seat_of
 from annotation.api.studies import PAGE, pages_of
 from annotation.queries import changes as queries
 from ingest.models import Issue
@@ -31,10 +32,13 @@ class ChangeShape(serializers.Serializer[Any]):
     n_answers_on_other_states = serializers.IntegerField()
 
 
-class RepinBody(serializers.Serializer[Any]):
+class RepinBody(Body):
     """Either items, or all."""
 
-    items = serializers.ListField(child=serializers.CharField(), required=False)
+    refusal = "Items not valid."
+    documents = ("all",)
+
+    items = Listed("Send a list of items as owner/name#number.", child=Text(), required=False)
     all = serializers.BooleanField(required=False)
 
 
@@ -44,8 +48,10 @@ class RepinnedShape(serializers.Serializer[Any]):
     repinned = serializers.IntegerField()
 
 
-class CheckBody(serializers.Serializer[Any]):
+class CheckBody(Body):
     """What GitHub is to be asked of the study's issues."""
+
+    documents = ("what",)
 
     what = serializers.ChoiceField(list(actions.QUESTIONS))
 
@@ -96,8 +102,8 @@ class Repin(APIView):
 
     @extend_schema(request=RepinBody, responses=RepinnedShape)
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
-        n = actions.repin_items(seat=seat, items=body.get("items"), everything=body.get("all"))
+        seat, body = seat_of(request, slug), RepinBody.of(request)
+        n = actions.repin_items(seat=seat, items=body.get("items"), everything=body.get("all") is True)
         return Response({"repinned": n})
 
 
@@ -108,5 +114,5 @@ class Check(APIView):
 
     @extend_schema(request=CheckBody, responses={202: StartedShape})
     def post(self, request: Request, slug: str) -> Response:
-        runs = actions.ask_github(seat=seat_of(request, slug), what=body_of(request).get("what"))
+        runs = actions.ask_github(seat=seat_of(request, slug), what=CheckBody.of(request).get("what", ""))
         return Response({"fetches": [run_as_document(run, refusals_most=0) for run in runs]}, status=202)

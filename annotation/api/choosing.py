@@ -13,7 +13,8 @@ from accounts.api import AnyAccept, scope
 from annotation.access import get_sample
 from annotation.actions import choosing as actions
 from annotation.actions.downloads import record_download
-from annotation.api.reading import body_of, caller, picked, seat_of, text
+from annotation.api.bodies import Body, Text
+from annotation.api.reading import caller, picked, seat_of
 from annotation.api.studies import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.exports.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.models import Item, Sample, SampleIssue
@@ -22,11 +23,13 @@ from annotation.queries.bulk import job_as_document, job_of
 from ingest.selections import selection, selections
 
 
-class SampleBody(serializers.Serializer[Any]):
+class SampleBody(Body):
     """What to draw, and from which frame: size, or confidence and margin."""
 
+    documents = ("filter", "size", "confidence", "margin", "seed", "stratify_by", "allocation", "at_least_one")
+
     filter = serializers.DictField(required=False, help_text="See the guide for scripts for its words.")
-    selection = serializers.CharField(required=False, help_text="The slug of a ready-made selection.")
+    selection = Text(required=False, help_text="The slug of a ready-made selection.")
     size = serializers.IntegerField(required=False)
     confidence = serializers.FloatField(required=False, help_text="0–1, for example 0.95")
     margin = serializers.FloatField(required=False, help_text="0–1, for example 0.05")
@@ -83,11 +86,13 @@ class FlowShape(serializers.Serializer[Any]):
     )
 
 
-class ScreeningBody(serializers.Serializer[Any]):
+class ScreeningBody(Body):
     """Which items (a list; or all that fit a filter, of a sample), and in, out or unscreened; out needs a reason."""
 
+    documents = ("screening", "items", "filter", "sample")
+
     screening = serializers.ChoiceField(Item.Screening.choices)
-    reason = serializers.CharField(required=False)
+    reason = Text("Enter at most 200 characters.", required=False)
     items = serializers.ListField(child=serializers.CharField(), required=False)
     filter = serializers.DictField(required=False)
     sample = serializers.CharField(required=False)
@@ -148,12 +153,12 @@ class Samples(APIView):
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=SampleBody, responses={201: SampleShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), SampleBody.of(request)
         wish = ("size", "confidence", "margin", "seed", "stratify_by", "allocation", "at_least_one")
         sample = actions.draw_sample(
             seat=seat,
             filter=body.get("filter"),
-            selection=text(body, "selection"),
+            selection=body.get("selection", ""),
             idempotency_key=request.headers.get("Idempotency-Key", ""),
             **picked(body, *wish),
         )
@@ -247,11 +252,11 @@ class Screening(APIView):
 
     @extend_schema(request=ScreeningBody, responses=ScreenedShape)
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), ScreeningBody.of(request)
         done = actions.screen_items(
             seat=seat,
             screening=body.get("screening"),
-            reason=body.get("reason") or "",
+            reason=body.get("reason", ""),
             items=body.get("items"),
             filter=body.get("filter"),
             sample=get_sample(seat, body["sample"]) if body.get("sample") is not None else None,

@@ -11,17 +11,20 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, get_item
 from annotation.actions.matching import match_parts
-from annotation.actions.rules import apply_rules, ask_third_rater, remind_third_rater, withdraw_third_rater
-from annotation.api.reading import body_of, seat_of, text
+from annotation.actions.rules import NOT_ASKED, apply_rules, ask_third_rater, remind_third_rater, withdraw_third_rater
+from annotation.api.bodies import Body, Switch, Text, Whole
+from annotation.api.reading import seat_of
 from annotation.api.results import round_for
 
 
-class MatchBody(serializers.Serializer[Any]):
+class MatchBody(Body):
     """Which agreed bug each part of a rater's answer is: [2, 1] swaps two."""
 
-    item = serializers.CharField()
-    round = serializers.IntegerField(required=False)
-    rater = serializers.CharField(help_text="A rater's code.")
+    documents = ("parts", "revision")
+
+    item = Text()
+    round = Whole(required=False)
+    rater = Text(help_text="A rater's code.")
     parts = serializers.ListField(child=serializers.IntegerField())
     revision = serializers.IntegerField(required=False, help_text="Of the answer that was seen; another one is 409.")
 
@@ -42,29 +45,25 @@ class Matches(APIView):
 
     @extend_schema(request=MatchBody, responses={200: MatchShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat = seat_of(request, slug)
         seat.require(ADJUDICATOR, OWNER)
-        item = get_item(seat, text(body, "item"))
+        body = MatchBody.of(request)
+        item, rater = get_item(seat, body.get("item", "")), body.get("rater", "")
         round_ = round_for(seat, item, body.get("round"))
-        rater = text(body, "rater")
-        parts = match_parts(
-            seat=seat,
-            round_=round_,
-            item=item,
-            rater=rater,
-            parts=body.get("parts"),
-            expected=body.get("revision"),
-        )
+        asked = {"rater": rater, "parts": body.get("parts"), "expected": body.get("revision")}
+        parts = match_parts(seat=seat, round_=round_, item=item, **asked)
         return Response({"item": item.identifier, "round": round_.number, "rater": rater, "parts": parts})
 
 
-class AskBody(serializers.Serializer[Any]):
+class AskBody(Body):
     """An item, and who is to answer it as a third rater; without `rater` whoever was asked least."""
 
-    item = serializers.CharField()
-    round = serializers.IntegerField(required=False)
-    rater = serializers.CharField(required=False)
-    unblinded = serializers.BooleanField(
+    refusal = NOT_ASKED
+
+    item = Text()
+    round = Whole(required=False)
+    rater = Text(required=False)
+    unblinded = Switch(
         required=False, help_text="True assigns a rater who could read the answers (else 409 `not_blind_any_more`)."
     )
 
@@ -85,9 +84,10 @@ class ThirdRaters(APIView):
 
     @extend_schema(request=AskBody, responses={201: AskShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat = seat_of(request, slug)
         seat.require(ADJUDICATOR, OWNER)
-        item = get_item(seat, text(body, "item"))
+        body = AskBody.of(request)
+        item = get_item(seat, body.get("item", ""))
         round_ = round_for(seat, item, body.get("round"))
         asked = {"rater": body.get("rater"), "unblinded": body.get("unblinded")}
         made = ask_third_rater(seat=seat, round_=round_, item=item, **asked)

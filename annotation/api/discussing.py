@@ -1,7 +1,6 @@
 """Remarks on items and the inbox over REST."""
 
 from typing import Any
-from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -11,15 +10,19 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.access import get_item, get_round
-from annotation.actions.discussing import write_remark
+from annotation.actions.discussing import NOT_POSTED, write_remark
 from annotation.actions.inbox import read_lines
 from annotation.actions.reading import REST, note_inbox, note_reading
-from annotation.api.reading import body_of, caller, round_named, seat_of, text, word_in_address
+from annotation.answers import MOST_PARTS
+from annotation.api.bodies import Body, Listed, Text, Whole
+from annotation.api.reading import caller, round_named, seat_of, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import InboxLine, Remark
 from annotation.queries.discussing import discussed_rounds, visible_remarks
 from annotation.queries.inbox import lines_of, n_unread, with_places
+
+NO_ROUND = "Enter the number of a round."
 
 
 class RemarkShape(serializers.Serializer[Any]):
@@ -35,14 +38,16 @@ class RemarkShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class RemarkBody(serializers.Serializer[Any]):
+class RemarkBody(Body):
     """A remark to write; `@name` or `@code` tells a member in their inbox."""
 
-    round = serializers.IntegerField()
-    item = serializers.CharField()
-    text = serializers.CharField()
-    part = serializers.IntegerField(required=False)
-    dimension = serializers.CharField(required=False, allow_null=True)
+    refusal = NOT_POSTED
+
+    round = Whole(NO_ROUND, min_value=1, max_value=2**31 - 1)
+    item = Text()
+    text = Text("Write a comment.")
+    part = Whole(f"Enter a whole number from 1 to {MOST_PARTS}.", required=False)
+    dimension = Text(required=False, allow_null=True)
 
 
 class InboxLineShape(serializers.Serializer[Any]):
@@ -59,10 +64,12 @@ class InboxLineShape(serializers.Serializer[Any]):
     read_at = serializers.DateTimeField(allow_null=True)
 
 
-class ReadBody(serializers.Serializer[Any]):
+class ReadBody(Body):
     """The lines that were read; without ids, all of them."""
 
-    ids = serializers.ListField(child=serializers.UUIDField(), required=False)
+    refusal = "Inbox lines not valid."
+
+    ids = Listed("Send a list of IDs.", child=serializers.UUIDField(), required=False)
 
 
 class ReadShape(serializers.Serializer[Any]):
@@ -106,15 +113,14 @@ class Remarks(APIView):
 
     @extend_schema(request=RemarkBody, responses={201: RemarkShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
-        number = body.get("round")
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**31:
-            raise Invalid("Comment not posted.", fields={"round": ["Enter the number of a round."]})
+        seat, body = seat_of(request, slug), RemarkBody.of(request)
+        if "round" not in body:
+            raise Invalid(NOT_POSTED, fields={"round": [NO_ROUND]})
         made = write_remark(
             seat=seat,
-            round_=get_round(seat, number),
-            item=get_item(seat, text(body, "item")),
-            text=body.get("text"),
+            round_=get_round(seat, body["round"]),
+            item=get_item(seat, body.get("item", "")),
+            text=body.get("text", ""),
             part=body.get("part", 1),
             dimension=body.get("dimension") or "",
         )
@@ -147,18 +153,9 @@ class InboxRead(APIView):
 
     @extend_schema(request=ReadBody, responses={200: ReadShape, 422: OpenApiResponse(description="Not a list of IDs.")})
     def post(self, request: Request) -> Response:
-        ids = body_of(request).get("ids")
-        if ids is not None and not (isinstance(ids, list) and all(map(_is_id, ids))):
-            raise Invalid("Inbox lines not valid.", fields={"ids": ["Send a list of IDs."]})
+        ids = ReadBody.of(request).get("ids")
         n_read = read_lines(user=caller(request), lines=ids)
         return Response({"n_read": n_read, "n_unread": n_unread(caller(request))})
-
-
-def _is_id(given: object) -> bool:
-    try:
-        return isinstance(given, str) and bool(UUID(given))
-    except ValueError:
-        return False
 
 
 def remark_answer(remark: Remark) -> dict[str, Any]:

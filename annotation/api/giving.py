@@ -13,12 +13,15 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.access import OWNER, Seat, get_round, get_round_rater
 from annotation.actions import giving as actions
-from annotation.api.reading import body_of, seat_of
+from annotation.api.bodies import Body, Switch, Text, Whole
+from annotation.api.reading import picked, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
 from annotation.queries.giving import Leaving, ThirdRater, leaving, third_raters, uncounted
 from annotation.queries.studies import double_coded, last_days, leases
+
+NO_QUOTA = "Enter a whole number from 0, or null for no limit."
 
 
 class AdmissionShape(serializers.Serializer[Any]):
@@ -73,21 +76,25 @@ class RoundRaterShape(serializers.Serializer[Any]):
     )
 
 
-class RoundRaterBody(serializers.Serializer[Any]):
+class RoundRaterBody(Body):
     """Who comes into an open round, and how many items they take at most."""
 
-    user = serializers.CharField(help_text="User name or rater code.")
-    quota = serializers.IntegerField(required=False, allow_null=True)
-    unblinded = serializers.BooleanField(
+    refusal = "Rater not added."
+
+    user = Text(help_text="User name or rater code.")
+    quota = Whole(NO_QUOTA, required=False, allow_null=True)
+    unblinded = Switch(
         required=False,
         help_text="True adds and marks a rater who could read answers of the round (else 409 `not_blind_any_more`).",
     )
 
 
-class QuotaBody(serializers.Serializer[Any]):
+class QuotaBody(Body):
     """How many items a rater takes at most; null: no limit."""
 
-    quota = serializers.IntegerField(allow_null=True)
+    refusal = "Quota not changed."
+
+    quota = Whole(NO_QUOTA, allow_null=True)
 
 
 class LeavingShape(serializers.Serializer[Any]):
@@ -201,14 +208,8 @@ class RoundRaters(APIView):
         Somebody who could read answers of the round as owner or adjudicator is 409 `not_blind_any_more`, unless the
         body has `"unblinded": true`: then none of their answers counts as before discussion, and the methods name them.
         """
-        seat, body = seat_of(request, slug), body_of(request)
-        added = actions.add_rater(
-            seat=seat,
-            number=number,
-            user=body.get("user") or "",
-            quota=body.get("quota"),
-            unblinded=body.get("unblinded"),
-        )
+        seat, body = seat_of(request, slug), {"user": "", **RoundRaterBody.of(request)}
+        added = actions.add_rater(seat=seat, number=number, **picked(body, "user", "quota", "unblinded"))
         row = get_round_rater(added.round_rater.round, added.round_rater.rater.code or "")
         return Response(rater_answer(seat, row), status=201 if added.is_new else 200)
 
@@ -226,9 +227,9 @@ class OneRoundRater(APIView):
     @extend_schema(request=QuotaBody, responses=RoundRaterShape)
     def patch(self, request: Request, slug: str, number: int, code: str) -> Response:
         """Changes the quota, before the round opens and while it is open; never below what was taken."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), QuotaBody.of(request)
         if "quota" not in body:
-            raise Invalid("No changes sent.", fields={"quota": ["Enter a whole number from 0, or null for no limit."]})
+            raise Invalid("No changes sent.", fields={"quota": [NO_QUOTA]})
         row = actions.change_quota(seat=seat, number=number, rater=code, quota=body["quota"])
         return Response(rater_answer(seat, row))
 

@@ -13,7 +13,8 @@ from accounts.api import scope
 from accounts.links import absolute
 from annotation.access import OWNER, get_invitation
 from annotation.actions import invitations as actions
-from annotation.api.reading import body_of, picked, seat_of
+from annotation.api.bodies import Body, Text, Whole
+from annotation.api.reading import picked, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Membership
 from annotation.queries.invitations import InvitationLine, invitation_line, invitation_lines
@@ -21,15 +22,23 @@ from annotation.queries.invitations import InvitationLine, invitation_line, invi
 STATES = [("open", "open"), ("used up", "used up"), ("withdrawn", "withdrawn"), ("over", "over")]
 
 
-class InvitationBody(serializers.Serializer[Any]):
+class InvitationBody(Body):
     """What a new invitation needs; nothing is sent to anybody."""
 
+    refusal = "Invitation not created."
+    documents = ("roles",)
+
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
-    note = serializers.CharField(required=False, allow_blank=True, help_text="A note, visible to owners.")
-    days = serializers.IntegerField(
-        required=False, min_value=1, max_value=actions.DAYS_MOST, help_text="Days until it expires; 14 by default."
+    note = Text("Enter at most 200 characters.", required=False, help_text="A note, visible to owners.")
+    days = Whole(
+        f"Enter a whole number from 1 to {actions.DAYS_MOST}.",
+        required=False,
+        min_value=1,
+        max_value=actions.DAYS_MOST,
+        help_text="Days until it expires; 14 by default.",
     )
-    n_most = serializers.IntegerField(
+    n_most = Whole(
+        f"Enter a whole number from 1 to {actions.PEOPLE_MOST}.",
         required=False,
         min_value=1,
         max_value=actions.PEOPLE_MOST,
@@ -87,7 +96,7 @@ class Invitations(APIView):
 
     @extend_schema(request=InvitationBody, responses={201: NewInvitationShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), InvitationBody.of(request)
         made, plaintext = actions.invite(
             seat=seat, roles=body.get("roles") or [], **picked(body, "note", "days", "n_most")
         )

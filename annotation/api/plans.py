@@ -15,7 +15,8 @@ from accounts.described import page_size
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.actions import plans as actions
 from annotation.actions.reading import REST, note_results
-from annotation.api.reading import body_of, number_in_address, seat_of, word_in_address
+from annotation.api.bodies import Body, Whole
+from annotation.api.reading import number_in_address, seat_of, word_in_address
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Plan
 from annotation.queries.plans import listing
@@ -68,15 +69,20 @@ class PlanLineShape(serializers.Serializer[Any]):
     undone_at = serializers.DateTimeField(allow_null=True)
 
 
-class PlanBody(serializers.Serializer[Any]):
+class PlanBody(Body):
     """Where the study is to move."""
 
-    to = serializers.IntegerField(help_text="The number of the version.")
+    refusal = actions.REFUSED
+    documents = ("recheck",)
+
+    to = Whole("Enter the number of a version.", help_text="The number of the version.")
     recheck = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), required=False)
 
 
-class RunBody(serializers.Serializer[Any]):
+class RunBody(Body):
     """What is chosen when a plan is run; both may be left out."""
+
+    documents = ("recheck", "stand_ins")
 
     recheck = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), required=False)
     stand_ins = serializers.ListField(child=serializers.CharField(), required=False)
@@ -152,8 +158,7 @@ class Plans(APIView):
 
     @extend_schema(request=PlanBody, responses={201: PlanShape})
     def post(self, request: Request, slug: str) -> Response:
-        body = body_of(request)
-        seat = seat_of(request, slug)
+        seat, body = seat_of(request, slug), PlanBody.of(request)
         plan = actions.preview_plan(seat=seat, to=body.get("to"), recheck=body.get("recheck"))
         return Response(plan_answer(plan, seat), status=201)
 
@@ -221,7 +226,7 @@ class RunPlan(APIView):
 
     @extend_schema(request=RunBody, responses={202: PlanShape})
     def post(self, request: Request, slug: str, plan_id: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), RunBody.of(request)
         plan = actions.run_plan(
             seat=seat,
             plan=get_plan(seat, plan_id),

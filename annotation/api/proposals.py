@@ -13,20 +13,19 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item
-from annotation.actions.faults import propose_category
-from annotation.actions.proposals import settle_proposals
+from annotation.actions.faults import LONGEST_MEMO, LONGEST_NAME, NOT_PROPOSED, propose_category
+from annotation.actions.proposals import NO_REASON, NOT_TAKEN, settle_proposals
 from annotation.actions.reading import REST, note_reading
+from annotation.api.bodies import Body, Text, Whole
 from annotation.api.reading import (
-    body_of,
     choice_in_address,
     dimension_in_address,
     round_number_in_address,
     seat_of,
-    text,
 )
 from annotation.api.results import round_for
 from annotation.api.studies import PAGE, pages_of
-from annotation.errors import Invalid, Stale
+from annotation.errors import Stale
 from annotation.models import ProposalOutcome, Round
 from annotation.queries import proposals as queries
 from annotation.queries.proposals import get_proposal
@@ -77,27 +76,42 @@ class AcceptedCategory(serializers.Serializer[Any]):
     examples = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class ProposedBody(serializers.Serializer[Any]):
+class ProposedBody(Body):
     """A category that an item lacks."""
 
-    item = serializers.CharField()
-    round = serializers.IntegerField(required=False)
-    part = serializers.IntegerField(required=False)
-    dimension = serializers.CharField()
-    name = serializers.CharField()
-    memo = serializers.CharField(required=False)
+    refusal = NOT_PROPOSED
+
+    item = Text()
+    round = Whole(required=False)
+    part = Whole("Enter a whole number from 1.", required=False)
+    dimension = Text()
+    name = Text(f"Enter a category name of at most {LONGEST_NAME} characters.")
+    memo = Text(f"Enter at most {LONGEST_MEMO} characters.", required=False)
 
 
-class SettleBody(serializers.Serializer[Any]):
+class Ids(serializers.ListField):
+    """IDs; one alone will do."""
+
+    child = serializers.UUIDField()
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        listed = data if isinstance(data, list) else [data]
+        if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in listed):
+            raise serializers.ValidationError("Send a list of IDs.")
+        return [str(each) for each in listed]
+
+
+class SettleBody(Body):
     """One of accept, map_to and decline; `also` names more proposals that get the same answer."""
 
+    refusal = NOT_TAKEN
+    documents = ("accept",)
+
     accept = AcceptedCategory(required=False)
-    map_to = serializers.CharField(required=False)
-    decline = serializers.CharField(required=False)
-    also = serializers.ListField(child=serializers.UUIDField(), required=False)
-    expected = serializers.ListField(
-        child=serializers.UUIDField(), required=False, help_text="IDs of the answers that were seen, to change them."
-    )
+    map_to = Text("Name a category by its key.", required=False)
+    decline = Text(NO_REASON, required=False)
+    also = Ids(required=False)
+    expected = Ids(required=False, help_text="IDs of the answers that were seen, to change them.")
 
 
 class Proposals(APIView):
@@ -133,16 +147,17 @@ class Proposals(APIView):
     @extend_schema(request=ProposedBody, responses={201: ProposalShape}, operation_id="studies_proposals_create")
     def post(self, request: Request, slug: str) -> Response:
         """An adjudicator or the owner proposes a category while resolving: the taxonomy has no place for an item."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat = seat_of(request, slug)
         if seat.membership is not None:
             seat.require(ADJUDICATOR, OWNER)
-        item = get_item(seat, text(body, "item"))
+        body = {"item": "", "dimension": "", "name": "", **ProposedBody.of(request)}
+        item = get_item(seat, body["item"])
         made = propose_category(
             seat=seat,
-            round_=round_for(seat, item, body.get("round"), str(body.get("dimension") or "")),
+            round_=round_for(seat, item, body.get("round"), body["dimension"]),
             item=item,
-            dimension=body.get("dimension"),
-            name=body.get("name"),
+            dimension=body["dimension"],
+            name=body["name"],
             memo=body.get("memo", ""),
             part=body.get("part", 1),
         )
@@ -168,16 +183,17 @@ class OneProposal(APIView):
         operation_id="studies_proposals_settle",
     )
     def post(self, request: Request, slug: str, pk: UUID) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat = seat_of(request, slug)
         seat.require(OWNER)
+        body = SettleBody.of(request)
         try:
             settle_proposals(
                 seat=seat,
-                proposals=[pk, *_ids(body, "also")],
+                proposals=[pk, *body.get("also", [])],
                 accept=body.get("accept"),
                 map_to=body.get("map_to"),
                 decline=body.get("decline"),
-                expected=_ids(body, "expected"),
+                expected=body.get("expected", []),
             )
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "outcome": stale.newer}
@@ -234,12 +250,3 @@ def outcome_answer(outcome: ProposalOutcome) -> dict[str, Any]:
         "reason": outcome.reason,
         "decided_at": outcome.created_at,
     }
-
-
-def _ids(body: dict[str, Any], name: str) -> list[str]:
-    """A list of ids of the body; one alone will do. Raises Invalid."""
-    given = body.get(name)
-    listed = given if isinstance(given, list) else [] if given is None else [given]
-    if not all(isinstance(each, str) or (isinstance(each, int) and not isinstance(each, bool)) for each in listed):
-        raise Invalid("Proposal not answered.", fields={name: ["Send a list of IDs."]})
-    return [str(each) for each in listed]

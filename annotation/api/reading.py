@@ -41,24 +41,6 @@ def picked(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: body[name] for name in names if body.get(name) is not None}
 
 
-def text(body: Mapping[str, Any], name: str, default: str = "") -> str:
-    """A string of the body. Raises Invalid where it is something else."""
-    value = body.get(name, default)
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise Invalid("Some fields are not valid.", fields={name: ["Enter text."]})
-    return value
-
-
-def switch(body: Mapping[str, Any], name: str) -> bool:
-    """True or false from the body, false where it is not there. Raises Invalid where it is something else."""
-    value = body.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise Invalid("Some fields are not valid.", fields={name: ["Use true or false."]})
-    return value is True
-
-
 def number_in_address(request: Request, name: str) -> int | None:
     """A whole number from the query of the address, None where it is not there. Raises Invalid."""
     given = request.query_params.get(name)

@@ -21,7 +21,8 @@ from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.meetings import NOT_STATED, state_meeting
 from annotation.actions.reading import FILE, REST, note_reading, note_results
-from annotation.actions.resolving import reopen, resolve
+from annotation.actions.resolving import NOT_TAKEN, reopen, resolve
+from annotation.api.bodies import Body, Switch, Text, Whole
 from annotation.api.importing import (
     SHEET_FORM,
     SHEET_OPTIONS,
@@ -31,14 +32,12 @@ from annotation.api.importing import (
     import_sent_sheet,
 )
 from annotation.api.reading import (
-    body_of,
     choice_in_address,
     dimension_in_address,
     number_in_address,
     round_in_address,
     round_number_in_address,
     seat_of,
-    text,
 )
 from annotation.api.shapes import (
     CURSOR,
@@ -223,25 +222,28 @@ class MeetingBody(serializers.Serializer[Any]):
     )
 
 
-class ResolutionBody(serializers.Serializer[Any]):
+class ResolutionBody(Body):
     """A decision on one part of an item and one dimension; or, without `values`, a meeting stated for one.
 
     With `round` and `meeting` alone the meeting is stated for all resolutions of the round that would otherwise be
     reported as resolved by adjudication.
     """
 
-    item = serializers.CharField(required=False)
-    part = serializers.IntegerField(required=False)
-    round = serializers.IntegerField(required=False)
-    dimension = serializers.CharField(required=False)
+    refusal = NOT_TAKEN
+    documents = ("values", "method", "meeting", "expected")
+
+    item = Text(required=False)
+    part = Whole(required=False)
+    round = Whole(required=False)
+    dimension = Text(required=False)
     values = serializers.ListField(
         child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`, or a meeting alone."
     )
-    no_part = serializers.BooleanField(
+    no_part = Switch(
         required=False,
         help_text="True: the part does not exist, which settles all its dimensions. `values` are left out or empty.",
     )
-    reopen = serializers.BooleanField(required=False, help_text="True reopens the disagreement.")
+    reopen = Switch(required=False, help_text="True reopens the disagreement.")
     method = serializers.ChoiceField(
         STATED,
         required=False,
@@ -249,7 +251,7 @@ class ResolutionBody(serializers.Serializer[Any]):
         "rater of the item, wrote remarks there, else `adjudicator`.",
     )
     meeting = MeetingBody(required=False)
-    rationale = serializers.CharField(required=False)
+    rationale = Text(required=False)
     expected = serializers.UUIDField(allow_null=True, required=False)
 
 
@@ -314,11 +316,12 @@ class Resolutions(APIView):
         responses={201: ResolutionShape, 409: OpenApiResponse(OpenApiTypes.OBJECT, description="Stale.")},
     )
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat = seat_of(request, slug)
         seat.require(ADJUDICATOR, OWNER)
+        body = ResolutionBody.of(request)
         if body.get("item") is None and body.get("meeting") is not None:
             return Response(_state_for_queue(seat, body), status=201)
-        is_reopening = body.get("reopen") is True
+        is_reopening = body.get("reopen", False)
         no_part = body.get("no_part") or None
         has_values = body.get("values") is not None or no_part is not None
         is_meeting = not has_values and body.get("meeting") is not None and not is_reopening
@@ -330,22 +333,22 @@ class Resolutions(APIView):
             name = "values" if body.get("values") else "meeting"
             sentence = "Either resolve or reopen. A reopened place has no values and no meeting."
             raise Invalid("Resolution not reopened.", fields={name: [sentence]})
-        item = get_item(seat, text(body, "item"))
+        item = get_item(seat, body["item"])
         asked: dict[str, Any] = {
             "seat": seat,
-            "round_": round_for(seat, item, body.get("round"), text(body, "dimension")),
+            "round_": round_for(seat, item, body.get("round"), body["dimension"]),
             "item": item,
             "part": body.get("part", 1),
-            "dimension": text(body, "dimension"),
+            "dimension": body["dimension"],
         }
         if is_meeting:
             return Response(_state_for_place(asked, body), status=201)
-        asked |= {"rationale": text(body, "rationale"), "expected": body.get("expected")}
+        asked |= {"rationale": body.get("rationale", ""), "expected": body.get("expected")}
         try:
             if is_reopening:
                 made = reopen(**asked)
             else:
-                asked |= {"method": text(body, "method"), "meeting": body.get("meeting")}
+                asked |= {"method": body.get("method") or "", "meeting": body.get("meeting")}
                 made = resolve(values=body.get("values") or [], no_part=no_part, **asked)
         except Stale as stale:
             newer = {"code": stale.code, "message": stale.message, "fields": {}, "resolution": stale.newer or None}
@@ -356,7 +359,7 @@ class Resolutions(APIView):
 def _state_for_queue(seat: Seat, body: dict[str, Any]) -> dict[str, Any]:
     """States a meeting for the whole queue of a round."""
     number = body.get("round")
-    if isinstance(number, bool) or not isinstance(number, int):
+    if number is None:
         raise Invalid(NOT_STATED, fields={"round": ["Enter the number of the round, or name an item."]})
     for name in ("values", "no_part", "method", "dimension", "part", "reopen"):
         if body.get(name) is not None:
@@ -367,8 +370,6 @@ def _state_for_queue(seat: Seat, body: dict[str, Any]) -> dict[str, Any]:
 
 def _state_for_place(asked: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """States a meeting for the resolution of one place; the answer is that resolution."""
-    if isinstance(asked["part"], bool) or not isinstance(asked["part"], int):
-        raise Invalid(NOT_STATED, fields={"part": ["Enter a whole number."]})
     if body.get("method") is not None:
         raise Invalid(NOT_STATED, fields={"method": ["A method is stated together with `values`."]})
     state_meeting(**asked, meeting=body["meeting"])
@@ -376,14 +377,12 @@ def _state_for_place(asked: dict[str, Any], body: dict[str, Any]) -> dict[str, A
     return resolution_answer(newest_by_hand(asked["seat"], asked["round_"]).get(**place))
 
 
-def round_for(seat: Seat, item: Item, number: object, dimension: str = "") -> Round:
+def round_for(seat: Seat, item: Item, number: int | None, dimension: str = "") -> Round:
     """The round that a decision is for: the one named, else the newest one of the item that can be decided.
 
     Where none is named a screening round is meant only by a dimension that screening asks and the study does not.
     """
     if number is not None:
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise Invalid("Disagreement not resolved.", fields={"round": ["Enter a whole number."]})
         return get_round(seat, number)
     states = [*Round.OVER]
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:

@@ -13,7 +13,8 @@ from annotation.access import RATER, Seat, get_round
 from annotation.actions.screening_answers import set_maybe, set_own_keywords
 from annotation.actions.taking import require_here
 from annotation.actions.training import require_admission
-from annotation.api.reading import body_of, choice_in_address, seat_of
+from annotation.api.bodies import Body, Listed, Switch, Text
+from annotation.api.reading import choice_in_address, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.errors import Forbidden, Invalid, NotFound
 from annotation.models import Round
@@ -34,11 +35,14 @@ class OwnScreeningShape(serializers.Serializer[Any]):
     reason = serializers.CharField(help_text="Why it is out, in words; otherwise empty.")
 
 
-class MaybeBody(serializers.Serializer[Any]):
+class MaybeBody(Body):
     """Which issue is put off, or (`maybe` false) not any more."""
 
+    refusal = "Nothing was changed."
+    documents = ("assignment",)
+
     assignment = serializers.UUIDField()
-    maybe = serializers.BooleanField()
+    maybe = Switch()
 
 
 class KeywordsShape(serializers.Serializer[Any]):
@@ -48,10 +52,12 @@ class KeywordsShape(serializers.Serializer[Any]):
     of_study = serializers.ListField(child=serializers.CharField(), read_only=True)
 
 
-class KeywordsBody(serializers.Serializer[Any]):
+class KeywordsBody(Body):
     """The caller's own keywords; an empty list takes them away."""
 
-    keywords = serializers.ListField(child=serializers.CharField())
+    refusal = "The keywords were not saved."
+
+    keywords = Listed("Give a list of texts, one keyword each.", child=Text())
 
 
 def _round(seat: Seat, number: int) -> Round:
@@ -104,10 +110,11 @@ class OwnScreenings(APIView):
     @extend_schema(request=MaybeBody, responses=MaybeBody, operation_id="studies_rounds_maybe")
     def post(self, request: Request, slug: str, number: int) -> Response:
         """Puts one of the caller's issues off as a maybe, or takes that back; 409 where it is answered."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat = seat_of(request, slug)
         _round(seat, number)
+        body = MaybeBody.of(request)
         if body.get("assignment") is None:
-            raise Invalid("Nothing was changed.", fields={"assignment": ["Name the assignment."]})
+            raise Invalid(MaybeBody.refusal, fields={"assignment": ["Name the assignment."]})
         found = set_maybe(seat=seat, assignment=body["assignment"], maybe=body.get("maybe", True), round_number=number)
         return Response({"assignment": found.public_id, "maybe": found.maybe})
 
@@ -126,7 +133,7 @@ class Keywords(APIView):
     @extend_schema(request=KeywordsBody, responses=KeywordsShape, operation_id="studies_keywords_set")
     def post(self, request: Request, slug: str) -> Response:
         """Sets the caller's own; those of the study are its owner's (`screening_keywords`)."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), KeywordsBody.of(request)
         set_own_keywords(seat=seat, keywords=body.get("keywords"))
         return Response(_keywords(seat))
 

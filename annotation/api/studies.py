@@ -1,7 +1,7 @@
 """Studies, their members and rounds over REST."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
@@ -25,8 +25,8 @@ from annotation.actions.drafts import remove_draft, return_to_draft
 from annotation.actions.headline import fix_headline
 from annotation.actions.primary import newest_dimensions
 from annotation.actions.round_dates import set_due
-from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of, switch, text
-from annotation.errors import Invalid
+from annotation.api.bodies import Body, Listed, Switch, Text, Whole
+from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.bulk import job_as_document, job_of
 from annotation.queries.giving import ASKED_MEANWHILE
@@ -57,8 +57,14 @@ class Primary(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, help_text="Why this statistic.")
 
 
-class StudyChanges(serializers.Serializer[Any]):
+class StudyChanges(Body):
     """What can be changed in a study."""
+
+    refusal = "Study not changed."
+    documents: ClassVar[tuple[str, ...]] = (
+        *("title", "guidelines", "resolve_when", "primary", "applies", "screened_out", "screening_keywords"),
+        *study_actions.SWITCHES,
+    )
 
     title = serializers.CharField()
     guidelines = serializers.CharField(required=False)
@@ -84,14 +90,15 @@ class StudyChanges(serializers.Serializer[Any]):
     names_shown = serializers.BooleanField(required=False)
     third_rater = serializers.BooleanField(required=False)
     majority = serializers.BooleanField(required=False)
-    headline = serializers.ListField(
-        child=serializers.IntegerField(),
+    headline = Listed(
+        "Send a list of round numbers.",
+        child=Whole(),
         required=False,
         help_text="Numbers of draft main rounds of one version, whose agreement is to be the study's number. It can be "
         "fixed before the first main round of that version opens. An empty list: all finished main rounds of the "
         "newest version in use, which is the default.",
     )
-    archived = serializers.BooleanField(
+    archived = Switch(
         required=False, help_text="True: the study is only read from now on; false: it is worked on again."
     )
 
@@ -99,8 +106,12 @@ class StudyChanges(serializers.Serializer[Any]):
 class StudyBody(StudyChanges):
     """What a new study needs, and whatever can be changed in it later."""
 
-    slug = serializers.CharField()
-    taxonomy = serializers.CharField(help_text="The slug of a taxonomy.")
+    refusal = "Some fields are not valid."
+    documents = tuple({*StudyChanges.documents} - {"title"})
+
+    slug = Text()
+    title = Text()
+    taxonomy = Text(help_text="The slug of a taxonomy.")
 
 
 class StudyShape(serializers.ModelSerializer[Study]):
@@ -202,8 +213,10 @@ class NewRoundShape(RoundShape):
     )
 
 
-class RoundChanges(serializers.Serializer[Any]):
+class RoundChanges(Body):
     """What can be changed in a round that exists."""
+
+    documents = ("due_on",)
 
     due_on = serializers.DateField(allow_null=True, help_text="A day (UTC), today or later; null: none.")
 
@@ -266,10 +279,12 @@ class MachineShape(serializers.Serializer[Any]):
     prompt = serializers.CharField(allow_blank=True)
 
 
-class MemberBody(serializers.Serializer[Any]):
+class MemberBody(Body):
     """A user's roles; what is given replaces what was."""
 
-    user = serializers.CharField()
+    documents = ("roles", "kind", "machine")
+
+    user = Text()
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
     kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
     machine = MachineShape(required=False, help_text="Of a model rater; fixed once it has labels.")
@@ -296,29 +311,29 @@ class MemberShape(serializers.Serializer[Any]):
     )
 
 
-class Reason(serializers.Serializer[Any]):
+class Reason(Body):
     """Why a main round is opened although the last pilot speaks against it."""
 
-    reason = serializers.CharField(
+    reason = Text(
         required=False, help_text="Needed where the pilot did not reach its thresholds: else 409 `against_gate`."
     )
-    unregistered = serializers.BooleanField(
+    unregistered = Switch(
         required=False,
         help_text="True opens a study's first round although a dimension has no registered coefficient; else that is "
         "409 with the code `unregistered`.",
     )
 
 
-class Withdraw(serializers.Serializer[Any]):
+class Withdraw(Body):
     """Whether unfinished assignments are withdrawn."""
 
-    withdraw = serializers.BooleanField(required=False)
+    withdraw = Switch(required=False)
 
 
-class LeaveOpen(serializers.Serializer[Any]):
+class LeaveOpen(Body):
     """Whether open disagreements and proposals are left open."""
 
-    leave_open = serializers.BooleanField(required=False)
+    leave_open = Switch(required=False)
 
 
 PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
@@ -367,13 +382,13 @@ class Studies(ListAPIView[Study]):
 
     @extend_schema(request=StudyBody, responses={201: StudyShape})
     def post(self, request: Request) -> Response:
-        body = body_of(request)
+        body = {"slug": "", "title": "", "taxonomy": "", **StudyBody.of(request)}
         with transaction.atomic():
             study = study_actions.create_study(
                 user=caller(request),
-                slug=text(body, "slug"),
-                title=text(body, "title"),
-                taxonomy=text(body, "taxonomy"),
+                slug=body["slug"],
+                title=body["title"],
+                taxonomy=body["taxonomy"],
                 **picked(body, "primary", "guidelines", "resolve_when"),
             )
             if changes := picked(
@@ -396,18 +411,13 @@ class OneStudy(APIView):
     @extend_schema(request=StudyChanges(partial=True), responses=StudyShape)
     def patch(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        change(seat, body_of(request))
+        change(seat, StudyChanges.of(request))
         return Response(study_answer(seat))
 
 
 def change(seat: Seat, changes: dict[str, Any]) -> Study:
     """Changes a study as the body of a request asks; `archived` first where it is false, last where it is true."""
     archived, rounds = changes.pop("archived", None), changes.pop("headline", None)
-    if rounds is not None and not isinstance(rounds, list):
-        words = ["Send a list of round numbers."]
-        raise Invalid("Study not changed.", fields={"headline": words})
-    if archived is not None and not isinstance(archived, bool):
-        raise Invalid("Study not changed.", fields={"archived": ["Use true or false."]})
     with transaction.atomic():
         if archived is False:
             life.take_out_of_archive(seat=seat)
@@ -459,9 +469,9 @@ class Members(APIView):
 
     @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), MemberBody.of(request)
         placed = member_actions.set_member(
-            seat=seat, username=text(body, "user"), roles=body.get("roles") or [], **picked(body, "kind", "machine")
+            seat=seat, username=body.get("user", ""), roles=body.get("roles") or [], **picked(body, "kind", "machine")
         )
         return Response(member_answer(seat, placed.membership), status=201 if placed.is_new else 200)
 
@@ -479,8 +489,10 @@ def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
     }
 
 
-class AbsenceBody(serializers.Serializer[Any]):
+class AbsenceBody(Body):
     """Until when a rater is away."""
+
+    documents = ("until", "user")
 
     until = serializers.DateField(allow_null=True, help_text="The day of the return (UTC); null ends the absence.")
     user = serializers.CharField(required=False, help_text="User name or code, for owners; without it oneself.")
@@ -494,7 +506,7 @@ class Absence(APIView):
     @extend_schema(request=AbsenceBody, responses={200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:
         """Raters set their own absence, owners anybody's; the same again changes nothing."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), AbsenceBody.of(request)
         made = set_away(seat=seat, until=body.get("until", False), user=body.get("user"))
         return Response(member_answer(seat, made))
 
@@ -611,7 +623,7 @@ class OneRound(APIView):
     @extend_schema(request=RoundChanges, responses=RoundShape)
     def patch(self, request: Request, slug: str, number: int) -> Response:
         """Sets or removes the due date of a draft or an open round."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), RoundChanges.of(request)
         return Response(one_round(seat, set_due(seat=seat, number=number, due_on=body.get("due_on", False))))
 
     @extend_schema(responses={204: None})
@@ -645,10 +657,8 @@ class OpenRound(APIView):
 
     @extend_schema(request=Reason, responses={200: RoundShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
-        opened = round_actions.open_round(
-            seat=seat, number=number, reason=text(body, "reason"), unregistered=switch(body, "unregistered")
-        )
+        seat, body = seat_of(request, slug), Reason.of(request)
+        opened = round_actions.open_round(seat=seat, number=number, **picked(body, "reason", "unregistered"))
         if (job := job_of(opened)) is not None:
             return Response(job_as_document(job), status=202)
         return Response(one_round(seat, opened))
@@ -661,7 +671,7 @@ class ResolveRound(APIView):
 
     @extend_schema(request=Withdraw, responses=RoundShape)
     def post(self, request: Request, slug: str, number: int) -> Response:
-        seat, withdraw = seat_of(request, slug), body_of(request).get("withdraw") is True
+        seat, withdraw = seat_of(request, slug), Withdraw.of(request).get("withdraw", False)
         return Response(one_round(seat, round_actions.resolve_round(seat=seat, number=number, withdraw=withdraw)))
 
 
@@ -672,5 +682,5 @@ class CloseRound(APIView):
 
     @extend_schema(request=LeaveOpen, responses=RoundShape)
     def post(self, request: Request, slug: str, number: int) -> Response:
-        seat, leave_open = seat_of(request, slug), body_of(request).get("leave_open") is True
+        seat, leave_open = seat_of(request, slug), LeaveOpen.of(request).get("leave_open", False)
         return Response(one_round(seat, round_actions.close_round(seat=seat, number=number, leave_open=leave_open)))

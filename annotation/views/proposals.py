@@ -270,7 +270,7 @@ def _typed(
     )
 
 
-def _answer(typed: Typed) -> dict[str, object]:
+def _answer(typed: Typed) -> dict[str, Any]:
     """What the form says, as the action takes it: just the chosen one of the three."""
     match typed.answer:
         case "accept":

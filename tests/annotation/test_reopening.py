@@ -79,8 +79,8 @@ def test_what_nobody_decided_or_is_open_already_cannot_be_reopened(disputed) -> 
     with pytest.raises(Invalid):
         reopen(**place(disputed))
     with pytest.raises(Invalid) as refused:
-        reopen(**(place(disputed, 2) | {"dimension": "colour", "part": True}), rationale="x" * 20_001)
-    assert set(refused.value.fields) == {"dimension", "part", "rationale"}
+        reopen(**(place(disputed, 2) | {"dimension": "colour"}), rationale="x" * 20_001)
+    assert set(refused.value.fields) == {"dimension", "rationale"}
     assert Resolution.objects.count() == 2
 
 

@@ -1,0 +1,69 @@
+"""What a request sends in another type than its documentation says is refused with the field, whatever the view."""
+
+from typing import Any
+
+import pytest
+
+from annotation.api import bodies
+from annotation.models import Study
+from tests import builders as make
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+PLACE = {"item": "acme/rocket#2", "dimension": "symptom"}
+PROPOSAL = "proposals/00000000-0000-0000-0000-000000000000/"
+REFUSED = (
+    ("ada", "resolutions/", PLACE | {"values": ["crash"], "part": "1"}, "part", "Enter a whole number."),
+    ("ada", "resolutions/", PLACE | {"values": ["crash"], "round": True}, "round", "Enter a whole number."),
+    ("ada", "resolutions/", PLACE | {"reopen": "true"}, "reopen", "Use true or false."),
+    ("ada", "resolutions/", PLACE | {"values": ["crash"], "rationale": 7}, "rationale", "Enter text."),
+    ("ada", "matches/", {"item": 2, "rater": "R1", "parts": [1]}, "item", "Enter text."),
+    ("ada", "third-raters/", {"item": "acme/rocket#2", "unblinded": "yes"}, "unblinded", "Use true or false."),
+    ("ada", "remarks/", PLACE | {"round": "1", "text": "Look."}, "round", "Enter the number of a round."),
+    ("ada", "remarks/", PLACE | {"round": 0, "text": "Look."}, "round", "Enter the number of a round."),
+    ("ada", "remarks/", PLACE | {"text": "Look."}, "round", "Enter the number of a round."),
+    ("ada", "remarks/", PLACE | {"round": 1, "text": ["Look."]}, "text", "Write a comment."),
+    ("ada", "proposals/", PLACE | {"name": None, "memo": 7}, "memo", "Enter at most 20000 characters."),
+    ("ada", "resolutions/", PLACE | {"values": ["crash"], "part": True}, "part", "Enter a whole number."),
+    ("olga", PROPOSAL, {"decline": 7}, "decline", "Give a reason of at most 2000 characters. The rater reads it."),
+    ("olga", PROPOSAL, {"map_to": ["hang"]}, "map_to", "Name a category by its key."),
+    ("olga", PROPOSAL, {"decline": "No.", "also": [True]}, "also", "Send a list of IDs."),
+    ("olga", "", {"headline": "all"}, "headline", "Send a list of round numbers."),
+    ("olga", "", {"headline": ["1"]}, "headline", "Send a list of round numbers."),
+    ("olga", "", {"archived": "true"}, "archived", "Use true or false."),
+    ("olga", "rounds/1/close/", {"leave_open": "yes"}, "leave_open", "Use true or false."),
+    ("olga", "rounds/1/raters/R1/", {"quota": "5"}, "quota", "Enter a whole number from 0, or null for no limit."),
+    ("olga", "changes/repin/", {"items": [1]}, "items", "Send a list of items as owner/name#number."),
+    ("olga", "members/", {"user": 7, "roles": ["rater"]}, "user", "Enter text."),
+    ("olga", "plans/", {"to": "2"}, "to", "Enter the number of a version."),
+    ("olga", "invitations/", {"roles": ["rater"], "days": 0}, "days", "Enter a whole number from 1 to 90."),
+    ("olga", "samples/", {"selection": ["a"]}, "selection", "Enter text."),
+)
+
+
+def build_study() -> Study:
+    return make.study()
+
+
+@pytest.mark.parametrize(("name", "path", "body", "field", "sentence"), REFUSED)
+def test_what_is_of_another_type_is_named(
+    study: Study, name: str, path: str, body: dict[str, Any], field: str, sentence: str
+) -> None:
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash hang")
+    method = "PATCH" if path in ("", "rounds/1/raters/R1/") else "POST"
+    assert Script(name).refused(method, f"studies/{study.slug}/{path}", body)[field] == [sentence]
+
+
+def test_null_counts_as_not_sent_where_it_means_nothing(study: Study) -> None:
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    body = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["crash"], "part": None, "round": None}
+    sent = Script("ada").send("POST", f"studies/{study.slug}/resolutions/", body)
+    assert (sent.status_code, sent.json()["part"]) == (201, 1)
+
+
+def test_every_body_has_the_fields_that_it_passes_on() -> None:
+    shapes = bodies.Body.__subclasses__()
+    shapes += [each for shape in shapes for each in shape.__subclasses__()]
+    assert len(shapes) > 20
+    for shape in shapes:
+        assert {*shape.documents} <= {*shape().fields}, shape
