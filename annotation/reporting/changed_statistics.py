@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from annotation.agreement import COEFFICIENTS
 from annotation.models import Round
+from annotation.reporting.numbers import AgreementEntry
 
 SINGLE_SINCE = datetime(2026, 11, 25, tzinfo=UTC)
 """From here on items with one rating do not enlarge standard errors, and intervals are computed by other methods."""
@@ -27,7 +27,7 @@ class ChangedErrors:
 
 
 def changed_errors(
-    rounds: Iterable[Round], entries: Iterable[tuple[str, dict[str, Any]]]
+    rounds: Iterable[Round], entries: Iterable[tuple[str, AgreementEntry]]
 ) -> list[ChangedErrors] | None:
     """Of titles and entries of the agreement report, those whose standard errors differ from an earlier version.
 
@@ -37,10 +37,10 @@ def changed_errors(
         return None
     found = []
     for title, entry in entries:
-        n_single = sum(each["n"] for each in entry["left_out_because"] if each["because"] in SINGLE_REASONS)
+        n_single = sum(each["n"] for each in entry.left_out_because if each["because"] in SINGLE_REASONS)
         titles = [
             COEFFICIENTS[each["name"]].title
-            for each in entry["coefficients"]
+            for each in entry.coefficients
             if each["name"] in SINGLE_COEFFICIENTS and each["se"] is not None
         ]
         if n_single and titles:

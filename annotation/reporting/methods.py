@@ -432,12 +432,12 @@ def _dimensions(
 
 def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
-    value: dict[str, Any] = next(each for each in entry["coefficients"] if each["name"] == head.coefficient)
+    value: dict[str, Any] = next(each for each in entry.coefficients if each["name"] == head.coefficient)
     fixed_at = datetime.fromisoformat(head.fixed_at).astimezone(UTC) if head.fixed_at else None
-    why = [(each["because"], each["n"]) for each in entry.get("left_out_because", []) if each["n"]]
-    if not why and entry["left_out"]:
-        why = [("", entry["left_out"])]
-    weights = entry.get("weights") or "quadratic"
+    why = [(each["because"], each["n"]) for each in entry.left_out_because if each["n"]]
+    if not why and entry.left_out:
+        why = [("", entry.left_out)]
+    weights = entry.weights or "quadratic"
     return Dimension(
         key=dimension.key,
         title=dimension.title,
@@ -445,7 +445,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
         n_categories=sum(category.selectable for category in dimension.categories),
         is_conditional=dimension.applies_when is not None,
         coefficient=head.coefficient,
-        metric=entry["metric"],
+        metric=entry.metric,
         before=_number(head),
         by_round={number: _number(one) for number, one in found.trend.items()},
         is_fixed=fixed_at is not None,
@@ -457,8 +457,8 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
         weights=weights if isinstance(weights, str) else "its own",
         words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
         left_out=why,
-        **_on_scale(found, entry["metric"]),
-        warnings=entry["warnings"],
+        **_on_scale(found, entry.metric),
+        warnings=entry.warnings,
         ci_method=value.get("ci_method"),
     )
 

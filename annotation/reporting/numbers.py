@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from annotation.access import Seat
@@ -43,7 +44,7 @@ def agreement(
     """
     codes = rater_codes(seat)
     found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
-    entries = [entry(each, codes, asked, round_number=round_number) for each in found]
+    entries = [entry(each, codes, asked, round_number=round_number).as_json() for each in found]
     return _covered(rounds, found, asked, entries)
 
 
@@ -68,18 +69,53 @@ def agreement_and_raters(
     """The entries of `agreement` with each rater beside what was agreed on (`by_rater`); queries as there, and two."""
     codes = rater_codes(seat)
     found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
-    entries = [entry(each, codes, asked, round_number=round_number) for each in found]
+    entries = [entry(each, codes, asked, round_number=round_number).as_json() for each in found]
     return with_raters(rounds, found, codes, asked, _covered(rounds, found, asked, entries))
 
 
-def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> dict[str, Any]:
-    """What the REST contract says of one dimension; kept until answers come to count otherwise."""
+@dataclass(frozen=True)
+class AgreementEntry:
+    """The agreement on one dimension in some rounds, in one slice: its fields are those of the REST contract.
+
+    The fields from `metric` to `warnings` are as in `agreement.summary`.
+    """
+
+    dimension: str
+    round: int | None
+    when: str
+    applies: str
+    version: int | None
+    headline: bool
+    rounds: list[int]
+    metric: str
+    weights: Any
+    units: int
+    raters: int
+    ratings: int
+    left_out: int
+    categories: int
+    coefficients: list[dict[str, Any]]
+    by_category: list[dict[str, Any]]
+    by_pair: list[dict[str, Any]]
+    confusion: list[dict[str, Any]]
+    confused_pairs: list[dict[str, Any]]
+    warnings: list[str]
+    left_out_because: list[dict[str, Any]]
+    unmapped: list[dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> AgreementEntry:
+    """The entry of one dimension; kept until answers come to count otherwise."""
     metric = metric_for(found.dimension, asked)
     question = (replace(asked, dimension=None, metric=metric), round_number, codes)
-    return found.kept("entry", question, lambda: _entry(found, codes, asked, round_number))
+    compute = partial(_entry, found, codes, asked, round_number)
+    return found.kept("entry", question, compute, classes=(AgreementEntry,))
 
 
-def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int | None) -> dict[str, Any]:
+def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int | None) -> AgreementEntry:
     patterns_found = patterns_of(found, codes, asked)
     clusters = clusters_of(found, codes, asked, patterns_found)
     weights, unsuited = weights_for(found.dimension, asked, patterns_found)
@@ -102,26 +138,28 @@ def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int
         words = "1 item that is" if n == 1 else f"{n:,} items that are"
         numbers["warnings"].append(f"{words} screened out can be among the units, because this study keeps such items.")
     numbers["warnings"] += [left_astray(each, asked) for each in found.astray]
-    return {
-        "dimension": found.dimension.key,
-        "round": round_number,
-        "when": asked.slice.when,
-        "applies": asked.slice.applies,
-        "version": asked.version.number if asked.version else None,
-        "headline": found.is_headline and is_own_question(asked),
-        "rounds": sorted(each.round.number for each in found.counted),
+    return AgreementEntry(
+        dimension=found.dimension.key,
+        round=round_number,
+        when=asked.slice.when,
+        applies=asked.slice.applies,
+        version=asked.version.number if asked.version else None,
+        headline=found.is_headline and is_own_question(asked),
+        rounds=sorted(each.round.number for each in found.counted),
         **numbers,
-        "left_out_because": _because(found),
-        "unmapped": _unmapped(found),
-    }
+        left_out_because=_because(found),
+        unmapped=_unmapped(found),
+    )
 
 
-def coefficients_to_print(entry: Mapping[str, Any], primary: str | None) -> list[Mapping[str, Any]]:
+def coefficients_to_print(
+    coefficients: Sequence[Mapping[str, Any]], n_raters: int, primary: str | None
+) -> list[Mapping[str, Any]]:
     """The coefficients of an entry without those of two raters where there are more, unless one is the primary."""
-    is_of_many = entry["raters"] > 2
+    is_of_many = n_raters > 2
     return [
         each
-        for each in entry["coefficients"]
+        for each in coefficients
         if not is_of_many or not COEFFICIENTS[each["name"]].is_of_two or each["name"] == primary
     ]
 
@@ -260,7 +298,7 @@ class DimensionReport:
 
     across: Across
     headline: Headline
-    entry: dict[str, Any]
+    entry: AgreementEntry
     after: Headline | None
     trend: dict[int, Headline]
     trend_after: dict[int, Headline]

@@ -80,7 +80,7 @@ def _entries(
 ) -> Iterator[dict[str, Any]]:
     codes, asked = rater_codes(seat), ask(seat, {"when": when})
     for each in across(rounds, asked):
-        found = entry(replace(each, is_headline=is_headline), codes, asked, round_number=number)
+        found = entry(replace(each, is_headline=is_headline), codes, asked, round_number=number).as_json()
         yield {
             "dimension": each.dimension.key,
             "kind": each.dimension.kind,

@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts.wording import listed
 from annotation.agreement import COEFFICIENTS
 from annotation.consensus import PENDING
-from annotation.reporting.numbers import DimensionReport, Headline, coefficients_to_print
+from annotation.reporting.numbers import AgreementEntry, DimensionReport, Headline, coefficients_to_print
 from annotation.views.agreement_words import (
     FIXED,
     METRICS,
@@ -176,17 +176,17 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
         probability=threshold_words(head),
         rests_on=_rests_on(report),
         fixed_on=datetime.fromisoformat(head.fixed_at) if head.fixed_at else None,
-        metric=METRICS.get(entry["metric"], entry["metric"]),
-        units=entry["units"],
+        metric=METRICS.get(entry.metric, entry.metric),
+        units=entry.units,
         units_url=links.units(key),
-        left_out=entry["left_out"],
+        left_out=entry.left_out,
         left_out_url=links.units(key, show="left_out"),
         left_out_because=[
             {**each, "url": links.units(key, show="left_out", because=each["because"])}
-            for each in entry["left_out_because"]
+            for each in entry.left_out_because
         ],
         differ_url=links.units(key, show="differ"),
-        warnings=entry["warnings"],
+        warnings=entry.warnings,
         coefficients=[
             {
                 **each,
@@ -196,24 +196,24 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
                 "is_primary": each["name"] == head.coefficient,
                 "said": word_of(each),
             }
-            for each in coefficients_to_print(entry, head.coefficient)
+            for each in coefficients_to_print(entry.coefficients, entry.raters, head.coefficient)
         ],
         about_coefficients=about_coefficients(entry),
-        is_of_two=entry["raters"] == 2,
+        is_of_two=entry.raters == 2,
         talk=_talk(entry, names, links),
         matrix=_matrix(entry, _raters(entry), names, links),
         clashes=_clashes(entry, names, links),
-        has_proposals=any(each["category"] == PENDING for each in entry["by_category"]),
+        has_proposals=any(each["category"] == PENDING for each in entry.by_category),
         categories=[
             {
                 **each,
                 "name": names.of(each["category"]),
                 "bar": bar(each["positive"], 0.0, each["positive"]),
-                "others": [each["negative"], *([each[name] for name in OF_TWO] if entry["raters"] == 2 else [])],
+                "others": [each["negative"], *([each[name] for name in OF_TWO] if entry.raters == 2 else [])],
                 "url": links.units(key, a=each["category"]),
                 "differ_url": links.units(key, a=each["category"], show="differ"),
             }
-            for each in entry["by_category"]
+            for each in entry.by_category
         ],
         pairs=[
             {
@@ -223,9 +223,9 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
                 "differ_url": links.units(key, pair=",".join(each["raters"]), show="differ"),
                 "alone_url": links.page(raters=",".join(each["raters"])) + f"#{key}",
             }
-            for each in entry["by_pair"]
+            for each in entry.by_pair
         ],
-        unmapped=[{**each, "name": names.of(each["category"])} for each in entry["unmapped"]],
+        unmapped=[{**each, "name": names.of(each["category"])} for each in entry.unmapped],
         machines=[
             {
                 **machine,
@@ -261,10 +261,10 @@ def beside(found: Mapping[str, Any], key: str, links: Links) -> dict[str, list[d
     }
 
 
-def _raters(entry: Mapping[str, Any]) -> list[str]:
+def _raters(entry: AgreementEntry) -> list[str]:
     """The two raters of a matrix whose rows and columns are raters; none when there are more."""
-    found = [code for each in entry["by_pair"] for code in each["raters"]]
-    return found if entry["raters"] == 2 else []
+    found = [code for each in entry.by_pair for code in each["raters"]]
+    return found if entry.raters == 2 else []
 
 
 def _rests_on(report: DimensionReport) -> str:
@@ -276,43 +276,43 @@ def _rests_on(report: DimensionReport) -> str:
     return f"labeled by {who} in {where}" if having else f"in {where}"
 
 
-def _talk(entry: Mapping[str, Any], names: Names, links: Links) -> list[TalkAbout]:
+def _talk(entry: AgreementEntry, names: Names, links: Links) -> list[TalkAbout]:
     return [
         TalkAbout(
             each["n"],
             each["share"],
             each["gain"],
             _called(entry, each["coefficient"]),
-            links.units(entry["dimension"], a=each["a"], b=each["b"]),
+            links.units(entry.dimension, a=each["a"], b=each["b"]),
             [names.defined(each["a"]), names.defined(each["b"])],
         )
-        for each in entry["confused_pairs"][:MOST_PAIRS]
+        for each in entry.confused_pairs[:MOST_PAIRS]
     ]
 
 
-def _called(entry: Mapping[str, Any], coefficient: str) -> str:
+def _called(entry: AgreementEntry, coefficient: str) -> str:
     """A coefficient by its name, with the metric or weights that it rests on in this entry."""
     spec = COEFFICIENTS[coefficient]
-    return spec.named(spec.title, metric=f"{entry['metric']} metric", weights=entry["weights"])
+    return spec.named(spec.title, metric=f"{entry.metric} metric", weights=entry.weights)
 
 
-def _clashes(entry: Mapping[str, Any], names: Names, links: Links) -> list[dict[str, Any]]:
+def _clashes(entry: AgreementEntry, names: Names, links: Links) -> list[dict[str, Any]]:
     """For numbers and texts, instead of a matrix: the differing pairs that occur most."""
     if not names.across.dimension.is_open:
         return []
-    differing = [each for each in entry["confusion"] if each["a"] != each["b"]]
+    differing = [each for each in entry.confusion if each["a"] != each["b"]]
     differing.sort(key=lambda each: -each["n"])
     return [
-        {**each, "url": links.units(entry["dimension"], a=each["a"], b=each["b"])} for each in differing[:MOST_CLASHES]
+        {**each, "url": links.units(entry.dimension, a=each["a"], b=each["b"])} for each in differing[:MOST_CLASHES]
     ]
 
 
-def _matrix(entry: Mapping[str, Any], raters: Sequence[str], names: Names, links: Links) -> Matrix | None:
+def _matrix(entry: AgreementEntry, raters: Sequence[str], names: Names, links: Links) -> Matrix | None:
     """Of the categories that were used; where they are too many, of those that raters differ on most."""
-    found = {(each["a"], each["b"]): each["n"] for each in entry["confusion"]}
+    found = {(each["a"], each["b"]): each["n"] for each in entry.confusion}
     if not found or names.across.dimension.is_open:
         return None
-    order = _in_order(entry["confusion"], names)
+    order = _in_order(entry.confusion, names)
     differing: dict[str, int] = defaultdict(int)
     for (a, b), n in found.items():
         if a != b:
@@ -332,7 +332,7 @@ def _matrix(entry: Mapping[str, Any], raters: Sequence[str], names: Names, links
                 continue
             heat = 0 if a == b else math.ceil(HEATS * n / max(most, HEATS))
             said = f"{names.of(a)} and {names.of(b)}: {n}"
-            cells.append(Cell(n, links.units(entry["dimension"], a=a, b=b, **who), heat, a == b, said))
+            cells.append(Cell(n, links.units(entry.dimension, a=a, b=b, **who), heat, a == b, said))
         rows.append(MatrixRow(number, names.of(a), cells, sum(n for (row, _), n in found.items() if row == a)))
     totals = [sum(n for (_, column), n in found.items() if column == b) for b in labels]
     return Matrix(raters, rows, totals, sum(found.values()), len(order) - len(labels))

@@ -11,7 +11,7 @@ from annotation.consensus import PENDING
 from annotation.models import Round
 from annotation.queries.patterns import DOES_NOT_APPLY
 from annotation.reporting.across import Across
-from annotation.reporting.numbers import Headline
+from annotation.reporting.numbers import AgreementEntry, Headline
 from taxonomy.tree import TreeCategory
 
 SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}
@@ -121,14 +121,14 @@ def word_of(each: Mapping[str, Any]) -> str:
     return "".join(f"“{first['word']}”{_at_least(first)}" for first in each["words"][:1])
 
 
-def about_coefficients(entry: Mapping[str, Any]) -> list[str]:
+def about_coefficients(entry: AgreementEntry) -> list[str]:
     """What a reader of the table of coefficients would wonder about, in sentences."""
-    if entry["raters"] > 2:
+    if entry.raters > 2:
         of_two = listed([each.title_within.replace("'", "’") for each in COEFFICIENTS.values() if each.is_of_two])
         return [
             f"{of_two[0].upper()}{of_two[1:]} are defined for two raters and not listed. See the pairs of raters above."
         ]
-    values = {each["name"]: each["value"] for each in entry["coefficients"]}
+    values = {each["name"]: each["value"] for each in entry.coefficients}
     fleiss, scott = values["fleiss_kappa"], values["scott_pi"]
     if fleiss is None or scott is None or abs(fleiss - scott) < 1e-9:
         return []

@@ -17,15 +17,11 @@ from annotation.models import Round
 from annotation.queries.headline import WORD, HeadlineSet, headline_set
 from annotation.queries.items import value_words
 from annotation.queries.left_out import BECAUSE
-from annotation.queries.plans.standing import way
-from annotation.queries.telling import told_version, versions_to_tell_in
+from annotation.queries.telling import told_version
 from annotation.registration import has_coefficients
-from annotation.reporting.across import CHOICES, Asked, rater_codes, visible_rounds
-from annotation.reporting.changed_statistics import changed_errors
-from annotation.reporting.machines import against_machines
-from annotation.reporting.numbers import coverage_of, report
+from annotation.reporting.across import CHOICES, Asked, visible_rounds
+from annotation.reporting.agreement_report import agreement_report
 from annotation.reporting.planned import WIDTH, planned, width_of
-from annotation.reporting.raters import with_raters
 from annotation.reporting.slices import ask, choices
 from annotation.reporting.units import Behind, units_behind
 from annotation.views.agreement_charts import files_of, section_charts, trend_charts
@@ -36,7 +32,6 @@ from annotation.views.reading import open_to_reader_links, reading_seat
 
 MOST = 2**31 - 1
 ALL = "all"
-NOT_COUNTING = (Round.State.DRAFT, Round.State.UNDONE)
 SLICE = (
     "round", "version", "when", "parts", "pending", "applies", "level", "metric", "weights", "repository", "stratum",
     "raters",
@@ -121,60 +116,34 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     seat.require_reading()
     asked, found_rounds, links = asked_for(request, seat, WORD)
     round_, headline = found_rounds.round, found_rounds.headline
-    every = list(Round.objects.filter(study=seat.study).select_related("taxonomy_version").order_by("number"))
-    is_screening = round_ is not None and round_.kind == Round.Kind.SCREENING
-    rounds = visible_rounds(seat)
-    chosen, is_headline = found_rounds.rounds, found_rounds.is_headline
-    compared = [] if is_screening else rounds
-    reports = (
-        report(seat, compared, chosen, asked, round_number=found_rounds.number, is_headline=is_headline)
-        if chosen
-        else []
-    )
-    apart = [each for each in every if each.kind in (Round.Kind.RELABEL, Round.Kind.SCREENING)]
-    apart = [each for each in apart if each.state not in NOT_COUNTING and each.pk not in seat.hidden_round_ids]
-    machines = against_machines(seat, chosen, asked)
-    sections = [section(each, links, machines.get(each.across.dimension.key, [])) for each in reports]
-    found = [each.across for each in reports]
-    raters = with_raters(chosen, found, rater_codes(seat), asked, [{} for _ in found])
-    versions = versions_to_tell_in(seat, round_)
-    n_owed = len([pk for pk, _ in seat.arbitrated if pk in {each.pk for each in chosen}])
+    found = agreement_report(seat, asked, found_rounds.rounds, round_=round_, is_headline=found_rounds.is_headline)
+    sections = [section(each, links, found.models.get(each.across.dimension.key, [])) for each in found.dimensions]
     note_results(seat, "agreement", PAGE)  # The trend shows the other rounds, too.
     return _page(
         request,
         seat,
         "agreement",
         "agreement",
+        report=found,
         asked=asked,
         only=_only(asked),
         round=round_,
         chosen=found_rounds,
         headline=headline,
         headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
-        rounds=rounds,
-        choosable=sorted([*rounds, *apart], key=lambda each: each.number),
-        apart=apart,
-        blind=[each for each in every if each.pk in seat.blind_round_ids],
-        joinable=[each for each in every if each.pk in seat.hidden_round_ids - seat.blind_round_ids],
-        n_owed=n_owed,
-        n_repeated=sum(len(seat.withheld_in(each)) for each in chosen) - n_owed,
-        live=[each for each in chosen if each.state == Round.State.OPEN],
-        filters=[*_filters(request, seat, reports), *_slices(seat, asked)],
-        versions=versions if len(versions) > 1 or asked.version else [],
-        astray=[each for each in chosen if way(each, asked.version) is None],
-        dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in reports],
-        coverage=coverage_of(chosen, found, asked),
+        filters=[*_filters(request, seat, found.dimensions), *_slices(seat, asked)],
+        versions=found.versions if len(found.versions) > 1 or asked.version else [],
+        dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in found.dimensions],
         sections=sections,
         drawn=[
             (each, section_charts(each, links), beside(told, each.key, links))
-            for each, told in zip(sections, raters, strict=True)
+            for each, told in zip(sections, found.raters, strict=True)
         ],
         plan=_plan(request, sections, links),
-        trend_charts=trend_charts(reports, compared, links),
+        trend_charts=trend_charts(found.dimensions, found.compared, links),
         trend_files=files_of("trend", links),
-        changed=changed_errors(chosen, [(each.across.dimension.title, each.entry) for each in reports]),
         has_units=any(each.units or each.left_out for each in sections),
-        trend=trend(reports, compared, chosen, links),
+        trend=trend(found.dimensions, found.compared, found.chosen, links),
         json_url=_json_url(request, slug, found_rounds.word),
         all_url=links.page(round=ALL),
         own_versions_url=links.page(version=""),

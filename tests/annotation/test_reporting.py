@@ -174,7 +174,7 @@ def test_the_report_never_puts_after_discussion_first() -> None:
     (found,) = report(seat, visible_rounds(seat), visible_rounds(seat), asked, round_number=None)
     assert found.headline.value == found.trend[1].value == pytest.approx(0)
     assert found.after is not None and found.after.value == 1
-    assert value(found.entry, "percent_agreement") == 1
+    assert value(found.entry.as_json(), "percent_agreement") == 1
 
 
 def test_a_conditional_dimension_counts_where_it_was_asked_of_both_or_of_either(faults: Study) -> None:

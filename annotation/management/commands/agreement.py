@@ -131,7 +131,7 @@ class Command(BaseCommand):
             f"{counted(entry['raters'], 'rater')}, {entry['left_out']:,} excluded"
         )
         primary = fixed.get("coefficient")
-        for each in coefficients_to_print(entry, primary):
+        for each in coefficients_to_print(entry["coefficients"], entry["raters"], primary):
             mark = "*" if each["name"] == primary else " "
             title = f"  {mark} {COEFFICIENTS[each['name']].title:<33}"
             if each["value"] is None:
