@@ -130,7 +130,7 @@ class JobKind(Work, Generic[J]):
     # What a kind says
 
     def do(self, job: J, turn: Turn) -> None:
-        """Works until the job is finished; TurnOver where the turn is over before. What fails it is raised."""
+        """Works until the job is finished; raises TurnOver when the turn ends first, and what makes the job fail."""
         raise NotImplementedError
 
     def begin(self, job: J) -> None:

@@ -55,7 +55,7 @@ class Runs(JobKind[FetchRun]):
         self.finish(job, **_spent(job))
 
     def claim(self, pk: int) -> FetchRun | None:
-        """The run, now ours; None while another worker or another run of the same repository is at it."""
+        """The run, now ours; None while another worker or another run of the same repository holds it."""
         try:
             return super().claim(pk)
         except IntegrityError:

@@ -34,7 +34,7 @@ from taxonomy.models import TaxonomyVersion
 
 WIDTHS = {"column": COLUMN, "page": PAGE}
 MOST_TO_LEAVE_OUT = 300
-LEVEL_WORDS = {"leaf": "as labeled", "parent": "one level up", "root": "top level"}
+LEVEL_WORDS = {"leaf": "as labeled", "parent": "parent level", "root": "top level"}
 
 
 @open_to_reader_links

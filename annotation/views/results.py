@@ -41,7 +41,7 @@ WORDS = {
     "parts": ("Parts", {"aligned": "aligned by number", "single": "items in one part"}),
     "pending": ("Proposals", {"category": "as a category", "left_out": "excluded"}),
     "applies": ("Conditional dimensions", {"both": "applied for both", "either": "applied for either"}),
-    "level": ("Level", {"leaf": "as labeled", "parent": "one level up", "root": "top level"}),
+    "level": ("Level", {"leaf": "as labeled", "parent": "parent level", "root": "top level"}),
 }
 SLICED = {
     "repository": ("Repository", "all of them"),

@@ -29,7 +29,7 @@ from annotation.reporting.shown.stating import left_out, nothing
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20
-SHARES, WITH_MARK = (f"{words}95\N{NO-BREAK SPACE}% interval" for words in ("share, with ", "share with the mark, "))
+SHARES, WITH_MARK = (f"{words}95% CI" for words in ("share, with ", "share with the mark, "))
 
 
 def tallied(asked: Asked) -> Answer:

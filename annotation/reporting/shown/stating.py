@@ -58,7 +58,7 @@ def from_which(asked: Asked) -> list[str]:
                 f"The analysis includes {counted(selected.n_parts, 'part')} of {counted(selected.n_items, 'item')}."
             )
         levels = asked.levels(told)
-        words = {"parent": "one level up", "root": "by the roots of their tree"}
+        words = {"parent": "by parent category", "root": "by top level"}
         found += [f"{told.columns[key].title} is reported {words[level]}." for key, level in levels.items()]
         for key, folded in told.folded.items():
             if folded.categories:
