@@ -436,7 +436,10 @@ def line(**more: Any) -> Headline:
         ({"value": 0.7, "ci_low": 0.6}, "the threshold of 0.80, though its 95% CI includes it."),
         ({"value": 0.7, "ci_low": 0.6, "ci_high": 0.75}, "the threshold of 0.80, with its whole 95% CI."),
         ({"ci_low": None, "ci_high": None, "ci_undefined": "There is one."}, "the threshold of 0.80. There is one."),
-        ({"value": 0.667, "threshold": 0.667, "ci_low": 0.6}, "the threshold of 0.667, but its 95% CI includes lower values."),
+        (
+            {"value": 0.667, "threshold": 0.667, "ci_low": 0.6},
+            "the threshold of 0.667, but its 95% CI includes lower values.",
+        ),
         ({"threshold": None}, "No threshold is set."),
         ({"value": None, "undefined": "One category."}, "One category."),
     ],
