@@ -58,6 +58,6 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0046_own_screening")]
+    dependencies = [("annotation", "0048_marks_of_github")]
 
     operations = [migrations.RunSQL(functions(ASSIGNMENTS, ITEMS), functions(FORMER_ASSIGNMENTS, FORMER_ITEMS))]

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0048_marks_of_github")]
+    dependencies = [("annotation", "0050_many_rows_at_once")]
 
     operations = [
         migrations.AddIndex(
