@@ -5,6 +5,7 @@ is leased to whoever takes it. Submitted or skipped, it is finished; withdrawn, 
 kept for a rater who gets it again.
 """
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from accounts.compiled import Compiled
 from annotation.models import Annotation, Assignment, Round, RoundItem, RoundRater
+from ingest.upsert.copying import copy
 
 LEASE = timedelta(hours=2)
 RENEWED = timedelta(minutes=1)
@@ -147,11 +149,23 @@ def give_again(rows: QuerySet[Assignment]) -> int:
     return rows.filter(state=State.WITHDRAWN).update(state=State.WAITING)
 
 
-def give_slots_again(rows: list[Assignment]) -> None:
-    """Has withdrawn assignments wait again, with the slots and positions that the caller set."""
-    for each in rows:
-        each.state = State.WAITING
-    Assignment.objects.bulk_update(rows, ["slot", "state", "position"], batch_size=5000)
+def give(round_: Round, rows: Iterable[tuple[int, int, int, int]]) -> None:
+    """Gives slots of a planned round: (item, rater, slot, place in the rater's order) of each; one statement."""
+    columns = ["round_id", "item_id", "rater_id", "slot", "position", "state"]
+    copy("annotation_assignment", columns, ((round_.pk, *row, str(State.WAITING)) for row in rows))
+
+
+def give_slots_again(rows: Sequence[tuple[int, int, int]]) -> None:
+    """Has withdrawn assignments wait again: (id, slot, place in the rater's order) of each; one statement."""
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(_GIVE_SLOTS_AGAIN, [str(State.WAITING), *map(list, zip(*rows, strict=True))])
+
+
+_GIVE_SLOTS_AGAIN = """
+    UPDATE annotation_assignment a SET state = %s, slot = g.slot, position = g.position
+    FROM unnest(%s::bigint[], %s::int[], %s::int[]) AS g (id, slot, position) WHERE a.id = g.id
+"""
 
 
 def all_is_in(round_id: int) -> bool:

@@ -112,25 +112,24 @@ def _require_open(round_: Round, does: str) -> None:
 
 
 def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
-    """Gives slots (item, slot, rater) of a planned round, each at the end of its rater's order; five statements.
+    """Gives slots (item, slot, rater) of a planned round, each at the end of its rater's order; four statements.
 
     Whoever had the item before and was withdrawn gets the same assignment again, with what they had typed.
     """
     raters = {rater for _, _, rater in given}
     rows = Assignment.objects.filter(round=round_, rater__in=raters).order_by()
     last: dict[int, int] = dict(rows.values_list("rater").annotate(last=Max("position")))
-    had = {
-        (each.item_id, each.rater_id): each
-        for each in rows.filter(item__in={item for item, _, _ in given}, state=Assignment.State.WITHDRAWN)
-    }
-    made: list[Assignment] = []
-    again: list[Assignment] = []
+    withdrawn = rows.filter(state=Assignment.State.WITHDRAWN).values_list("item_id", "rater_id", "pk")
+    had = {(item, rater): pk for item, rater, pk in withdrawn}
+    made: list[tuple[int, int, int, int]] = []
+    again: list[tuple[int, int, int]] = []
     for item, slot, rater in given:
         last[rater] = last.get(rater, 0) + 1
-        each = had.get((item, rater)) or Assignment(round=round_, item_id=item, rater_id=rater)
-        each.slot, each.position = slot, last[rater]
-        (again if each.pk else made).append(each)
-    Assignment.objects.bulk_create(made, batch_size=5000)
+        if (pk := had.get((item, rater))) is not None:
+            again.append((pk, slot, last[rater]))
+        else:
+            made.append((item, rater, slot, last[rater]))
+    assignments.give(round_, made)
     assignments.give_slots_again(again)
     for rater, n in Counter(rater for _, _, rater in given).items():
         RoundRater.objects.filter(round=round_, rater=rater).update(n_assigned=F("n_assigned") + n)

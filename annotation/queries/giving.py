@@ -290,14 +290,14 @@ class FreeSlot:
 
 def free_slots(round_: Round) -> list[FreeSlot]:
     """The free slots of a round in its order; two queries."""
-    places = list(RoundItem.objects.filter(round=round_, n_free__gt=0).order_by("position"))
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0)
     held: dict[int, set[int | None]] = {}
-    for item, slot in slots(round_).filter(item__in=[each.item_id for each in places]).values_list("item_id", "slot"):
+    for item, slot in slots(round_).filter(item__in=free.order_by().values("item")).values_list("item_id", "slot"):
         held.setdefault(item, set()).add(slot)
     found: list[FreeSlot] = []
-    for place in places:
-        free = [n for n in range(1, place.n_raters + 1) if n not in held.get(place.item_id, ())]
-        found.extend(FreeSlot(place.item_id, slot) for slot in free[: place.n_free])
+    for item, n_raters, n_free in free.order_by("position").values_list("item_id", "n_raters", "n_free"):
+        numbers = [n for n in range(1, n_raters + 1) if n not in held.get(item, ())]
+        found.extend(FreeSlot(item, slot) for slot in numbers[:n_free])
     return found
 
 
