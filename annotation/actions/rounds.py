@@ -774,9 +774,9 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     free = RoundItem.objects.filter(round=round_, n_free__gt=0)
     n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:
-        out = counted(n_out, "assignment is", "assignments are")
+        out = counted(n_out, f"assignment of round {number} is", f"assignments of round {number} are")
         raise WrongState(
-            f"In round {number}, {out} unfinished. Wait, or withdraw what is left.",
+            f"{out} unfinished. Wait, or withdraw what is left.",
             fields={"withdraw": ["True withdraws unfinished assignments."]},
         )
     n_withdrawn = assignments.withdraw(unfinished)
