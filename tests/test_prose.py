@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("accounts", "annotation", "config", "ingest", "taxonomy")
@@ -209,3 +210,16 @@ def test_no_phrase_is_left_that_the_list_of_words_replaces() -> None:
 )
 def test_a_phrase_is_found(text: str) -> None:
     assert any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES)
+
+
+def test_every_time_of_day_on_a_page_names_its_zone() -> None:
+    """There is one zone for all people, pages, texts and files, so that a date in a text is that of the page."""
+    assert settings.TIME_ZONE == "UTC"
+    shown = re.compile(r"""\|date:(["'])[^"']*H:i[^"']*\1 \}\}(?! UTC)""")
+    found = [
+        _place(path, text, hit.start())
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for text in [path.read_text(encoding="utf-8")]
+        for hit in shown.finditer(text)
+    ]
+    assert found == []
