@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from django.db.models import Exists, OuterRef
 
 from annotation.access import Seat, get_round
 from annotation.analysis.columns import NONE, Categories, Columns, Multi, Number, Single
 from annotation.exports.rows import in_sight
-from annotation.models import Round, Study
+from annotation.models import Round, RoundItem, Study
 from annotation.queries.attributes import IMPORTED, TITLES, attributes_of
 from annotation.queries.batches.changes import RoundRevision
 from annotation.queries.labelled import Found, LabelledStretch, labelled
@@ -59,7 +60,9 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     named = None if round_number is None else get_round(seat, round_number)
     told_in = told_version(seat, version, named)
     rounds = in_sight(seat, round_number)
-    every = list(Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT).order_by("number"))
+    counting = Exists(RoundItem.objects.counting().filter(round=OuterRef("pk")))
+    opened = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
+    every = list(opened.annotate(has_labels=counting).order_by("number"))
     standing = None if told_in else standing_version(seat.study)
     # All of this is asked before anything is read, so that what is kept is never older than what it is kept under.
     held = standings(every)
@@ -80,7 +83,10 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     hidden = [each for each in every if each.pk in seat.hidden_round_ids]
     out = screened_out_of(seat.study) if seat.study.screened_out == Study.ScreenedOut.KEEP else []
     n_out = len(np.intersect1d(columns.items, np.array(out, dtype=np.int64)))
-    return Labelled(columns, rounds, found.versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
+    with_labels = {each.pk for each in every if each.has_labels}  # a round may hold training items alone
+    rounds = [each for each in rounds if each.pk in with_labels]
+    versions = {each.number: found.versions[each.number] for each in rounds if each.number in found.versions}
+    return Labelled(columns, rounds, versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
 
 
 def _with_attributes(seat: Seat, found: Found, rounds: Sequence[Round]) -> tuple[Columns, int]:

@@ -190,7 +190,13 @@ def test_a_value_with_a_comma_can_be_asked_for() -> None:
 def test_an_answer_says_which_labels_it_rests_on() -> None:
     study = faults(3)
     make.open_round(study, 1, first=9)
-    found = Script("olga").send("GET", path("counts", "dimension=symptom&by=round&where=symptom:failure")).json()
+    make.issues(1, first=10)
+    known = {"acme/rocket#10": {"labels": {"kind": ["how-to"]}}}
+    asked = {"kind": "pilot", "raters": ["bob"], "raters_per_item": 1, "issues": [], "known": known}
+    olga = Script("olga")
+    assert olga.send("POST", "studies/study/rounds/", asked).status_code == 201
+    assert olga.send("POST", "studies/study/rounds/3/open/", {}).status_code == 200  # to train alone: none of these
+    found = olga.send("GET", path("counts", "dimension=symptom&by=round&where=symptom:failure")).json()
     assert found["labels"] == {
         "rounds": [1, 2], "versions": {"1": 1, "2": 1}, "version": None, "hidden_rounds": [], "items_waiting": 1,
         "items_hidden": 0, "items_screened_out": 0, "parts": "all", "where": ["symptom:failure"], "n_parts": 3,
