@@ -76,7 +76,7 @@ def test_three_issues_are_labelled_by_keyboard_alone(round_: Round, enter: Enter
     press("s")
     press("ArrowDown")
     press("Enter")
-    page.wait_for_selector("text=You have labeled all 3 items")
+    page.wait_for_selector("text=You have finished all 3 items")
     first, second, third = Annotation.objects.order_by("pk")
     assert values(first) == {"kind": "fault", "symptom": "hang", "fixes": None, "distributed": True}
     assert first.memo == "two nodes" and first.seconds is not None
@@ -297,7 +297,7 @@ def test_two_bugs_in_one_issue_and_a_proposal_for_the_second(round_: Round, ente
     page.click("text=Add a part for another problem")
     assert page.inner_text("[role=tab][aria-selected=true]") == "Part 2"
     page.keyboard.press("f")
-    page.click("#question-2 >> text=None fits")
+    page.click("#question-2 >> text=Category missing")
     page.keyboard.type("Deadlock")
     page.check("#question-4 input[value=yes]")
     page.check("[name=confidence][value='1']")
@@ -351,7 +351,7 @@ def test_axe_finds_nothing_serious(round_: Round, enter: Enter, scheme: str, wid
     if width < 500:
         page.click("[data-sheet]")
     page.check("#question-1 >> text=Fault")
-    page.click("#question-2 >> text=None fits")
+    page.click("#question-2 >> text=Category missing")
     page.click("text=Add a part for another problem")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".is-wrong")

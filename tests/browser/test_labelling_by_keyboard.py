@@ -177,7 +177,7 @@ def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
         press(page, "h")
         submit(page, n_done)
     press(page, "h", "Control+Enter")
-    page.wait_for_selector("text=You have labeled all 10 items")
+    page.wait_for_selector("text=You have finished all 10 items")
 
     first, second, third, fourth, fifth, sixth, seventh, changed, *rest = Annotation.objects.order_by("pk")
     assert given(first) == {

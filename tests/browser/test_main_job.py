@@ -282,7 +282,7 @@ def test_from_an_empty_database_to_agreed_labels_in_the_hands_of_a_script(
     bob = sign_in("bob")
     accept_the_invitation(bob)
     label_everything(bob, said, memo="says bob", hidden="says carol")
-    expect(bob.get_by_role("heading", name="You have labeled all 5 items")).to_be_visible()
+    expect(bob.get_by_role("heading", name="You have finished all 5 items")).to_be_visible()
     olga.reload()
     expect(olga.get_by_text("5 of 10 finished")).to_be_visible()
     carol = sign_in("carol")
