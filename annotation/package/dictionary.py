@@ -411,7 +411,7 @@ def _labels(dimension: Column) -> Table:
             PART,
             ROUND,
             dimension,
-            Column("values", "list", f"{VALUES} In terms of taxonomy_version.", is_set=True),
+            Column("values", "list", f"{VALUES} Mapped to taxonomy_version.", is_set=True),
             Column(
                 "method",
                 "string",

@@ -244,7 +244,7 @@ def _shared(asked: Asked, answer: Answer, versions: Sequence[TaxonomyVersion]) -
         found.append(Choice("round", "Labels of", listed, question.one("round")))
     if len(versions) > 1:
         listed = [("", "as they stand"), *((str(each.number), f"version {each.number}") for each in versions)]
-        found.append(Choice("version", "In terms of", listed, question.one("version")))
+        found.append(Choice("version", "Taxonomy version", listed, question.one("version")))
     dimensions = [asked.dimensions[key] for key in answer.read if key in asked.dimensions]
     if any(parent >= 0 for column in dimensions for parent in column.categories.parents):
         chosen = question.one("level")
