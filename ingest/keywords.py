@@ -16,7 +16,8 @@ _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 _LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)[ \t]{0,4}")
 _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _TICKS = re.compile("`+")
-_HTML_CODE = re.compile(r"<(pre|code)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL)
+# A tag ends before the next one begins, so that tags without an end are each read once.
+_HTML_CODE = re.compile(r"<(pre|code)\b[^<>]*+>.*?(?:</\1\s*+>|\Z)", re.DOTALL)
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # Addresses are found by what they have in common, which is rare: two slashes after a colon, an at sign, a bracket.
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20})\Z")
