@@ -122,7 +122,8 @@ class _Memory:
     def _place_after(self, before: _Place, made: Any, n_callbacks: int) -> _Place:
         rows = {table: found for table in self.changed() if (found := self.copied(table))}
         after = _Place(rows, result=pickle.dumps(made))
-        after.callbacks = [(run, is_robust) for _, run, is_robust in connection.run_on_commit[n_callbacks:]]  # type: ignore[misc]
+        waiting: list[Any] = list(connection.run_on_commit[n_callbacks:])
+        after.callbacks = [(run, is_robust) for _, run, is_robust in waiting]
         emptied = []
         for table in sorted({*rows, *before.rows}):
             now, then = rows.get(table, []), before.rows.get(table, [])

@@ -122,7 +122,9 @@ def test_any_text_is_read_and_nothing_is_made_up(text: str) -> None:
     assert Counter(re.findall("[ab1]", found)) <= Counter(re.findall("[ab1]", text))
 
 
-@pytest.mark.parametrize("unit", ["`", "<!--", "[](", "a@", "```\n", "x`y``", "https://", "(", "<pre>", "<pre ", "<code a", "</pre"])
+@pytest.mark.parametrize(
+    "unit", ["`", "<!--", "[](", "a@", "```\n", "x`y``", "https://", "(", "<pre>", "<pre ", "<code a", "</pre"]
+)
 def test_hostile_text_takes_no_longer_than_its_length_asks(unit: str) -> None:
     began = time.process_time()
     prose(unit * 40_000)
