@@ -169,17 +169,18 @@ def imported(size: int) -> dict[str, Any]:
 
 
 ALWAYS = ("", "rounds/", "rounds/1/", "items/", "changes/", "rounds/1/resolve/")
-PAGES = (*ALWAYS, "rounds/new/", "sample/", "items/?page=200", "items/?search=crash", "agreement/", "analysis/",
-    "audit/", "plans/", "exports/", "members/", "settings/")  # fmt: skip
-LISTS = ("", "rounds/", "rounds/1/", "samples/", "issues/", "changes/", "labels/", "ratings/", "disagreements/?round=1",
-    "agreement/", "analysis/counts/?dimension=symptom")  # fmt: skip
+WHILE_OPEN = (*ALWAYS, "rounds/1/raters/R1/withdraw/")
+PAGES = (*ALWAYS, "rounds/new/", "sample/", "items/?page=200", "items/?search=crash", "agreement/",
+    "agreement/methods/", "analysis/", "audit/", "plans/", "exports/", "members/", "settings/")  # fmt: skip
+LISTS = ("", "rounds/", "rounds/1/", "samples/", "issues/", "changes/", "updates/", "labels/", "ratings/",
+    "disagreements/?round=1", "agreement/", "analysis/counts/?dimension=symptom")  # fmt: skip
 
 
 def addresses(study: Study) -> dict[str, str]:
     """Pages and lists by what they are called; fewer while the round is open."""
     page, rest = f"/studies/{study.slug}/", f"/api/v1/studies/{study.slug}/"
     if study.rounds.get().state == Round.State.OPEN:
-        return {f"{name or 'study'}, round open": page + name for name in ALWAYS}
+        return {f"{name or 'study'}, round open": page + name for name in WHILE_OPEN}
     return {f"{name or 'study'}": page + name for name in PAGES} | {
         f"REST {name or 'study'}": rest + name for name in LISTS
     }
