@@ -29,6 +29,8 @@ TOWARD_JEFFREYS, OF_DISTANCES = 0.25, 0.15
 """0 gives the intervals of Clopper and Pearson, 1/2 those of Jeffreys. Less where a few disagreements weigh most."""
 FEWEST = 5
 """The least units for an interval of two sides: with fewer, no simulation shows how often it holds the true value."""
+TESTED = 30
+"""The least units of the grid. Below, the shares of the categories are too uncertain to bound the lower end."""
 CLOSE = 1e-9
 STEPS, TERMS = 200, 20_000
 
@@ -69,9 +71,9 @@ def effective_limits(
         high = beta_quantile((1 + LEVEL) / 2, unlike + 1 - part, size - unlike + part)
         low = beta_quantile((1 - LEVEL) / 2, unlike + part, size - unlike + 1 - part)
         lower, upper = np.maximum(1 - high * largest, -1), 1 - low * largest
-        is_least = 1 - value > largest * (1 - CLOSE)
-        if is_least.any():
-            lower = np.where(is_least, np.minimum(lower, _at_worst(estimator, counts, n)), lower)
+        is_bound = (1 - value > largest * (1 - CLOSE)) | (n < TESTED)
+        if is_bound.any():
+            lower = np.where(is_bound, np.minimum(lower, _at_worst(estimator, counts, n)), lower)
     is_known = (n >= 2) & np.isfinite(size)
     return (
         np.where(is_known, np.minimum(lower, value), np.nan),
@@ -80,7 +82,7 @@ def effective_limits(
 
 
 def _at_worst(estimator: Estimator, counts: Floats, n: Floats) -> Floats:
-    """B lower limits where the shares of the categories allow no lower value, which they do for this sample alone.
+    """B lower limits where the shares of the categories bound the value, which they do for this sample alone.
 
     The value that the patterns would give if disagreements had the largest share that is compatible with `n` units
     (Clopper and Pearson 1934); where all units disagree, the lowest value of the coefficient.

@@ -12,6 +12,7 @@ from .benchmarks import benchmark_words, probability_at_least
 from .clusters import Clusters, resampled_values
 from .coefficients import EXACT, Coefficient, measure
 from .estimators import Estimator
+from .intervals import TESTED
 from .merging import Gain, gains
 from .metrics import Metric, Paths, Weights
 from .pairs import by_category, by_pair, confused_pairs, confusion
@@ -22,7 +23,7 @@ from .variables import VARIABLES
 SCALE_WEIGHTS = ("quadratic", "linear")
 """Weights of weighted kappa and AC2 that can be asked for by name, the default first."""
 
-FEW_UNITS = 30
+FEW_UNITS = TESTED
 """The least for which simulations show how often an interval holds the true value (docs/agreement.md)."""
 PREVALENCE_AGREEMENT = 0.7
 PREVALENCE_GAP = 0.2

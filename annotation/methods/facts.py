@@ -89,7 +89,9 @@ class Dimension(OfKind):
     @property
     def answers(self) -> str:
         """What could be answered: `one of 34 categories`."""
-        return self.question_kind.described.format(n=self.n_categories)
+        return self.question_kind.described.format(
+            categories=counted(self.n_categories, "category", "categories"), levels=counted(self.n_categories, "level")
+        )
 
     @property
     def scale(self) -> str:

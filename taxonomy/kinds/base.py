@@ -55,7 +55,7 @@ class Kind:
     words: ClassVar[str]
     """What an answer is: "one category"."""
     described: ClassVar[str]
-    """The same in a paper; `{n}` is the number of categories."""
+    """The same in a paper; `{categories}` and `{levels}` are how many of them there are."""
     synonyms: ClassVar[tuple[str, ...]] = ()
     """Other words for the kind, which a document's author may write by mistake."""
 

@@ -7,7 +7,7 @@ from .categories import OfCategories
 class Multi(OfCategories):
     name = variable = "multi"
     words = "any number of categories"
-    described = "any of {n} categories"
+    described = "any of {categories}"
     synonyms = ("multiple", "multiple choice")
     is_set = True
     arrow_type = "list<string>"

@@ -7,7 +7,7 @@ from .categories import OfCategories
 class Ordinal(OfCategories):
     name = variable = "ordinal"
     words = "one category of an ordered scale"
-    described = "one of {n} levels in an order"
+    described = "one of {levels} in an order"
     synonyms = ("likert", "scale")
     level = "ordinal"
 

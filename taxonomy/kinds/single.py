@@ -7,7 +7,7 @@ from .categories import OfCategories
 class Single(OfCategories):
     name = variable = "single"
     words = "one category"
-    described = "one of {n} categories"
+    described = "one of {categories}"
     synonyms = ("categorical", "choice", "nominal", "single choice")
 
 

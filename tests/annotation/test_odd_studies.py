@@ -31,6 +31,12 @@ dimensions:
     kind: single
     categories: [{key: crash, name: "<b>Crash</b>."}, {key: hang, name: "Hang | `stop`"}]
 """
+ONE = """
+slug: one
+title: One
+dimensions:
+  - {key: symptom, title: Symptom, kind: single, categories: [{key: crash, name: Crash}]}
+"""
 MANY = (
     "slug: many\ntitle: Many\ndimensions:\n  - {key: symptom, title: Symptom, kind: single, categories: ["
     + ",".join(f"{{key: c{n}, name: Category {n}}}" for n in range(1000))
@@ -99,7 +105,7 @@ def nothing_compared() -> Study:
 
 
 def identical() -> Study:
-    study = make.study()
+    study = make.study(text=ONE)
     make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash crash")
     return closed(study)
 

@@ -109,6 +109,14 @@ def test_the_lower_end_is_never_the_value_where_only_the_shares_of_this_sample_a
             assert each["ci_low"] < each["value"] - 0.04 < each["ci_high"] - 0.04, each["name"]
 
 
+def test_with_few_units_the_shares_of_the_sample_do_not_bound_the_lower_end():
+    """A third rater with one rating: Conger's kappa is 0.875 of eight units, and 1 of 8 may be 0.527 of all."""
+    patterns = Patterns.from_counts([(("x", "x", None), 7), (("x", "y", "y"), 1)])
+    found = agreement.conger_kappa(patterns)
+    assert found.value == pytest.approx(0.875)
+    assert found.ci_low == pytest.approx(1 - beta.ppf(0.975, 2, 7))
+
+
 def test_where_no_unit_agrees_the_lower_end_is_the_lowest_value_there_can_be():
     patterns = Patterns.from_counts([(("a", "b"), 3), (("b", "c"), 2), (("c", "a"), 2)])
     found = {each["name"]: each for each in summary(patterns, kind="single")["coefficients"]}

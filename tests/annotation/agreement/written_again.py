@@ -530,7 +530,7 @@ def interval_of(coefficient, smooth, n_added, clusters):
     size *= (Z / student) ** 2
     unlike, part = min(max((1 - value) / largest, 0), 1) * size, coefficient.toward_jeffreys()
     low = max(1 - beta_quantile(0.975, unlike + 1 - part, size - unlike + part) * largest, -1)
-    if 1 - value > largest * (1 - 1e-9):
+    if 1 - value > largest * (1 - 1e-9) or n < 30:
         low = min(low, limit_of_shares(coefficient, n))
     high = 1 - beta_quantile(0.025, unlike + part, size - unlike + 1 - part) * largest
     return min(low, value), max(high, value)

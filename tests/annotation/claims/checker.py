@@ -50,6 +50,13 @@ WAYS = {
     "by the majority of the raters": "majority",
     "by the owner of the study": "owner",
 }
+
+
+def answers_of(kind: str, n: int) -> str:
+    told = ANSWERS[kind].format(n=n)
+    return told.replace("categories", "category").replace("levels", "level") if n == 1 else told
+
+
 ANSWERS = {
     "single": "one of {n} categories",
     "multi": "any of {n} categories",
@@ -371,7 +378,7 @@ class Checker:
         self.same(claim, title, self.rows.study["taxonomy_title"])
         self.same(claim, number(n), len(self.rows.dimensions))
         told = [
-            f"{row['title']}, {ANSWERS[row['kind']].format(n=len(self.rows.categories(key)))}"
+            f"{row['title']}, {answers_of(row['kind'], len(self.rows.categories(key)))}"
             for key, row in self.rows.dimensions.items()
         ]
         self.same(claim, inner.split("; "), told)
@@ -1012,7 +1019,7 @@ class Checker:
 
     def check_properties(self, text: str, answer: str) -> None:
         told = [
-            f"{row['title']} ({ANSWERS[row['kind']].format(n=len(self.rows.categories(key)))})"
+            f"{row['title']} ({answers_of(row['kind'], len(self.rows.categories(key)))})"
             for key, row in self.rows.dimensions.items()
         ]
         self.same(text, text, f"{len(told)} dimension{'s' if len(told) != 1 else ''}: {'; '.join(told)}.")

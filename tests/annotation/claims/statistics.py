@@ -216,7 +216,7 @@ def effective(name: str, t: Table, *, clustered: bool) -> tuple[float, float] | 
     part = 0.15 if "interval" in name or "MASI" in name else 0.25
     low = 1 - beta.ppf(0.975, unlike + 1 - part, size - unlike + part) * most
     high = 1 - beta.ppf(0.025, unlike + part, size - unlike + 1 - part) * most
-    if value < 1 - most + 1e-9:
+    if value < 1 - most + 1e-9 or n < 30:
         low = min(low, limit_of_shares(name, t, rows, n))
     return min(max(float(low), -1.0), value), max(float(high), value)
 
