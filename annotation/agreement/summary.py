@@ -53,21 +53,24 @@ def bound(threshold: float) -> str:
     return decimals(threshold, max(2, len(given.partition(".")[2])))
 
 
-def beside(value: float, threshold: float | None) -> str:
-    """A value with two decimals, more where two would put it on the other side of a threshold."""
-    places = 2
+def beside(value: float, threshold: float | None, places: int = 2) -> str:
+    """A value with so many decimals, more where these would put it on the other side of a threshold."""
     while threshold is not None and places < 6 and (value < threshold) != (round(value, places) < threshold):
         places += 1
     return decimals(value, places)
 
 
-def interval_words(low: float | None, high: float | None, method: str | None, places: int) -> str:
-    """`[0.62, 0.96]`; `at least 0.98` where the bound is one-sided; empty without an interval."""
+def interval_words(
+    low: float | None, high: float | None, method: str | None, places: int, threshold: float | None = None
+) -> str:
+    """`[0.62, 0.96]`; `at least 0.98` where the bound is one-sided; empty without an interval.
+
+    With a threshold, each end has as many decimals as show on which side it is.
+    """
     if low is None or high is None:
         return ""
-    if method == EXACT:
-        return f"at least {decimals(low, places)}"
-    return f"[{decimals(low, places)}, {decimals(high, places)}]"
+    least, most = (beside(each, threshold, places) for each in (low, high))
+    return f"at least {least}" if method == EXACT else f"[{least}, {most}]"
 
 
 def summary(

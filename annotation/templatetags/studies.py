@@ -65,7 +65,8 @@ def coefficient_name(name: str) -> str:
 def interval(found: object, places: int = 2) -> str:
     """`[0.62, 0.96]`, `at least 0.98` where the bound is one-sided, empty without one; of a mapping or an object."""
     given = found if isinstance(found, Mapping) else vars(found)
-    return interval_words(given["ci_low"], given["ci_high"], given.get("ci_method"), places)
+    threshold = given.get("threshold")
+    return interval_words(given["ci_low"], given["ci_high"], given.get("ci_method"), places, threshold)
 
 
 @register.filter
