@@ -89,10 +89,11 @@ def issues(
         if is_complete and len(waiting) > WAITING_MOST:
             raise Conflict(conditions.INDEX_BUILDING, code="index_building")
         late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
-        n_expected = conditions.n_with_words(asked)
-        is_sorted = asked.sort and n_expected > conditions.LOOKED_UP_MOST
-        has_words = conditions.with_words(asked, late) if is_sorted else conditions.for_a_list(asked, late, n_expected)
-        found = found.filter(has_words).alias(n_with_words=Value(n_expected))
+        candidates = conditions.candidates_of(asked)
+        is_sorted = asked.sort and candidates.n > conditions.LOOKED_UP_MOST
+        has_words = conditions.with_words(asked, late) if is_sorted else conditions.for_a_list(asked, late, candidates)
+        is_listed = not is_sorted and candidates.listed is not None
+        found = found.filter(has_words).alias(n_with_words=Value(candidates.n), is_listed=Value(is_listed))
     if asked.sort:
         found = found.annotate(sort_key=conditions.sort_key(asked))
     return found.order_by(*_order_of(asked))
@@ -160,19 +161,21 @@ class Counted:
 def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
     """How many issues `issues` found: counted where they are few, else as the planner estimates.
 
-    Of those with words the share that the index tells is taken of what the other conditions leave. Two queries, or
-    three; `n_shown` are known to be there.
+    Of those with words the share that the index tells is taken of what the other conditions leave, unless these are
+    asked of listed issues alone. Two queries, or three; `n_shown` are known to be there.
     """
     n_left = conditions.n_estimated(found)
     n_words = getattr(found.query.annotations.get("n_with_words"), "value", None)
-    if n_words is not None and n_words > conditions.LOOKED_UP_MOST:
+    most = conditions.LOOKED_UP_MOST
+    if n_words is not None and n_words > most:
         n_left = round(n_left / conditions.EXISTS_SHARE)
-    if n_left <= conditions.LOOKED_UP_MOST:
-        n = found.order_by().values("pk")[: conditions.LOOKED_UP_MOST + 1].count()
-        if n <= conditions.LOOKED_UP_MOST:
+        most = min(most, conditions.COMPARED_MOST)
+    if n_left <= most:
+        n = found.order_by().values("pk")[: most + 1].count()
+        if n <= most:
             return Counted(n)
         n_left = n
-    elif n_words is not None:
+    elif n_words is not None and not found.query.annotations["is_listed"].value:
         n_left = round(n_left * min(1.0, n_words / conditions.n_with_text()))
     return Counted(_rounded(max(n_left, n_shown)), about=True)
 

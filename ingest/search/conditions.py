@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,8 +20,10 @@ from ingest.search.matching import Term, as_tsquery, fold
 WAITING_AT_ONCE = 500
 LOOKED_UP_MOST = 1_500
 """Issues whose texts are compared at once; where there are more, a page is full sooner."""
-COUNTED_MOST = 5_000
-"""Issues with the lexemes of a search that are counted and not estimated; no text is read for that."""
+LISTED_MOST = 5_000
+"""Issues with the lexemes of a search that are listed, and not only estimated; no text is read for that."""
+COMPARED_MOST = 500
+"""Issues that are counted where the text of each is compared by itself."""
 EXISTS_SHARE = 0.5
 """What the planner takes for the share of rows that a condition leaves of which it knows nothing."""
 COLUMNS = {
@@ -35,6 +38,14 @@ INDEX_BUILDING = (
 )
 NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
 """How what is not known is ordered: before everything."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """About how many issues have the lexemes of a search, and which, where they are few enough to be listed."""
+
+    n: int
+    listed: Sequence[int] | None = None
 
 
 @SearchVectorField.register_lookup
@@ -153,30 +164,34 @@ class _ExistsForEach(Exists):
     template = "EXISTS(%(subquery)s OFFSET 0)"
 
 
-def for_a_list(search: Search, waiting: Sequence[int], n_expected: int) -> Q:
-    """The same for the first pages of a list, where about so many issues are expected to have the words.
+def for_a_list(search: Search, waiting: Sequence[int], candidates: Candidates) -> Q:
+    """The same for the first pages of a list, of issues among which are all that are indexed and have the words.
 
     Where these are few, they are looked up at once, by one query. Where they are many, each issue is looked at until a
-    page is full.
+    page is full, of those that have the lexemes where they are listed.
     """
-    if n_expected <= LOOKED_UP_MOST:
+    if candidates.n <= LOOKED_UP_MOST:
         return Q(pk__in=[*_indexed(search).values_list("pk", flat=True), *waiting])
     text = SearchText.objects.filter(
         text_condition(search), issue=OuterRef("pk"), snapshot=OuterRef("current_snapshot")
     )
     has_words = Q(_ExistsForEach(text))
+    if candidates.listed is not None:
+        has_words &= Q(pk__in=candidates.listed)
     return has_words | Q(pk__in=waiting) if waiting else has_words
 
 
-def n_with_words(search: Search) -> int:
-    """About how many issues have the words of a search, exclusions apart: those with its lexemes, counted where the
-    planner, who takes what it does not know for rare, expects few.
+def candidates_of(search: Search) -> Candidates:
+    """The issues with the lexemes of a search, exclusions apart; listed where the planner, who takes what it does not
+    know for rare, expects few and there are few. Two queries at most.
     """
     if not (wanted := as_tsquery(search.terms, search.places)):
-        return n_with_text()
+        return Candidates(n_with_text())
     texts = SearchText.objects.filter(lexemes__has=wanted)
-    n = n_estimated(texts)
-    return n if n > COUNTED_MOST else texts.order_by()[: COUNTED_MOST + 1].count()
+    if (n := n_estimated(texts)) > LISTED_MOST:
+        return Candidates(n)
+    pks = list(texts.order_by().values_list("pk", flat=True)[: LISTED_MOST + 1])
+    return Candidates(len(pks), pks if len(pks) <= LISTED_MOST else None)
 
 
 def n_with_text() -> int:
