@@ -175,7 +175,7 @@ def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
         if n <= most:
             return Counted(n)
         n_left = n
-    elif n_words is not None and not found.query.annotations["is_listed"].value:
+    elif n_words is not None and not getattr(found.query.annotations["is_listed"], "value", False):
         n_left = round(n_left * min(1.0, n_words / conditions.n_with_text()))
     return Counted(_rounded(max(n_left, n_shown)), about=True)
 
