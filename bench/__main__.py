@@ -28,6 +28,7 @@ KINDS = (
     "whole",
     "backup",
     "large",
+    "duplicates",
     "idle",
 )
 
