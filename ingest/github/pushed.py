@@ -6,7 +6,7 @@ GitHub tells of the commit: it does not for files that were renamed, cut off or 
 of large commits and of the last few REST lists the files.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +86,11 @@ class _Pushed:
         return [(self.repository, oid) for pair in pairs for oid in (pair.before, pair.after) if oid]
 
     @property
+    def texts(self) -> list[GitObject]:
+        """What has to be read to count the lines of each file."""
+        return [] if self.is_one_file else self.objects_of(pair for pair in self.files if pair.before != pair.after)
+
+    @property
     def is_one_file(self) -> bool:
         """Then its size is that of the commit."""
         return len(self.files) == 1
@@ -152,9 +157,24 @@ def files_of_pushed(job: Job, told: Mapping[str, Mapping[str, Any] | None]) -> d
         folders = read_objects(job, wanted, "Folder", at_once=FOLDERS_AT_ONCE)
         commits = [each for each in commits if not each.folders or each.descend(folders)]
     commits = [each for each in commits if not each.folders and len(each.files) == each.n_files]
-    wanted = [one for each in commits if not each.is_one_file for one in each.objects_of(each.files)]
-    texts = read_objects(job, wanted, "Text", at_once=TEXTS_AT_ONCE)
-    return {each.name: record for each in commits if (record := each.as_record(texts))}
+    found = {}
+    for batch in _batches(commits):
+        wanted = [one for each in batch for one in each.texts]
+        texts = read_objects(job, wanted, "Text", at_once=TEXTS_AT_ONCE)
+        found |= {each.name: record for each in batch if (record := each.as_record(texts))}
+    return found
+
+
+def _batches(commits: Iterable[_Pushed]) -> Iterator[list[_Pushed]]:
+    """Commits with as many texts as are asked for and held at once."""
+    batch: list[_Pushed] = []
+    for each in commits:
+        if batch and sum(len(one.texts) for one in (*batch, each)) > TEXTS_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(each)
+    if batch:
+        yield batch
 
 
 def _pushed(name: str, told: Mapping[str, Any] | None) -> _Pushed | None:
