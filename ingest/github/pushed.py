@@ -157,7 +157,7 @@ def files_of_pushed(job: Job, told: Mapping[str, Mapping[str, Any] | None]) -> d
         folders = read_objects(job, wanted, "Folder", at_once=FOLDERS_AT_ONCE)
         commits = [each for each in commits if not each.folders or each.descend(folders)]
     commits = [each for each in commits if not each.folders and len(each.files) == each.n_files]
-    found = {}
+    found: dict[str, ChangeRecord] = {}
     for batch in _batches(commits):
         wanted = [one for each in batch for one in each.texts]
         texts = read_objects(job, wanted, "Text", at_once=TEXTS_AT_ONCE)
