@@ -143,7 +143,7 @@ class Progress:
 
 def progress(round_: Round, rater: Membership) -> Progress:
     """Two indexed reads at most, whatever the size of the round."""
-    row = _round_rater.first(round_.pk, rater.pk)
+    row: Any = _round_rater.first(round_.pk, rater.pk)
     if row is None:  # asked as a third rater
         own = own_assignments(round_, rater)
         skipped, finished = Count("pk", filter=Q(state="skipped")), Count("pk", filter=Q(state__in=Assignment.FINISHED))
