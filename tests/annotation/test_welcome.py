@@ -47,6 +47,18 @@ def test_one_click_signs_a_visitor_in_and_the_banner_switches_person(demo: Study
     assert enter(client, "demo-olga") == "demo-olga" and client.get("/demo/sign-in/", **HERE).status_code == 405
 
 
+def test_who_has_no_items_left_in_the_demo_reads_who_has_and_only_they_do(demo: Study) -> None:
+    make.open_round(demo, 2, raters=("demo-alice", "demo-bob"))
+    for number in (1, 2):
+        make.submit(demo.rounds.get(), "demo-alice", number, {"symptom": ["crash"]})
+    client = Client()
+    enter(client, "demo-alice")
+    page = client.get("/studies/demo/rounds/1/label/", **HERE).content.decode()
+    assert "Bob Rater still has 2 items to label in round 1." in page and "Switch to Bob Rater" in page
+    enter(client, "demo-bob")
+    assert "still has" not in client.get("/studies/demo/rounds/1/label/", **HERE).content.decode()
+
+
 def test_people_of_the_demo_are_told_at_once_that_they_create_no_studies(demo: Study) -> None:
     client = Client()
     enter(client, "demo-olga")
