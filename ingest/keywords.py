@@ -31,7 +31,8 @@ _SOMEBODY = re.compile(r"[a-z0-9][a-z0-9-]*(?:/[\w.-]+)?")
 # Letters and digits make a word, and a single line below joins two of them, as in NCCL_TIMEOUT; around a word it is
 # Markdown's emphasis.
 _BEGIN = r"(?<![^\W_]{0})(?<![^\W_]_{0})(?<![^\W_]__{0})"
-_END = r"(?!_*[^\W_])"
+# The end has a bound, because many lines below would be read again from each of them.
+_END = r"(?!_{0,20}+[^\W_])"
 
 
 def prose(text: str) -> str:
@@ -167,9 +168,13 @@ class Pattern:
     """Its longest literal part in lower case: a text without it is not looked at more closely."""
     expression: re.Pattern[str]
 
+    def is_in(self, text: str) -> bool:
+        """Whether a text in lower case has the keyword; takes time in proportion to its length."""
+        return any(found.lastindex for found in self.expression.finditer(text))
+
 
 def pattern(keyword: str) -> Pattern:
-    """Reads a word or phrase; `*` stands for any letters and digits, any blank for any blanks.
+    """Reads a word or phrase; `*` stands for any letters and digits, any blank for any blanks, `*` alone for a word.
 
     Case does not matter. Whole words only: `hang` finds neither `hangs` nor `change`, `hang*` finds `hangs` and
     `hanging`. Raises ValueError with the reason for what holds no letter or digit, or is too long.
@@ -180,12 +185,36 @@ def pattern(keyword: str) -> Pattern:
         raise ValueError(f"“{keyword}” has no letter or digit to look for")
     if len(keyword) > LONGEST_KEYWORD:
         raise ValueError(f"“{keyword[:40]}…” has more than {LONGEST_KEYWORD} characters")
-    inner = r"\s+".join(r"\w*".join(re.escape(part) for part in word.split("*")) for word in words)
-    first = re.escape(words[0].partition("*")[0])
+    return Pattern(keyword, pieces[-1], re.compile(_expression(words)))
+
+
+def _expression(words: list[str]) -> str:
+    r"""The words with blanks between them; its only group takes part in a match that has the whole keyword.
+
+    A text is read once from left to right, whatever was entered. Each part of a word counts at its first place: a `*`
+    stands for letters and digits alone, so what follows a later place follows the first one, too. Where a first word
+    that begins with letters does not fit, the rest of the word is passed over: no later beginning in it fits either.
+    """
+    split = [[re.escape(part) for part in re.split(r"\*+", word)] for word in words]
+    ends = [r"\s++"] * (len(words) - 1) + [_END]
+    begin = _BEGIN.format(split[0][0])
+    # Letters before the first part and after the last one need not be read.
+    if not split[0][0]:
+        del split[0][0]
+        begin = "" if split[0][0] else r"(?<!\s)"
+    if len(split[-1]) > 1 and not split[-1][-1]:
+        del split[-1][-1]
+        ends[-1] = ""
+    first = split[0][0]
     # What must not stand before a word is asked after its first letters, which are quick to find.
-    inner = inner.replace(first, first + _BEGIN.format(first), 1) if first else inner
-    end = "" if words[-1].endswith("*") else _END
-    return Pattern(keyword, pieces[-1], re.compile(inner + end))
+    split[0][0] += begin
+    pieces = []
+    for parts, end in zip(split, ends, strict=True):
+        parts[-1] += end
+        pieces += [parts[0], *(rf"(?>\w*?{part})" for part in parts[1:])]
+    if len(split[0]) > 1 and re.fullmatch(r"\w+", first):
+        return f"{pieces[0]}(?:{''.join(pieces[1:])}()|\\w*+)"
+    return "".join(pieces) + "()"
 
 
 @dataclass(frozen=True)
@@ -219,7 +248,7 @@ class Keywords:
                 return False
             if not words:
                 words.extend(prose(text) for text, _ in raw)
-            return any(wanted.expression.search(each) for each in words)
+            return any(wanted.is_in(each) for each in words)
 
         return (
             all(has(each) for each in self.all)

@@ -1,6 +1,7 @@
 // Screening with the list beside the issue: keys, the line that is read, keywords, and the time that an issue took.
 
 import { forgetTexts, paint } from "./lib/highlights.js";
+import { finder } from "./lib/keywords.js";
 import { singleKeys } from "./labelling/keys.js";
 import { Stopwatch } from "./labelling/stopwatch.js";
 
@@ -11,32 +12,21 @@ const room = document.getElementById("screen-room");
 const lines = () => [...(list()?.querySelectorAll(".screen-line") ?? [])];
 const watch = new Stopwatch();
 
-const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-
-/** What a keyword stands for: whole words in any case; `*` is any letters and digits, a blank any blanks. */
-function expressionOf(keyword) {
-  const words = keyword.trim().split(/\s+/u);
-  const inner = words.map((word) => word.split("*").map(escaped).join("[\\p{L}\\p{N}_]*")).join("\\s+");
-  const end = keyword.endsWith("*") ? "" : "(?!_*[\\p{L}\\p{N}])";
-  return `${keyword.startsWith("*") ? "" : "(?<![\\p{L}\\p{N}]_*)"}${inner}${end}`;
-}
-
 const keywords = JSON.parse(document.getElementById("screen-words")?.textContent || "[]");
-const wanted = keywords.length ? new RegExp(keywords.map(expressionOf).join("|"), "giu") : null;
+const find = finder(keywords);
 
 /** Highlights the keywords in title, text and comments, and in the titles of the list. */
 function highlight() {
-  if (!wanted) return;
+  if (!keywords.length) return;
   const places = [...(reading()?.querySelectorAll(".issue-title, [data-source]") ?? []), ...document.querySelectorAll(".screen-title")];
   const ranges = [];
   for (const place of places) {
     const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      for (const hit of node.data.matchAll(wanted)) {
-        if (!hit[0]) continue;
+      for (const [start, end] of find(node.data)) {
         const range = document.createRange();
-        range.setStart(node, hit.index);
-        range.setEnd(node, hit.index + hit[0].length);
+        range.setStart(node, start);
+        range.setEnd(node, end);
         ranges.push(range);
       }
     }

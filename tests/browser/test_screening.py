@@ -81,6 +81,23 @@ def screen(page: "Page", live_server: LiveServer, name: str, keys: list[str], *,
     page.wait_for_selector("#room.is-over")
 
 
+FOUND = """
+async () => {
+  const { finder } = await import("/static/js/lib/keywords.js");
+  const found = (keyword, text) => [...finder([keyword])(text)].map(([start, end]) => text.slice(start, end)).join("|");
+  const words = [
+    ["hang", "Hang, hangs, change, _hang_ and hang_x"], ["*lock*", "Deadlocked"], ["time*out of", "timeout  of"],
+    ["re-run", "Re-run"], ["a * b", "a xx b, a b"],
+  ];
+  const began = performance.now();
+  for (const [keyword, unit] of [["a*a*a*a*a*a*a*a*z", "a"], ["_*a*z", "_"], ["hang", "_"], ["a * * * z", "a "]]) {
+    found(keyword, "z " + unit.repeat(30000));
+  }
+  return [words.map((each) => found(...each)), performance.now() - began < 3000];
+}
+"""
+
+
 def screen_in_pane(page: "Page", live_server: LiveServer, name: str, keys: list[str]) -> None:
     """Answers issue after issue beside the list, by `i` or the digit of a reason; the first is a maybe for a while."""
     sign_in(page, live_server, name)
@@ -89,6 +106,8 @@ def screen_in_pane(page: "Page", live_server: LiveServer, name: str, keys: list[
     expect(page.locator(".screen-line")).to_have_count(6)
     assert page.evaluate("CSS.highlights.get('screening-keyword').size") == 1, "hangs, in the text that is read"
     look(page, "pane")
+    found, is_quick = page.evaluate(FOUND)
+    assert found == ["Hang|hang", "Deadlocked", "timeout  of", "Re-run", "a xx b"] and is_quick
     first, second = (page.locator(".screen-line").nth(n).get_attribute("data-item") for n in (0, 1))
     page.keyboard.press("m")
     expect(reading).to_have_attribute("data-here", second or "")

@@ -131,6 +131,50 @@ def test_hostile_text_takes_no_longer_than_its_length_asks(unit: str) -> None:
     assert time.process_time() - began < 2
 
 
+SLOW = [
+    ("a*a*a*a*a*a*a*a*z", "a"),
+    ("a********z", "a"),
+    ("*a*a*z", "a"),
+    ("a*z", "a___"),
+    ("aa*a*_", "aa___"),
+    ("_*a*z", "_"),
+    ("a_*_", "a___b"),
+    ("a-*a-*z", "a-a"),
+    ("a * * * * z", "a "),
+    ("a * * * * z", "a" + 400 * " "),
+    ("* a", " "),
+    (" ".join(["a*a*z"] * 30), "a "),
+    (" ".join(["*"] * 90) + " z", "y "),
+    ("a" * 100 + "*" + "b" * 90, "a"),
+]
+
+
+@pytest.mark.parametrize(("keyword", "unit"), SLOW)
+def test_hostile_keywords_take_no_longer_than_the_text_asks(keyword: str, unit: str) -> None:
+    wanted, text = pattern(keyword), (unit * 40_000)[:40_000]
+    began = time.process_time()
+    for each in (text, "z " + text, text + "b"):
+        wanted.is_in(each)
+    assert time.process_time() - began < 2
+
+
+WORD = st.text("ab_*-", min_size=1, max_size=6)
+
+
+@given(st.lists(WORD, min_size=1, max_size=3), st.text("ab_- ", max_size=30))
+@settings(max_examples=examples(500), deadline=None)
+def test_a_keyword_finds_what_its_plain_expression_finds(words: list[str], text: str) -> None:
+    inner = r"\s+".join(r"\w*".join(map(re.escape, word.split("*"))) for word in words)
+    begins = "" if words[0].startswith("*") else r"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__)"
+    ends = "" if words[-1].endswith("*") else r"(?!_*[^\W_])"
+    plain = re.compile(begins + inner + ends)
+    keyword = " ".join(words)
+    longest = sorted(re.split(r"[*\s]+", keyword), key=len)[-1]
+    # A star alone between two words is a word; two blanks are none.
+    if any(letter.isalnum() for letter in longest) and not any(set(word) == {"*"} for word in words[1:-1]):
+        assert pattern(keyword).is_in(text) == (plain.search(text) is not None)
+
+
 def test_a_keyword_is_compared_as_a_word_and_never_as_an_expression() -> None:
     assert pattern("a.c").expression.search("a.c") and not pattern("a.c").expression.search("abc")
 
