@@ -115,7 +115,7 @@ def _opening(job: BulkJob) -> Step:
 
 def _finding(job: BulkJob) -> Step:
     assert job.sample is not None
-    return Finding(job.sample).step
+    return Finding(get_seat(job.created_by, job.study.slug), job.sample).step
 
 
 _STEPS: dict[str, Callable[[BulkJob], Step]] = {

@@ -13,7 +13,7 @@ from annotation.actions.studies import record
 from annotation.duplicates import Commonness, Member, ShingleFile, Sketches, groups, shingles
 from annotation.errors import Invalid
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample, Study
-from annotation.queries.duplicates import Text, issues_of, places_of, texts_of
+from annotation.queries.duplicates import Text, issues_of, likely_duplicates, places_of, texts_of
 
 JOB_FROM = 500
 """A job searches samples of more issues."""
@@ -42,7 +42,7 @@ def find_duplicates(*, seat: Seat, sample: Sample) -> BulkJob:
         study=study, sample=sample, kind=BulkJob.Kind.DUPLICATES, state=BulkJob.State.DONE, created_by=seat.user,
         n_total=n_total, n_done=n_total, worked_at=now, done_at=now,
     )  # fmt: skip
-    finding = Finding(sample)
+    finding = Finding(seat, sample)
     while finding.step(job):
         pass
     job.n_done = n_total
@@ -52,11 +52,12 @@ def find_duplicates(*, seat: Seat, sample: Sample) -> BulkJob:
 
 @dataclass
 class Finding:
-    """The search of a sample, batch by batch: all texts are read and their shingles counted; then these are compared.
+    """Someone's search, batch by batch: all texts are read and their shingles counted; then these are compared.
 
     A worker that takes over from a killed one begins anew: nothing is stored before the end.
     """
 
+    seat: Seat
     sample: Sample
     issues: Sequence[int] = ()
     n_done: int = 0
@@ -65,6 +66,7 @@ class Finding:
     sketches: Sketches = field(default_factory=Sketches)
     closed: set[int] = field(default_factory=set)
     marks: dict[int, tuple[str, int]] = field(default_factory=dict)
+    snapshots: list[int | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.issues = issues_of(self.sample)
@@ -75,11 +77,12 @@ class Finding:
         start = self.n_done % n if n else 0
         batch = self.issues[start : start + BATCH]
         if self.n_done < n:
-            texts = texts_of(self.sample, batch)
+            texts = texts_of(self.seat, batch)
             for each in texts:
                 found = shingles(each.title, each.body)
                 self.commonness.add(found)
                 self.shingles.add(found)
+            self.snapshots += [each.snapshot for each in texts]
             self._mark(start, texts)
         else:
             self.sketches.add(map(self.commonness.rare, self.shingles.read(len(batch))))
@@ -130,6 +133,7 @@ class Finding:
         return LikelyDuplicate(
             sample=self.sample,
             issue_id=self.issues[each.index],
+            snapshot_id=self.snapshots[each.index],
             is_first=each.index == each.first,
             how=how,
             like_id=None if each.like is None else self.issues[each.like],
@@ -145,7 +149,7 @@ def exclude_duplicates(*, seat: Seat, sample: Sample, issues: Sequence[object], 
     They stay listed with their reason, and the flow table counts them; nothing is merged. Raises Invalid, Forbidden.
     """
     seat.require(OWNER, ADJUDICATOR)
-    rows = LikelyDuplicate.objects.filter(sample=sample)
+    rows = likely_duplicates(seat, sample)
     if list(issues) == ["all"]:
         rows = rows.filter(is_first=False, like__isnull=False)
     else:

@@ -17,6 +17,11 @@ class LikelyDuplicate(models.Model):
         Sample, on_delete=models.CASCADE, related_name="likely_duplicates", db_index=False
     )
     issue = models.ForeignKey("ingest.Issue", on_delete=models.PROTECT, related_name="+")
+    snapshot = models.ForeignKey(
+        "ingest.Snapshot", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False,
+        help_text="The state that was compared: who may not read it sees nothing of the row. Where it is null, whoever "
+        "may not see the repository does not.",
+    )  # fmt: skip
     group = models.PositiveIntegerField(help_text="From 1.")
     is_first = models.BooleanField(help_text="The oldest of its group; the others are duplicates of it.")
     how = models.CharField(max_length=6, choices=How.choices)

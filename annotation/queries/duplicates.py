@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from annotation.access import Seat
 from annotation.duplicates import marked
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 from annotation.queries.looked import item_of
-from annotation.queries.states import newest_readable
+from annotation.queries.states import newest_readable, readable_states
 from ingest.errors import Invalid
 from ingest.identifiers import parse_identifier
 from ingest.models import Issue, Repository
@@ -23,8 +23,12 @@ MARKED = "marked_as_duplicate"
 
 @dataclass(frozen=True)
 class Text:
-    """An issue as it is compared: as its item has it pinned, else as it is stored now."""
+    """An issue as it is compared: as its item has it pinned, else in the newest state that the searcher may read.
 
+    `snapshot` is what must be readable to see what was found; None where the mark is in a private history.
+    """
+
+    snapshot: int | None
     title: str
     body: str
     is_closed_as_duplicate: bool
@@ -36,17 +40,24 @@ _ISSUES = """
     SELECT issue.id FROM annotation_sampleissue AS drawn JOIN ingest_issue AS issue ON issue.id = drawn.issue_id
     WHERE drawn.sample_id = %s ORDER BY issue.repository_id, issue.number
 """
+_STATES = """
+    SELECT issue.id, coalesce(
+        item.snapshot_id, CASE WHEN NOT home.private OR home.id = ANY(%s) THEN issue.current_snapshot_id END
+    )
+    FROM ingest_issue AS issue JOIN ingest_repository AS home ON home.id = issue.repository_id
+    LEFT JOIN annotation_item AS item ON item.study_id = %s AND item.issue_id = issue.id
+    WHERE issue.id = ANY(%s)
+"""
 _TEXTS = """
     SELECT issue.id, state.id, state.title, state.body, state.state_reason, home.owner || '/' || home.name,
-        CASE WHEN NOT home.private OR home.id = ANY(%s) THEN (
+        home.private, CASE WHEN NOT home.private OR home.id = ANY(%s) THEN (
             SELECT jsonb_path_query_array(told, '$.events[*] ? (@.kind like_regex "^(un)?marked_as_duplicate$")') -> -1
             FROM ingest_activity AS activity WHERE activity.issue_id = issue.id
         ) END
-    FROM ingest_issue AS issue
+    FROM unnest(%s::bigint[], %s::bigint[]) AS read (issue_id, snapshot_id)
+    JOIN ingest_issue AS issue ON issue.id = read.issue_id
     JOIN ingest_repository AS home ON home.id = issue.repository_id
-    LEFT JOIN annotation_item AS item ON item.study_id = %s AND item.issue_id = issue.id
-    LEFT JOIN ingest_snapshot AS state ON state.id = coalesce(item.snapshot_id, issue.current_snapshot_id)
-    WHERE issue.id = ANY(%s)
+    LEFT JOIN ingest_snapshot AS state ON state.id = read.snapshot_id
 """
 _COMMENTS = """
     SELECT place.snapshot_id, comment.body FROM ingest_snapshotcomment AS place
@@ -62,15 +73,27 @@ def issues_of(sample: Sample) -> list[int]:
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def texts_of(sample: Sample, issues: Sequence[int]) -> list[Text]:
-    """The texts of these issues, in their order; three queries.
-
-    What GitHub marks counts before what texts say, also where it was unmarked later; of private repositories only if
-    who drew the sample may see them.
-    """
-    readable = Repository.objects.visible_to(sample.created_by).filter(private=True)
+def _states(seat: Seat, issues: Sequence[int], readable: list[int]) -> dict[int, int | None]:
+    """The state in which each of these issues is compared, by issue; one query, and another for hidden repositories."""
     with connection.cursor() as cursor:
-        cursor.execute(_TEXTS, [list(readable.values_list("pk", flat=True)), sample.study_id, list(issues)])
+        cursor.execute(_STATES, [readable, seat.study.pk, list(issues)])
+        states: dict[int, int | None] = dict(cursor.fetchall())
+    if hidden := [pk for pk, state in states.items() if state is None]:
+        drawn = Issue.objects.filter(pk__in=hidden).annotate(newest=newest_readable(seat))
+        states |= dict(drawn.values_list("pk", "newest"))
+    return states
+
+
+def texts_of(seat: Seat, issues: Sequence[int]) -> list[Text]:
+    """The texts of these issues as this person may compare them, in their order; three to five queries.
+
+    What GitHub marks counts before what texts say, also where it was unmarked later; of private repositories only for
+    those who may see them.
+    """
+    readable = list(Repository.objects.visible_to(seat.user).filter(private=True).values_list("pk", flat=True))
+    states = _states(seat, issues, readable)
+    with connection.cursor() as cursor:
+        cursor.execute(_TEXTS, [readable, list(states), list(states.values())])
         rows = {row[0]: row[1:] for row in cursor.fetchall()}
         said: dict[int, tuple[str, int]] = {}
         cursor.execute(_COMMENTS, [[row[0] for row in rows.values() if row[0]]])
@@ -79,11 +102,12 @@ def texts_of(sample: Sample, issues: Sequence[int]) -> list[Text]:
                 said[snapshot] = found
     texts = []
     for pk in issues:
-        snapshot, title, body, reason, home, event = rows[pk]
+        snapshot, title, body, reason, home, is_private, event = rows[pk]
         mark = _marked_at_github(event)
         if event is None:
             mark = marked(body or "") or said.get(snapshot)
-        texts.append(Text(title or "", body or "", reason == "duplicate", mark, home))
+        needed = None if is_private and event is not None else snapshot
+        texts.append(Text(needed, title or "", body or "", reason == "duplicate", mark, home))
     return texts
 
 
@@ -122,11 +146,18 @@ def search_of(sample: Sample) -> BulkJob | None:
 def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
     """The issues of a sample in groups of likely duplicates, the first of each group before the others.
 
-    With `title` as this person may read it (or null), `is_open` (whether they may open the issue), and `screening` and
-    `screening_reason` of its item.
+    Someone else may have searched: only rows of which this person may read the compared states, those of the issue and
+    of the one that it is like. With `title` as this person may read it (or null), `is_open` (whether they may open the
+    issue), and `screening` and `screening_reason` of its item.
     """
     item = item_of(OuterRef("issue"), sample.study_id)
-    rows: Any = LikelyDuplicate.objects.filter(sample=sample).select_related("issue__repository", "like__repository")
+    readable = Repository.objects.visible_to(seat.user).values("pk")
+    pinned = item.filter(snapshot=OuterRef("snapshot"))
+    rows: Any = LikelyDuplicate.objects.filter(
+        Q(issue__repository__in=readable) | Q(snapshot__in=readable_states(seat)) | Exists(pinned), sample=sample
+    )
+    rows = rows.filter(Q(like__isnull=True) | Q(like__in=rows.values("issue")))
+    rows = rows.select_related("issue__repository", "like__repository")
     found: QuerySet[LikelyDuplicate] = rows.annotate(
         title=newest_readable(seat, "issue", "title"),
         is_open=Exists(Issue.objects.visible_to(seat.user).filter(pk=OuterRef("issue"))),
@@ -136,8 +167,9 @@ def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
     return found
 
 
-def n_suggested(sample: Sample) -> int:
-    """How many issues of a sample's groups are not the first of them, nor screened out; one query."""
-    item = item_of(OuterRef("issue"), sample.study_id)
-    rows = LikelyDuplicate.objects.filter(sample=sample, is_first=False, like__isnull=False)
-    return rows.exclude(Exists(item.filter(screening=Item.Screening.OUT))).count()
+def n_found(rows: QuerySet[LikelyDuplicate]) -> dict[str, int]:
+    """How many groups and issues these rows have, and how many are suggested: not the first ones, nor out already."""
+    suggested = Q(is_first=False, like__isnull=False) & ~Q(screening=Item.Screening.OUT, screening__isnull=False)
+    return rows.order_by().aggregate(
+        groups=Count("group", distinct=True), issues=Count("pk"), suggested=Count("pk", filter=suggested)
+    )

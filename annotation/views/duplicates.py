@@ -48,7 +48,8 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             messages.success(request, said_of_screening(done, OUT, seat.study))
             return redirect(request.get_full_path())
-    page = page_of(request, queries.likely_duplicates(seat, sample), size=PAGE_ROWS)
+    rows = queries.likely_duplicates(seat, sample)
+    page = page_of(request, rows, size=PAGE_ROWS)
     return study_page(
         request,
         seat,
@@ -62,5 +63,5 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         refusal=refusal,
         reason=request.POST.get("reason", "") or actions.REASON,
         reasons=list(dict.fromkeys([actions.REASON, *reasons_of(seat.study)])),
-        n_suggested=queries.n_suggested(sample),
+        found=queries.n_found(rows),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from annotation.actions import bulk_jobs, choosing
+from annotation.actions import bulk_jobs, choosing, members
 from annotation.actions import duplicates as actions
 from annotation.duplicates import FEWEST, RUN_MOST, Commonness, Sketches, groups, marked, shingles, sketch
 from annotation.models import AuditEvent, BulkJob, Item, LikelyDuplicate, Sample, Study
@@ -206,6 +206,42 @@ def test_marks_of_github_count_before_what_texts_say(study: Study) -> None:
 
 
 @pytest.mark.django_db
+def test_nobody_learns_of_a_state_that_they_may_not_read_by_a_search_of_anyone(study: Study) -> None:
+    sample = drawn(study)
+    members.add_member(seat=make.owner_seat(study), username=make.user("staffy", staff=True).username, roles=["owner"])
+    make.accept("staffy")
+    Repository.objects.update(private=True)
+    Repository.readers.through.objects.all().delete()
+    make.new_state(6, body=WORDS.format(1))
+    make.new_state(4, body="Duplicate of acme/secret#77")
+    place = f"studies/study/samples/{sample.pk}/duplicates/"
+
+    def seen(name: str) -> list[Any]:
+        return [
+            (row["item"][-2:], row["like"] and row["like"][-2:])
+            for row in Script(name).send("GET", place).json()["results"]
+        ]
+
+    def shown(name: str) -> str:
+        client = Client()
+        client.force_login(make.user(name))
+        return client.get(f"/studies/study/sample/{sample.pk}/duplicates/").content.decode()
+
+    drawn_before = [("#1", "#4"), ("#4", "#1"), ("#2", "#5"), ("#5", "#2"), ("#3", None)]
+    assert Script("ada").send("POST", place).json()["issues"] == 0, "she drew none of it"
+    assert seen("olga") == [] == seen("ada")
+    assert Script("olga").send("POST", place).json()["issues"] == 5
+    assert seen("olga") == drawn_before and seen("ada") == [], "what olga could read when she drew it"
+    assert "3 groups with 5 issues" in shown("olga") and "groups with" not in shown("ada")
+    assert Script("staffy").send("POST", place).json()["groups"] == 4
+    assert ("#6", "#1") in seen("staffy") and seen("ada") == []
+    assert seen("olga") == drawn_before[2:] and "secret#77" not in shown("olga") and "2 groups with 3" in shown("olga")
+    choosing.take_in(seat=make.owner_seat(study), sample=sample)  # pins what she drew, not what was compared
+    assert seen("ada") == seen("olga") == drawn_before[2:]
+    assert Script("ada").send("POST", place).json()["issues"] == 5 and seen("ada") == drawn_before
+
+
+@pytest.mark.django_db
 def test_rest_searches_lists_and_a_later_search_replaces_the_first(study: Study) -> None:
     sample = drawn(study)
     script = Script("olga")
@@ -232,7 +268,7 @@ def test_a_job_searches_a_large_sample_and_begins_anew_after_a_killed_worker(
     assert answer.status_code == 202 and answer.json()["state"] == "queued"
     assert script.send("POST", place).json()["code"] == "preparing"
     job = BulkJob.objects.get()
-    finding = actions.Finding(sample)
+    finding = actions.Finding(make.owner_seat(study), sample)
     assert finding.step(job) and finding.step(job) and job.n_done == 4  # and then its worker is killed
     bulk_jobs.work(job.pk)
     job.refresh_from_db()
