@@ -1,16 +1,21 @@
 """What raters gave beside what was agreed on, where a decision or a changed answer makes the two differ."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import connection
 from django.db.models import Count, Max
 
+from annotation.consensus import Values, Verdict
 from annotation.models import Resolution, Round
-from annotation.queries.patterns import Slice, Value, condition_sql, units_sql, value_of
-from taxonomy.kinds import BOOLEAN, CATEGORY, NUMBER, TEXT
-from taxonomy.tree import TreeDimension, VersionTree
+from annotation.queries.batches.judging import Judge
+from annotation.queries.batches.reading import stretches
+from annotation.queries.patterns import Slice, Value, units_sql, value_of
+from annotation.queries.telling import Telling
+from annotation.queries.verdicts import ItemVerdicts
+from taxonomy.queries import published_version
+from taxonomy.tree import TreeDimension
 
 EXCEPTIONS = """
     SELECT item_id FROM annotation_resolution WHERE round_id = %s AND dimension_id = ANY(%s)
@@ -18,21 +23,6 @@ EXCEPTIONS = """
     UNION SELECT item_id FROM annotation_assignment WHERE round_id = %s AND blind_id <> current_id
     UNION SELECT item_id FROM annotation_assignment
         WHERE round_id = %s AND current_id IS NOT NULL AND blind_id IS NULL"""
-NEWEST = """
-    SELECT DISTINCT ON (item_id, part) id, item_id, part, method FROM annotation_resolution
-    WHERE round_id = %s AND dimension_id = %s ORDER BY item_id, part, revision DESC"""
-NO_PART = """
-    SELECT DISTINCT ON (item_id, part, dimension_id) item_id, part, no_part FROM annotation_resolution
-    WHERE round_id = %s ORDER BY item_id, part, dimension_id, revision DESC"""
-OF_DECISION = "FROM annotation_resolutionvalue v WHERE v.resolution_id = d.id"
-DECIDED = {
-    BOOLEAN: f"SELECT v.boolean::int {OF_DECISION} LIMIT 1",
-    NUMBER: f"SELECT v.number {OF_DECISION} LIMIT 1",
-    TEXT: f"SELECT v.text {OF_DECISION} LIMIT 1",
-    CATEGORY: f"SELECT v.category_id {OF_DECISION} LIMIT 1",
-}
-"""The value of a decision, by its column."""
-DECIDED_SET = f"SELECT coalesce(string_agg(v.category_id::text, ',' ORDER BY v.category_id), '') {OF_DECISION}"
 
 
 @dataclass(frozen=True)
@@ -52,55 +42,71 @@ def decisions_so_far(rounds: Sequence[Round]) -> tuple[int, int]:
     return found["n"], found["newest"] or 0
 
 
-def beside_agreed(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> list[BesideAgreed]:
-    """Patterns with the label agreed on, of the items where something was decided or an answer changed; two queries.
+def beside_agreed(round_: Round, dimension: TreeDimension, part: Slice) -> list[BesideAgreed]:
+    """Patterns with the label agreed on, of the items where something was decided or an answer changed.
 
-    Agreed is the newest decision that stands, as long as no decision says that the part does not exist and none above
-    that the dimension does not apply;
-    else what all raters say now, if they are two at least. Anywhere else the patterns alone tell.
+    A label that rests on one answer alone is none here: it agrees with its rater by itself. Anywhere else the patterns
+    alone tell. Cost: two queries, and those of a stretch for every ITEMS of these items.
     """
-    chain, at = [dimension.id], dimension
-    conditions = f"""
-        AND NOT EXISTS (SELECT FROM ({NO_PART}) AS w WHERE w.item_id = u.item_id AND w.part = u.part AND w.no_part)"""
-    more: list[Any] = [round_id]
-    while at.applies_when is not None:
-        above: list[Any] = []
-        fits = condition_sql(tree, at, above)
-        conditions += f"""
-            AND NOT EXISTS (SELECT FROM ({NEWEST}) AS w WHERE w.item_id = u.item_id AND w.part = u.part
-                AND w.method <> 'reopened' AND NOT EXISTS (
-                    SELECT FROM annotation_resolutionvalue p WHERE p.resolution_id = w.id AND {fits}))"""
-        more += [round_id, *above]
-        at = tree.by_key[at.applies_when.dimension]
-        chain.append(at.id)
+    tree = published_version(round_.taxonomy_version_id)
+    chain = [dimension]
+    while (condition := chain[-1].applies_when) is not None:
+        chain.append(tree.by_key[condition.dimension])
     with connection.cursor() as cursor:
-        cursor.execute(EXCEPTIONS, [round_id, chain, round_id, round_id, round_id])
+        cursor.execute(EXCEPTIONS, [round_.pk, [each.id for each in chain], *[round_.pk] * 3])
         items = [pk for (pk,) in cursor.fetchall()]
     if not items:
         return []
-    among = ("SELECT unnest(%s::bigint[])", [items])
-    given, params = units_sql(round_id, tree, dimension, part, among=among)
-    now, params_now = units_sql(round_id, tree, dimension, Slice(when="after"), among=among)
-    sql = f"""
-        SELECT u.raters, u.given_values,
-            CASE WHEN d.method <> 'reopened' THEN ({DECIDED_SET if dimension.is_set else DECIDED[dimension.column]})
-                WHEN cardinality(now.raters) > 1 AND now.given_values[1] = ALL(now.given_values)
-                THEN now.given_values[1] END AS agreed,
-            coalesce(d.method <> 'reopened', false) AS is_decided, true{conditions} AS applies, count(*)
-        FROM ({given}) AS u
-        LEFT JOIN ({now}) AS now ON now.item_id = u.item_id AND now.part = u.part
-        LEFT JOIN ({NEWEST}) AS d ON d.item_id = u.item_id AND d.part = u.part
-        GROUP BY 1, 2, 3, 4, 5"""
+    unit, params = units_sql(round_.pk, tree, dimension, part, among=("SELECT unnest(%s::bigint[])", [items]))
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*more, *params, *params_now, round_id, dimension.id])
+        cursor.execute(f"SELECT item_id, part, raters, given_values FROM ({unit}) AS unit", params)
         rows = cursor.fetchall()
-    return [
-        BesideAgreed(
-            raters=tuple(raters),
-            values=tuple(value_of(dimension, value) for value in values),
-            agreed=value_of(dimension, agreed) if applies and agreed is not None else None,
-            is_decided=is_decided,
-            n=n,
-        )
-        for raters, values, agreed, is_decided, applies, n in rows
-    ]
+    labels = _labels(round_, dimension, items)
+    counted: Counter[tuple[tuple[int, ...], tuple[Value, ...], Value | None, bool]] = Counter()
+    for item, number, raters, values in rows:
+        agreed, is_decided = labels.get((item, number), (None, False))
+        counted[tuple(raters), tuple(value_of(dimension, value) for value in values), agreed, is_decided] += 1
+    return [BesideAgreed(*key[:2], key[2], key[3], n) for key, n in counted.items()]
+
+
+class _Agreed:
+    """The labels on a dimension that sets of answers come to, and where those of each begin."""
+
+    def __init__(self, dimension: str) -> None:
+        self.dimension = dimension
+        self.forget()
+
+    def forget(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self.starts, self.sizes = [0], [0]
+
+    def add(self, key: str | None, each: ItemVerdicts) -> int:
+        found = [] if key not in (None, self.dimension) else [one for one in each.verdicts if self._counts(one)]
+        self.starts.append(len(self.verdicts))
+        self.sizes.append(len(found))
+        self.verdicts += found
+        return len(self.starts) - 1
+
+    def _counts(self, verdict: Verdict) -> bool:
+        n_given = sum(rating.values is not None for rating in verdict.ratings)
+        has_label = verdict.dimension == self.dimension and verdict.values is not None
+        return has_label and (verdict.decision is not None or n_given > 1)
+
+
+def _labels(round_: Round, dimension: TreeDimension, items: Sequence[int]) -> dict[tuple[int, int], tuple[Value, bool]]:
+    """By item and part the label on a dimension and whether it was decided."""
+    agreed = _Agreed(dimension.key)
+    judge = Judge(round_, Telling(round_.taxonomy_version), agreed, has_own=False)
+    found = {}
+    for stretch in stretches(round_, among=items):
+        rows, _, at = judge.judged(stretch).cells(agreed.starts, agreed.sizes)
+        for item, place in zip(stretch.items[rows].tolist(), at.tolist(), strict=True):
+            verdict = agreed.verdicts[place]
+            found[item, verdict.part] = _value(dimension, verdict.values or ()), verdict.decision is not None
+    return found
+
+
+def _value(dimension: TreeDimension, values: Values) -> Value:
+    if dimension.is_set:
+        return frozenset(map(str, values))
+    return str(values[0]).lower() if dimension.is_two_valued else values[0]
