@@ -73,7 +73,8 @@ class _Memory:
         return execute(sql, params, many, context)
 
     def call(self, build: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        place = None if self.is_building or not connection.in_atomic_block or self._is_patched() else self._place()
+        is_apart = self.is_building or self.item is None or not connection.in_atomic_block
+        place = None if is_apart or self._is_patched() else self._place()
         key = None if place is None else _key(build.__name__, given, named)
         if place is None or key is None:
             return build(*given, **named)
