@@ -38,10 +38,9 @@ def opened(study: Study, raters: list[str], *numbers: int, known: dict[int, Any]
     made = rounds.create_round(
         seat=make.owner_seat(study),
         raters=raters,
-        raters_per_item=1,
         issues=[name(n) for n in numbers],
         known={name(n): {"labels": labels} for n, labels in known.items()},
-        **({"kind": "pilot"} | more),
+        **({"kind": "pilot", "raters_per_item": 1} | more),
     )
     return rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
 
@@ -379,6 +378,22 @@ def test_other_training_items_for_one_rater_are_made_on_the_pages(study: Study) 
     assert client.post(f"/studies/{study.slug}/rounds/2/open/", {"unregistered": "1"}).status_code == 302
     given = Round.objects.get(number=2).assignments.values_list("rater__code", "item__identifier")
     assert list(given) == [("R1", name(9))]
+
+
+@pytest.mark.parametrize("given", ["fault", "how-to"])
+def test_whether_an_answer_was_right_is_no_step_for_an_owner_who_rates_its_item_elsewhere(
+    study: Study, given: str
+) -> None:
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    gold = {8: {"kind": ["fault"]}}
+    main = opened(study, ["bob"], 1, known=gold, kind="main", gold_minimum={"share": 1})
+    make.submit(main, "bob", 8, FAULT | {"kind": [given]} if given == "fault" else {"kind": [given]})
+    again = opened(study, ["olga", "carol"], 8, known={}, kind="main", raters_per_item=2)
+    make.submit(again, "olga", 8, FAULT)
+    client = Client()
+    client.force_login(make.user("olga"))
+    for page in ("", "rounds/1/", "rounds/2/"):
+        assert "below the minimum" not in client.get(f"/studies/{study.slug}/{page}").content.decode(), page
 
 
 def test_an_owner_who_rates_reads_how_nobody_else_came_in(study: Study) -> None:
