@@ -9,7 +9,7 @@ from annotation.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.actions.resolving import held
 from annotation.actions.rounds import hold_round
 from annotation.actions.studies import record
-from annotation.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.errors import Blind, Conflict, Invalid, NotFound, WrongState
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.queries.giving import unblinded_among
 from annotation.queries.verdicts import ARBITERS
@@ -106,7 +106,13 @@ def withdraw_third_rater(*, seat: Seat, number: int, rater: str) -> tuple[Member
 def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, QuerySet[Assignment]]:
     """A round that is held, a third rater in it, and what they have not answered; at least one item."""
     seat.require(OWNER)
-    seat.require_sight(get_round(seat, number))
+    shown = get_round(seat, number)
+    seat.require_sight(shown)
+    if shown.pk in seat.unsettled_round_ids:
+        raise Blind(
+            f"Labels of round {number} are withheld from you while you answer items of it yourself, and so is who was "
+            "asked there as a third rater."
+        )
     round_ = hold_round(seat, number)
     by_name = Q(code__iexact=rater) | Q(user__username__iexact=rater)
     asked = Assignment.objects.filter(ARBITERS, round=round_)

@@ -12,7 +12,7 @@ from annotation.actions.discussing import write_remark
 from annotation.actions.reader_links import make_reader_link
 from annotation.api.results import CURSOR_OF_ITEMS
 from annotation.errors import Blind
-from annotation.models import Evidence, Item, Round, RoundItem, Study
+from annotation.models import Evidence, InboxLine, Item, Round, RoundItem, Study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -86,6 +86,23 @@ def test_an_owner_who_rates_the_items_again_does_not_see_the_answers_either() ->
     assert {row["item"] for row in read("olga", "ratings/")["results"]} == {"acme/rocket#3", "acme/rocket#4"}
     assert units("olga") == [2]
     assert "acme/rocket#2" not in str(read("olga", "disagreements/?state=all"))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_whether_a_third_rater_is_asked_is_withheld_from_an_owner_who_rates_the_item_again(number: int) -> None:
+    study = first_round(close=False)
+    for name, roles in {"olga": ["owner", "rater"], "dan": ["rater"]}.items():
+        members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
+    asked = Script("ada").send("POST", "studies/study/third-raters/", {"item": NAMES[1], "rater": "dan"})
+    assert asked.status_code == 201, asked.content
+    Script("olga").send(
+        "POST", f"studies/study/rounds/{made(study, [NAMES[number - 1]], ('bob', 'olga')).json()['number']}/open/", {}
+    )
+    for act in ("remind", "withdraw"):
+        for rater in ("dan", "carol"):
+            said = Script("olga").send("POST", f"studies/study/rounds/1/third-raters/{rater}/{act}/")
+            assert (said.status_code, said.json()["code"]) == (403, "blind"), said.content
+    assert not InboxLine.objects.filter(kind=InboxLine.Kind.REMINDER).exists()
 
 
 @pytest.mark.parametrize("second", ["hang", "crash"])
