@@ -40,8 +40,8 @@ RUN_MOST = 40
 
 # Chinese, Japanese and Korean have no blanks between words, so each sign counts as one.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
-_MARK = re.compile(r"(?:^|\n)[ \t>*_]{0,6}duplicate of:?\s+(?:(?P<name>[\w.-]+/[\w.-]+)?#|https?://(?P<host>[\w.-]+)/"
-                   r"(?P<url>[\w.-]+/[\w.-]+)/issues/)(?P<number>\d{1,9})\b", re.IGNORECASE)  # fmt: skip
+_MARK = re.compile(r"(?:^|\n)[ \t>*_]{0,6}duplicate of:?\s+(?:(?P<name>[\w.-]{1,100}/[\w.-]{1,100})?#|https?://(?P<host>[\w.-]{1,253})/"
+                   r"(?P<url>[\w.-]{1,100}/[\w.-]{1,100})/issues/)(?P<number>\d{1,9})\b", re.IGNORECASE)  # fmt: skip
 
 
 def shingles(title: str, body: str) -> Hashes:

@@ -25,6 +25,8 @@ REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "issues-vllm" /
     ("text", "found"),
     [
         ("Duplicate of #12", ("", 12)),
+        (f"Duplicate of {'a' * 300}/b#1", None),
+        (f"Duplicate of https://{'h' * 300}/a/b/issues/1", None),
         ("Thanks!\n> duplicate of: #7.", ("", 7)),
         ("Duplicate of acme/rocket#3", ("acme/rocket", 3)),
         ("Duplicate of https://github.com/acme/rocket/issues/9#issuecomment-1", ("acme/rocket", 9)),
