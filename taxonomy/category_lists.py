@@ -4,7 +4,7 @@ import csv
 from typing import Any
 
 from taxonomy.errors import Invalid
-from taxonomy.schema import key_of
+from taxonomy.schema import LEVELS_MAX, key_of
 
 NAMES = {
     "name": ("name", "category", "label", "code"),
@@ -27,7 +27,7 @@ def read_categories(text: str) -> list[dict[str, Any]]:
     wrong: list[str] = []
     found: dict[str, dict[str, Any]] = {}
     parents: dict[str, tuple[int, str]] = {}
-    keys: set[str] = set()
+    keys: dict[str, int] = {}
     for number, name, definition, parent in rows:
         if not name:
             wrong.append(f"Row {number} has no name.")
@@ -47,8 +47,8 @@ def read_categories(text: str) -> list[dict[str, Any]]:
         number, parent = parents[name]
         if parent.casefold() not in found:
             wrong.append(f"Row {number}: no row has the name of the parent “{parent}”.")
-        elif _is_circle(name, parents):
-            wrong.append(f"Row {number}: “{entry['name']}” would be its own parent.")
+        elif problem := _too_deep(name, parents):
+            wrong.append(f"Row {number}: “{entry['name']}” {problem}.")
         else:
             found[parent.casefold()].setdefault("categories", []).append(entry)
     if wrong:
@@ -79,16 +79,25 @@ def _cells(lines: list[str]) -> list[list[str]]:
     return [line.split("\t") for line in lines]
 
 
-def _free(key: str, taken: set[str]) -> str:
-    free, number = key, 2
+def _free(key: str, taken: dict[str, int]) -> str:
+    """The key, or with the first free number; `taken` has the last number of each."""
+    free, number = key, taken.get(key, 1)
     while free in taken:
-        free, number = f"{key}-{number}", number + 1
-    taken.add(free)
+        number += 1
+        free = f"{key}-{number}"
+    taken[key] = number
+    taken[free] = max(taken.get(free, 1), 1)
     return free
 
 
-def _is_circle(name: str, parents: dict[str, tuple[int, str]]) -> bool:
-    at, steps = name, 0
-    while at in parents and steps <= len(parents):
-        at, steps = parents[at][1].casefold(), steps + 1
-    return steps > len(parents)
+def _too_deep(name: str, parents: dict[str, tuple[int, str]]) -> str:
+    """Why a category can't stand below its parent, in words; empty where it can. Reads at most LEVELS_MAX parents."""
+    seen = [name]
+    while (at := seen[-1]) in parents:
+        above = parents[at][1].casefold()
+        if above in seen:
+            return "would be its own parent"
+        seen.append(above)
+        if len(seen) > LEVELS_MAX:
+            return f"is more than {LEVELS_MAX} levels deep"
+    return ""

@@ -1,5 +1,8 @@
 """Lists of categories: what a person has in a spreadsheet, read as the tree of a dimension."""
 
+import contextlib
+import time
+
 import pytest
 
 from taxonomy.category_lists import FIELD, read_categories
@@ -7,6 +10,7 @@ from taxonomy.errors import Invalid
 
 HANG = {"key": "hang", "name": "Hang"}
 BELOW = {"categories": [{"key": "stall", "name": "Stall"}]}
+CHAIN = "name,parent\nc0,\n" + "\n".join(f"c{number},c{number - 1}" for number in range(1, 5000))
 CLASHING = [
     {"key": "category-1", "name": "挂起"},
     {"key": "a-and-b", "name": "A & b"},
@@ -34,6 +38,7 @@ def test_a_list_becomes_a_tree(text, found):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (CHAIN, "Row 32: “c30” is more than 30 levels deep"),
         (" \n", "one category on each line"),
         ("Hang\nhang", "Row 2: “hang” is there already"),
         ("name\tparent\nA\tB\nB\tA", "would be its own parent"),
@@ -45,3 +50,18 @@ def test_what_is_wrong_names_the_row(text, said):
     with pytest.raises(Invalid) as caught:
         read_categories(text)
     assert said in " ".join(caught.value.fields[FIELD])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,parent\n" + "\n".join(f"c{number},c{(number + 1) % 6000}" for number in range(6000)),
+        "\n".join("?" * (number % 50 + 1) + "!" * (number // 50) for number in range(6000)),
+        "\n".join("A" + "?" * (number % 50) + "!" * (number // 50) for number in range(6000)),
+    ],
+)
+def test_a_hostile_list_takes_no_longer_than_its_length_asks(text):
+    began = time.process_time()
+    with contextlib.suppress(Invalid):
+        read_categories(text)
+    assert time.process_time() - began < 1
