@@ -92,19 +92,22 @@ def _set_member(
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    member = account_named(seat, username)
-    if member is None:
-        fields["user"] = [f"User “{username}” not found. Create one with `manage.py add_user`."]
     if not wanted:
         fields["roles"] = [f"Choose at least one of {', '.join(Membership.Role.values)}."]
     if kind not in (None, *Membership.Kind.values):
         fields["kind"] = ["Use person or machine."]
-    membership = place_of(seat.study, member) if member else None
-    is_machine = (kind or (membership.kind if membership else "")) == Membership.Kind.MACHINE
+    models = Membership.objects.filter(study=seat.study, kind=Membership.Kind.MACHINE)
+    is_machine = kind == Membership.Kind.MACHINE or (
+        kind is None and models.filter(user__username__iexact=str(username).strip()).exists()
+    )
     described = machines.described(machine, is_machine, fields)
-    if fields:
+    if fields:  # before the name is looked up: whoever has it would not be invited
         raise Invalid("Member not added.", fields=fields)
-    assert member is not None
+    member = account_named(seat, username)
+    if member is None:
+        sentence = f"User “{username}” not found. Create one with `manage.py add_user`."
+        raise Invalid("Member not added.", fields={"user": [sentence]})
+    membership = place_of(seat.study, member)
     if membership is None:
         membership = Membership(study=seat.study, roles=[])
     is_in = membership.user_id is not None

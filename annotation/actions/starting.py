@@ -107,9 +107,11 @@ def _with_free_id(title: str, make: Callable[[str], Study]) -> Study:
     return make(f"{slug}-{secrets.token_hex(3)}")
 
 
-@transaction.atomic
 def set_raters(*, seat: Seat, names: Sequence[str], labels_too: bool) -> None:
-    """Makes the owner a rater, if they label, and invites these accounts as raters. Raises Invalid, TooMany."""
+    """Makes the owner a rater, if they label, and invites these accounts as raters. Raises Invalid, TooMany.
+
+    Those who can be invited are, whatever becomes of the others: nobody's name is confirmed without their being told.
+    """
     seat.require(OWNER)
     if labels_too:
         _add_rater(seat, seat.user.username)
@@ -121,6 +123,8 @@ def set_raters(*, seat: Seat, names: Sequence[str], labels_too: bool) -> None:
             wrong.append(f"No account has the user name “{name}”. Send this person the invitation link.")
         except Conflict as error:
             wrong.append(error.message)
+    if wrong and len(wrong) < len(names):
+        wrong.append("Everyone else is invited.")
     if wrong:
         raise Invalid("Not everyone could be invited.", fields={"names": wrong})
     if not raters_of(seat.study):

@@ -463,6 +463,25 @@ def test_unknown_names_are_limited_and_then_known_ones_too(study: Study) -> None
     assert "Too many unknown user names" in join.content.decode()
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"roles": []}, {"kind": "robot"}, {"machine": {"version": "1"}}, {"kind": "machine", "machine": "x"}]
+)
+def test_a_request_that_invites_nobody_confirms_no_name(study: Study, wrong: dict[str, Any]) -> None:
+    make.user("zoe")
+    told = [
+        Script("olga").send("POST", "studies/study/members/", {"user": name, "roles": ["rater"], **wrong})
+        for name in ("zoe", "nobody")
+    ]
+    assert told[0].status_code == 422 and told[0].content == told[1].content
+
+
+def test_the_first_steps_confirm_no_name_without_telling_its_person(study: Study) -> None:
+    make.user("zoe")
+    page = browser("olga").post("/studies/study/start/people/", {"names": "zoe, nobody"})
+    assert page.status_code == 422 and "Everyone else is invited." in page.content.decode()
+    assert Membership.objects.get(study=study, name="zoe").is_invited
+
+
 def test_names_that_exist_are_not_counted_and_staff_are_not_limited(study: Study) -> None:
     for n in range(12):
         make.user(f"rater{n}")
