@@ -16,6 +16,8 @@ from tests.config.test_reload import Service
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 MEGABYTES_MAX = 11
 BOUNDARY = "a-boundary"
+ROW_BYTES = 1_000
+"""As rows of issues are long: a file of empty lines takes a minute to be read where others use the machine."""
 
 
 @pytest.fixture
@@ -31,8 +33,11 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 def form_with_a_file(n_bytes: int) -> bytes:
     """A form whose file of issues has so many bytes."""
-    head = b"repository,number,title,body\nacme/rocket,1,It crashes,"
-    file = head + b"\n" + b"\n" * (n_bytes - len(head) - 1)
+    head = b"repository,number,title,body\n"
+    row = b"acme/rocket,1,It crashes,".ljust(ROW_BYTES - 1, b"x") + b"\n"
+    n_rows, more = divmod(n_bytes - len(head), ROW_BYTES)
+    file = head + row * (n_rows - 1) + row[:-1].ljust(ROW_BYTES + more - 1, b"x") + b"\n"
+    assert len(file) == n_bytes
     parts = (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="repository"\r\n\r\nacme/rocket\r\n'
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="issues.csv"\r\n\r\n'
