@@ -110,8 +110,8 @@ def known_of_round(
             found.append((item, known))
     if len(found) < n_items:
         fields["n_training"] = [
-            f"Round {number} has {counted(len(found), 'item')} with agreed labels for every dimension under version "
-            f"{version.number}."
+            f"Only {counted(len(found), 'item')} of round {number} {'has' if len(found) == 1 else 'have'} agreed labels for every "
+            f"dimension under version {version.number}."
         ]
     return found
 

@@ -197,7 +197,7 @@ def test_slots_that_find_nobody_keep_the_round_open_until_a_rater_comes_for_them
     assert n_free(round_) == 1 and InboxLine.objects.get(member__user__username="dan").n_items == 2
     assert not giving.add_rater(seat=owner, number=1, user="R3").is_new
     assert answer_all(study, "dan") == 2 and Round.objects.get().state == "open"
-    with pytest.raises(WrongState, match="1 assignments"):
+    with pytest.raises(WrongState, match="1 assignment of round 1 is unfinished"):
         rounds.resolve_round(seat=owner, number=1)
     assert rounds.resolve_round(seat=owner, number=1, withdraw=True).state == "resolving"
 
