@@ -167,12 +167,12 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
 @dataclass(frozen=True)
 class Screened:
     """What a screening did: items in that state now, places in draft rounds that were taken from them, items that have
-    answers in coding rounds, unanswered assignments that were withdrawn."""
+    answers in coding rounds that are over, items that raters of open rounds no longer get."""
 
     n: int
     n_left_rounds: int
     n_labeled: int
-    n_withdrawn: int
+    n_in_open_rounds: int
 
 
 @transaction.atomic
@@ -220,7 +220,7 @@ def screen_items(
         screened_by=seat.user if is_set else None,
         screened_at=timezone.now() if is_set else None,
     )
-    n_withdrawn = follow_screening(held, pks)
+    n_in_open_rounds = follow_screening(held, pks)
     if pks:
         names = list(
             Item.objects.filter(pk__in=pks[:RECORDED_MOST]).order_by("pk").values_list("identifier", flat=True)
@@ -228,9 +228,9 @@ def screen_items(
         said: dict[str, object] = {"reason": why} if screening == Item.Screening.OUT else {}
         said |= {"left_draft_rounds": left} if left else {}
         said |= {"labeled": n_labeled} if n_labeled else {}
-        said |= {"unanswered_withdrawn": n_withdrawn} if n_withdrawn else {}
+        said |= {"in_open_rounds": n_in_open_rounds} if n_in_open_rounds else {}
         record(study=seat.study, user=seat.user, verb=f"items screened: {screening}", n=len(pks), items=names, **said)
-    return Screened(len(pks), left, n_labeled, n_withdrawn)
+    return Screened(len(pks), left, n_labeled, n_in_open_rounds)
 
 
 def _named(seat: Seat, names: object) -> QuerySet[Item]:

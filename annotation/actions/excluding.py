@@ -24,27 +24,29 @@ def hold_coding_rounds(study: Study) -> list[Round]:
 
 
 def follow_screening(rounds: Sequence[Round], items: Sequence[int] | None = None) -> int:
-    """Has lists of raters follow which items (ids; all where None) are excluded; how many assignments were withdrawn.
+    """Has lists of raters follow which items (ids; all where None) are excluded; how many are out in open rounds.
 
-    Third raters are withdrawn, too, but not counted: their number would show a blind rater who differs. Give the rounds
-    that `hold_coding_rounds` holds. What was answered or typed stays. An item that is excluded no more comes back to
-    the raters who had it and are still in the open round; other slots of it are free. Third raters are asked again by
-    rules or people. Rounds in which nothing else is left to answer are resolved after the commit.
+    How many assignments were withdrawn is for nobody: it would show who has answered an item, and who differs. Give the
+    rounds that `hold_coding_rounds` holds. What was answered or typed stays. An item that is excluded no more comes
+    back to the raters who had it and are still in the open round; other slots of it are free. Third raters are asked
+    again by rules or people. Rounds in which nothing else is left to answer are resolved after the commit.
     """
-    n = 0
+    out: set[int] = set()
     for round_ in rounds:
         places = RoundItem.objects.filter(round=round_)
         places = places if items is None else places.filter(item__in=list(items))
-        n += _set_aside(round_, list(places.filter(excluded=True).order_by("item")))
+        aside = list(places.filter(excluded=True).order_by("item"))
+        _set_aside(round_, aside)
         _give_back(round_, list(places.filter(excluded=False, n_aside__gt=0).order_by("item")))
         if round_.state == Round.State.OPEN:
+            out |= {each.item_id for each in aside}
             transaction.on_commit(partial(finish_if_done, round_.pk), robust=True)
-    return n
+    return len(out)
 
 
-def _set_aside(round_: Round, places: Sequence[RoundItem]) -> int:
+def _set_aside(round_: Round, places: Sequence[RoundItem]) -> None:
     if not places:
-        return 0
+        return
     unfinished = Assignment.objects.filter(
         round=round_, item__in=[each.item_id for each in places], state__in=Assignment.UNFINISHED
     )
@@ -58,7 +60,6 @@ def _set_aside(round_: Round, places: Sequence[RoundItem]) -> int:
         each.n_aside += each.n_free + n_slots[each.item_id]
         each.n_free = 0
     RoundItem.objects.bulk_update(changed, ["n_aside", "n_free"])
-    return len(rows)
 
 
 def _give_back(round_: Round, places: Sequence[RoundItem]) -> None:

@@ -93,8 +93,8 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
     told |= {"reasons": dict(reasons.most_common())} if reasons else {}
     told |= {"left_draft_rounds": left} if left else {}
     told |= {"labeled": n_labeled} if n_labeled else {}
-    n_withdrawn = follow_screening(held, [pk for pks in found.values() for pk in pks])
-    told |= {"unanswered_withdrawn": n_withdrawn} if n_withdrawn else {}
+    n_in_open_rounds = follow_screening(held, [pk for pks in found.values() for pk in pks])
+    told |= {"in_open_rounds": n_in_open_rounds} if n_in_open_rounds else {}
     record(study=seat.study, user=seat.user, verb="items screened by a round", round=round_.number, **told)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db import transaction
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
@@ -29,7 +29,7 @@ from annotation.api.bodies import Body, Listed, Switch, Text, Whole
 from annotation.api.reading import body_of, caller, choice_in_address, picked, seat_of
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.queries.bulk import job_as_document, job_of
-from annotation.queries.giving import ASKED_MEANWHILE
+from annotation.queries.giving import ASKED_MEANWHILE, set_aside
 from annotation.queries.headline import HeadlineSet, headline_set
 from annotation.queries.studies import visible_studies
 from annotation.queries.verdicts import ARBITERS, code_order
@@ -553,12 +553,15 @@ def detailed(rounds: Any, seat: Seat) -> Any:
     assignments = Assignment.objects.filter(seat.not_queued(), round=OuterRef("pk")).exclude(ASKED_MEANWHILE)
     if seat.unsettled_round_ids:
         assignments = assignments.exclude(ARBITERS, round__in=seat.unsettled_round_ids)
+    counts = ~Q(state=Assignment.State.WITHDRAWN)
+    if seat.sealed_round_ids:
+        counts |= Q(pk__in=set_aside(seat.sealed_round_ids).values("pk"))
     places = RoundItem.objects.filter(seat.not_queued(), round=OuterRef("pk"))
     return (
         rounds.select_related("taxonomy_version__taxonomy")
         .prefetch_related("round_raters__rater", "bulk_jobs")
         .annotate(
-            n_assignments=_counted(assignments.exclude(state=Assignment.State.WITHDRAWN)),
+            n_assignments=_counted(assignments.filter(counts)),
             n_finished=_counted(assignments.filter(state__in=Assignment.FINISHED)),
             n_items=_counted(places),
             n_free=_summed(places.filter(n_free__gt=0), "n_free"),

@@ -105,10 +105,17 @@ def third_raters(round_: Round) -> list[ThirdRater]:
 def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int], tuple[int, int]]:
     """(round, rater) → how many items, and answers of them, are in no count that this person sees.
 
-    Third answers of rounds that are open or unsettled for them, and their withheld places in relabeling queues. One
-    query, one more where there are such.
+    Third answers of rounds that are open or unsettled for them, and their withheld places in relabeling queues. Fewer
+    than none are items that were screened out before they were answered, in a round whose answers the person does not
+    read: these count on, or else the difference would show who has answered one. One query, one more for each of the
+    latter two.
     """
     found = asked_meanwhile(rounds, seat.unsettled_round_ids if seat else ())
+    if seat is not None and (sealed := [each.pk for each in rounds if each.pk in seat.sealed_round_ids]):
+        aside = set_aside(sealed).order_by().values_list("round_id", "rater_id").annotate(n=Count("pk"))
+        for round_id, rater, n in aside:
+            before = found.get((round_id, rater), (0, 0))
+            found[round_id, rater] = (before[0] - n, before[1])
     queues = [each.pk for each in rounds if seat and each.pk in seat.withheld_queues]
     if seat is None or not queues:
         return found
@@ -119,6 +126,17 @@ def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int
         before = found.get((round_id, rater), (0, 0))
         found[round_id, rater] = (before[0] + n, before[1] + n_done)
     return found
+
+
+def set_aside(rounds: Collection[int]) -> QuerySet[Assignment]:
+    """What raters of these rounds (ids) would have to answer if its items were not screened out."""
+    places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), excluded=True)
+    present = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), left_at__isnull=True)
+    again = Assignment.objects.filter(round=OuterRef("round"), item=OuterRef("item"), slot=OuterRef("slot"))
+    return Assignment.objects.filter(
+        Exists(places), Exists(present), ~Exists(again.exclude(state=Assignment.State.WITHDRAWN)),
+        round__in=rounds, round__mode=Round.Mode.PLANNED, slot__isnull=False, state=Assignment.State.WITHDRAWN,
+    )  # fmt: skip
 
 
 def third_from_outside(

@@ -485,6 +485,8 @@ TELLS_NOTHING = (
 """What is recorded of a round without telling what anybody answered there."""
 THIRD_WITHDRAWN = "third_raters_withdrawn"
 """Earlier versions told so, in the line about the closing of a round, that its raters had differed."""
+WITHDRAWN_BY_SCREENING = "unanswered_withdrawn"
+"""Earlier versions told so, in the line about an item that was screened out, how many raters had not answered it."""
 
 
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
@@ -502,6 +504,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     rounds = dict(Round.objects.filter(pk__in=hidden).values_list("pk", "number"))
     numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
+    rows = rows.exclude(detail__has_key=WITHDRAWN_BY_SCREENING)
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)

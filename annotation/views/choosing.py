@@ -276,9 +276,8 @@ def said_of_screening(done: actions.Screened, screening: str, study: Study) -> s
     said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
     if done.n_left_rounds:
         said += f" {done.n_left_rounds} places in draft rounds were removed."
-    if done.n_withdrawn:
-        was = "assignment was" if done.n_withdrawn == 1 else "assignments were"
-        said += f" {done.n_withdrawn} unanswered {was} withdrawn from raters."
+    if done.n_in_open_rounds:
+        said += f" Raters of open rounds no longer get {done.n_in_open_rounds} of them."
     if done.n_labeled and screening == Item.Screening.OUT:
         is_kept = study.screened_out == Study.ScreenedOut.KEEP
         become = "stay in the results, marked as screened out" if is_kept else "no longer count"

@@ -10,7 +10,8 @@ from django.test import Client
 from annotation.access import get_item
 from annotation.actions import members, resolving, rounds
 from annotation.actions.rules import ask_third_rater
-from annotation.models import Plan, Round, Study
+from annotation.models import AuditEvent, Plan, Round, Study
+from annotation.queries.studies import audit_of
 from ingest.models import Issue
 from tests import builders as make
 from tests.scripts import Script
@@ -176,3 +177,39 @@ def test_screening_does_not_tell_which_items_of_an_open_round_are_answered() -> 
         for number in (1, 2)
     ]
     assert [each.status_code for each in told] == [200, 200] and told[0].json() == told[1].json()
+
+
+@pytest.mark.parametrize("reader", ["olga", "rea"])
+def test_screening_out_and_in_does_not_tell_which_items_of_an_open_round_are_answered(reader: str) -> None:
+    study = make.study()
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    round_ = make.open_round(study, 3, raters=("olga", "bob"))
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    make.submit(round_, "olga", 1, {"symptom": ["hang"]})
+    make.submit(round_, "olga", 2, {"symptom": ["hang"]})
+    client, reads = Client(), Client()
+    client.force_login(make.user("olga"))
+    reads.force_login(make.user(reader))
+
+    def told(number: int) -> list[Any]:
+        found: list[Any] = []
+        pk = get_item(make.owner_seat(study), f"acme/rocket#{number}").pk
+        for screening in ("out", "unscreened"):
+            body = {"items": [f"acme/rocket#{number}"], "screening": screening, "reason": "Spam"}
+            found.append(Script("olga").send("POST", "studies/study/screening/", body).json())
+            found.append(Script(reader).send("GET", "studies/study/rounds/1/raters/").json())
+            found.append(Script(reader).send("GET", "studies/study/rounds/1/").json())
+            detail = audit_of(make.seat(study, reader))[0].detail
+            found.append({name: value for name, value in detail.items() if name != "items"})
+            shown = (
+                reads.get("/studies/study/rounds/1/").content.decode() + reads.get("/studies/study/").content.decode()
+            )
+            found.append(re.findall(r"\d+ (?:of|items?|assignments?|left)\b[^<>]*", shown))
+            page = client.post(f"/studies/study/items/{pk}/screening/", body, follow=True)
+            found.append(re.findall(r"\d+ items? (?:is|are) [^<]*", page.content.decode()))
+        return found
+
+    AuditEvent.objects.create(study=study, verb="items screened: out", detail={"n": 1, "unanswered_withdrawn": 1})
+    assert audit_of(make.seat(study, reader))[0].detail.get("n") is None, "a line of an earlier version"
+    for one, other in zip(told(1), told(2), strict=True):
+        assert one == other
