@@ -81,7 +81,7 @@ class _Memory:
         known = place.next.get(key)
         if known is not None:
             return self._put_back(known)
-        if place is self.root and self.changed():
+        if place is self.root and any(self.copied(table) for table in self.changed()):
             return build(*given, **named)
         n_callbacks, had = len(connection.run_on_commit), [{*each} for each in TREES]
         self.is_building = True
@@ -115,7 +115,7 @@ class _Memory:
         return False
 
     def changed(self) -> list[str]:
-        """The tables in which this transaction has written."""
+        """The tables in which this transaction has written, or one within the second before it."""
         with connection.connection.cursor() as cursor:
             cursor.execute(CHANGED)
             return [name for (name,) in cursor.fetchall()]
