@@ -109,10 +109,8 @@ def known_of_round(
         if known is not None and item.screening != Item.Screening.OUT:
             found.append((item, known))
     if len(found) < n_items:
-        fields["n_training"] = [
-            f"Only {counted(len(found), 'item')} of round {number} {'has' if len(found) == 1 else 'have'} agreed labels for every "
-            f"dimension under version {version.number}."
-        ]
+        items = counted(len(found), f"item of round {number} has", f"items of round {number} have")
+        fields["n_training"] = [f"Only {items} agreed labels for every dimension under version {version.number}."]
     return found
 
 
