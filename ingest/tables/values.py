@@ -29,6 +29,8 @@ _YEAR_FIRST = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})", re.ASCII)
 _YEAR_LAST = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})", re.ASCII)
 _DAY_MONTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ .-]+([a-z]{3,9})[.,]?[ -]+(\d{4})", re.IGNORECASE | re.ASCII)
 _MONTH_DAY = re.compile(r"([a-z]{3,9})\.? +(\d{1,2})(?:st|nd|rd|th)?,? +(\d{4})", re.IGNORECASE | re.ASCII)
+LONGEST_TIME = 100
+"""A longer text is no date, and would be searched for a time from each of its letters."""
 _EPOCH = re.compile(r"(\d{10})(\d{3})?(?:\.0+)?", re.ASCII)
 _SERIAL = re.compile(r"\d{4,5}(?:\.\d+)?", re.ASCII)
 
@@ -146,6 +148,8 @@ def read_time(text: str) -> datetime:
     """
     text = " ".join(text.split())
     try:
+        if len(text) > LONGEST_TIME:
+            raise ValueError
         if _ISO.fullmatch(text):
             return _moment(datetime.fromisoformat(re.sub(r" ?(?:UTC|GMT)$", "+00:00", text)))
         if found := _EPOCH.fullmatch(text):

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import io
+import time
 import tracemalloc
 import zipfile
 from contextlib import suppress
@@ -378,6 +379,13 @@ def test_dates_are_read_where_they_can_mean_one_day(text, expected):
 def test_dates_that_can_mean_two_days_or_none_are_refused(text):
     with pytest.raises(RowError):
         read_time(text)
+
+
+def test_a_long_text_is_no_date_and_is_not_searched_for_one():
+    began = time.process_time()
+    with pytest.raises(RowError):
+        read_time("T" * 30_000)
+    assert time.process_time() - began < 1
 
 
 @settings(max_examples=examples(200), deadline=None)
