@@ -76,7 +76,7 @@ class Pages(BasePagination):
             return None
         try:
             cursor = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
-        except (binascii.Error, ValueError) as error:
+        except (binascii.Error, ValueError, RecursionError) as error:
             raise Unreadable("The cursor is not valid.", code="bad_cursor") from error
         if not isinstance(cursor, list) or not all(isinstance(part, str) for part in cursor):
             raise Unreadable("The cursor is not valid.", code="bad_cursor")

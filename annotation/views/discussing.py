@@ -120,7 +120,7 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     address = here.item_url(item.pk, place=f"{part}.{key}") if key in here.tree.by_key else here.item_url(item.pk)
     try:
         values = json.loads(request.POST.get("values", ""))
-    except ValueError:
+    except (ValueError, RecursionError):
         values = None
     try:
         if not isinstance(values, list):

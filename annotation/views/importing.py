@@ -295,7 +295,7 @@ def _decisions(sent: QueryDict, before: Choices) -> list[Decision]:
             continue
         try:
             dimension, value, nearest = json.loads(str(sent[name]))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         meaning, other = sent.get(f"as-{number}", AS_IS), " ".join(sent.get(f"to-{number}", "").split())[:500]
         if not isinstance(dimension, str) or not isinstance(value, str) or not isinstance(nearest, str):

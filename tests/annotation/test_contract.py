@@ -1,5 +1,6 @@
 """What a script may send: whatever it is, it gets a status of the contract and the one error shape."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -143,6 +144,8 @@ def test_a_cursor_from_elsewhere_is_unreadable() -> None:
             answer = olga.send("GET", f"{path}/?cursor={cursor}")
             assert answer.status_code in (200, 400), (path, cursor, answer.content)
     assert olga.send("GET", "issues/?cursor=WzFlOTk5XQ").json()["code"] == "bad_cursor"
+    nested = base64.urlsafe_b64encode(b"[" * 3000).decode()
+    assert olga.send("GET", f"issues/?cursor={nested}").json()["code"] == "bad_cursor"
 
 
 def test_a_decision_is_answered_as_it_was_stored_and_refused_by_field() -> None:

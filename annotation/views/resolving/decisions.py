@@ -112,7 +112,7 @@ def _values(tree: VersionTree, key: str, filled: Filled) -> object:
         return dimension.question_kind.parse(filled.other[0])
     try:
         values = json.loads(filled.choice)
-    except ValueError:
+    except (ValueError, RecursionError):
         values = None
     if not isinstance(values, list):
         sentence = "Enter the other value." if filled.choice == "other" else "Choose an agreed label."
