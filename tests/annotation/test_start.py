@@ -118,11 +118,10 @@ def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
         assert answer.status_code == 422 and said in text(answer), given
     assert not Study.objects.exists() and not FetchRun.objects.exists() and TaxonomyVersion.objects.count() == 1
     study = start(client, source="use", taxonomy="symptoms")
+    assert client.post(PEOPLE.format(study.slug), {}).status_code == 422
     answer = client.post(PEOPLE.format(study.slug), {"labels_too": "on", "names": "nobody, ghost"})
     assert answer.status_code == 422 and "user name “ghost”" in text(answer)
-    assert study.memberships.get().roles == ["owner"], "all or nothing"
-    assert client.post(PEOPLE.format(study.slug), {}).status_code == 422
-    client.post(PEOPLE.format(study.slug), {"labels_too": "on"})
+    assert study.memberships.get().roles == ["owner", "rater"], "what can be done is"
     given = {"repository": "acme/rocket", "n_items": 20, "raters_per_item": 1}
     answer = client.post(ROUND.format(study.slug), given)
     assert answer.status_code == 422 and "acme/rocket has 3 issues here" in text(answer)
