@@ -6,12 +6,15 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.models import Q
 
+from accounts.indexes import AddIndexOnLarge
+
 
 class Migration(migrations.Migration):
+    atomic = False
     dependencies = [("annotation", "0050_many_rows_at_once")]
 
     operations = [
-        migrations.AddIndex(
+        AddIndexOnLarge(
             model_name="assignment",
             index=models.Index(condition=Q(state="skipped"), fields=["round", "rater"], name="skipped_by_rater"),
         ),

@@ -71,7 +71,7 @@ def test_the_command_lists_what_it_refused_and_prints_json_alone_when_asked(tmp_
     path = tmp_path / "sheet.csv"
     path.write_text("item,who,dimension,value\na,bob,symptom,crahs\nb,bob,symptom,crash\n")
     told = command(path, "--study", "study", "--map", "rater=who")
-    assert "1 new ratings" in told and "line 2: “crahs” is not a category" in told and "“Crash”" in told
+    assert "1 new rating," in told and "line 2: “crahs” is not a category" in told and "“Crash”" in told
     path.write_text("item,rater,dimension,value,round\nc,bob,symptom,crahs,7\n")
     document = json.loads(command(path, "--study", "study", "--json"))
     assert (document["n_refused"], document["refusals"][0]["line"], document["rounds"]) == (1, 2, [])

@@ -164,7 +164,7 @@ def test_who_may_say_that_the_taxonomy_is_at_fault_and_what_is_refused(first) ->
     with pytest.raises(Forbidden, match="members of the study"):
         propose_category(seat=make.seat(first.study, "stan"), name="New", **place)
     with pytest.raises(Invalid) as refused:
-        propose_category(seat=seat, name=" ", memo=3, part=True, **(place | {"dimension": "colour"}))
+        propose_category(seat=seat, name=" ", memo="x" * 100_001, part=0, **(place | {"dimension": "colour"}))
     assert set(refused.value.fields) == {"name", "memo", "part", "dimension"}
     second = make.open_round(first.study, 1, first=9, raters=("bob", "carol"))
     with pytest.raises(WrongState):
