@@ -15,7 +15,7 @@ SLUG = "demo"
 PEOPLE = {
     "demo-olga": ("Olga Owner", "owner: created the study and follows its progress"),
     "demo-alice": ("Alice Rater", "rater R1 in rounds 1 and 2"),
-    "demo-bob": ("Bob Rater", "rater R2 in rounds 1 and 2"),
+    "demo-bob": ("Bob Rater", "rater R2 in rounds 1 to 3"),
     "demo-carol": ("Carol Newcomer", "rater R3 in round 3"),
     "demo-ada": ("Ada Adjudicator", "adjudicator: resolves disagreements"),
 }

@@ -42,6 +42,13 @@ class IssuesForm(forms.Form):
         allow_empty_file=True,
         widget=forms.ClearableFileInput(attrs={"accept": ".json,.jsonl,.ndjson,.txt,.csv,.tsv,.xlsx"}),
     )
+    file_repository = forms.CharField(
+        label="Repository of the issues",
+        max_length=300,
+        required=False,
+        help_text="Optional if the file names it in each row.",
+        widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false", "autocapitalize": "none"}),
+    )
     stored = forms.ChoiceField(label="Repository", required=False)
 
     def __init__(self, *given: Any, stored: Sequence[Stored], has_demo: bool, **more: Any) -> None:

@@ -52,7 +52,8 @@ def issues(request: HttpRequest) -> HttpResponse:
         try:
             taken = _take(request, user, form)
         except ConcordError as error:
-            explain(form, error, columns="file")
+            place = "file_repository" if form.cleaned_data["source"] == "file" else "repository"
+            explain(form, error, columns="file", repository=place)
             status = error.status
         else:
             return taken
@@ -62,7 +63,9 @@ def issues(request: HttpRequest) -> HttpResponse:
 def begin_path(request: HttpRequest) -> dict[str, Any]:
     """What the first page of somebody without a study shows: step 1, or where they left the path."""
     repository, run = origin(request)
-    is_begun = bool(repository) or run is not None
+    is_begun = bool(repository) or (
+        run is not None and (not run.is_over or bool(queries.issues_in_words(me(request), repository, run)))
+    )
     names = _steps("codebook" if is_begun else "issues")
     return {
         "steps": names,
@@ -91,7 +94,7 @@ def _take(request: HttpRequest, user: User, form: IssuesForm) -> HttpResponse:
     elif chosen["source"] == "demo":
         run = take_demo_issues(user=user)
     else:
-        repository = chosen["repository"] or None
+        repository = chosen["file_repository"] or None
         try:
             run = take_file(user=user, file=chosen["file"], repository=repository)
         except Invalid as error:

@@ -21,6 +21,9 @@ pytestmark = pytest.mark.django_db
 PEOPLE, ROUND = "/studies/{}/start/people/", "/studies/{}/start/round/"
 
 
+TABLE = b"number,title,body\n1,Crash,at start\n2,Hang,at the end\n"
+
+
 def signed_in(name: str) -> Client:
     client = Client()
     client.force_login(make.user(name))
@@ -104,6 +107,7 @@ def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
         ({"source": "github"}, "owner/name"),
         ({"source": "github", "repository": "no repository"}, "repository"),
         ({"source": "file"}, "Choose a file"),
+        ({"source": "file", "file": SimpleUploadedFile("a.json", b"[{}]"), "file_repository": "none"}, "owner/name"),
         ({"source": "nowhere"}, "nowhere"),
     ):
         answer = client.post("/start/", given)
@@ -189,3 +193,10 @@ def test_the_second_step_counts_the_issues_of_the_first_and_names_what_was_rejec
         assert "The issues are being read." in text(client.get("/start/codebook/"))
         sync.work(FetchRun.objects.latest("pk").pk)
         assert words in re.sub("<[^>]+>", "", text(client.get("/start/codebook/")))
+    assert "Which issues do you want to label?" in text(client.get("/")), "a file without issues is no first step"
+    client.post(
+        "/start/", {"source": "file", "file": SimpleUploadedFile("i.csv", TABLE), "file_repository": "acme/pot"}
+    )
+    sync.work(FetchRun.objects.latest("pk").pk)
+    assert "2 issues of acme/pot are stored." in text(client.get("/start/codebook/"))
+    assert "You have issues of acme/pot." in text(client.get("/"))
