@@ -46,7 +46,7 @@ class IssuesForm(forms.Form):
         label="Repository of the issues",
         max_length=300,
         required=False,
-        help_text="Optional if the file names it in each row.",
+        help_text="Enter it if the file does not name it.",
         widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false", "autocapitalize": "none"}),
     )
     stored = forms.ChoiceField(label="Repository", required=False)
