@@ -136,6 +136,14 @@ class Seat:
         """
         return self.blind_round_ids | {pk for pk, state in self._not_closed.items() if state == Round.State.OPEN}
 
+    def sees_all_answers(self, round_id: int) -> bool:
+        """Whether the person reads the answers of a round on every item; only then is a number about them no leak."""
+        return round_id not in self.sealed_round_ids | self.unsettled_round_ids
+
+    def sees_all_results(self, round_id: int) -> bool:
+        """Whether the results of a round reach the person for every item; only then do its third raters."""
+        return round_id not in self.hidden_round_ids | self.unsettled_round_ids
+
     @property
     def only_rates(self) -> bool:
         """Whether the person has no role but that of a rater, so that they may still join an open round."""

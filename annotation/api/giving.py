@@ -124,7 +124,7 @@ def rater_answer(
     double = double_coded(row.round) if double is None else double
     is_own = seat.membership is not None and seat.membership.pk == row.rater_id
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
-    is_shown = row.round_id not in seat.hidden_round_ids | seat.unsettled_round_ids
+    is_shown = seat.sees_all_results(row.round_id)
     if third is None:
         third = _third_raters(seat, row.round)
     asked = third.get(row.rater_id)
@@ -150,13 +150,12 @@ def rater_answer(
 def _sees_tries(seat: Seat, row: RoundRater) -> bool:
     """Whether a person reads this rater's calibration results: their own, and all for an owner who is not blind."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
-    hidden = seat.sealed_round_ids | seat.unsettled_round_ids
-    return row.rater == seat.membership or (may_know and row.round_id not in hidden)
+    return row.rater == seat.membership or (may_know and seat.sees_all_answers(row.round_id))
 
 
 def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:
     """The third raters of a round by the membership's id, none where anything of its results is hidden."""
-    found = [] if round_.pk in seat.hidden_round_ids | seat.unsettled_round_ids else third_raters(round_)
+    found = third_raters(round_) if seat.sees_all_results(round_.pk) else []
     return {each.rater.pk: each for each in found}
 
 

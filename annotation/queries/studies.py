@@ -145,7 +145,7 @@ def _n_skipped(**rater: Any) -> Coalesce:
 
 
 def _tells_skipped(seat: Seat | None, round_: Round) -> bool:
-    return seat is not None and round_.pk not in seat.sealed_round_ids | seat.unsettled_round_ids
+    return seat is not None and seat.sees_all_answers(round_.pk)
 
 
 def round_lines(

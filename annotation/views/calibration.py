@@ -93,9 +93,8 @@ def _held(seat: Seat, round_: Round, tries: Sequence[queries.Trained]) -> list[d
         return []
     newest = {each.rater.pk: each for each in tries}
     people = RoundRater.objects.filter(round=round_, rater__kind=Membership.Kind.PERSON, left_at__isnull=True)
-    if (not seat.has_role(OWNER) and not seat.user.is_staff) or (
-        round_.pk in seat.sealed_round_ids | seat.unsettled_round_ids
-    ):
+    may_know = seat.has_role(OWNER) or seat.user.is_staff
+    if not may_know or not seat.sees_all_answers(round_.pk):
         people = people.filter(rater=seat.membership)
     rows = people.select_related("rater__user").order_by("pk")
     return [{"row": row, "tried": newest.get(row.rater_id), "admission": row.admission} for row in rows]

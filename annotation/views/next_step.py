@@ -165,7 +165,7 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
             version = f" {line.round.taxonomy_version.number}" if line.round.kind != Round.Kind.SCREENING else ""
             hint = f"{_items(line.n_items)} {asks}{version}."
             return Step(f"Round {number} is a draft", "Review and open the round", address, hint)
-        sees_tries = is_owner and line.round.pk not in seat.sealed_round_ids | seat.unsettled_round_ids
+        sees_tries = is_owner and seat.sees_all_answers(line.round.pk)
         if state == Round.State.OPEN and sees_tries and (held := held_raters(line.round)):
             who = f"{listed([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
             words = f"{who} below the minimum on calibration items of round {number}"

@@ -454,7 +454,7 @@ def _round_page(
         n_owed=len(seat.withheld_in(round_)),
         lost=labels_lost(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
-        third_raters=third_raters(round_) if round_.pk not in seat.hidden_round_ids | seat.unsettled_round_ids else [],
+        third_raters=third_raters(round_) if seat.sees_all_results(round_.pk) else [],
         screening_notes=round_actions.screening_warnings(round_)
         if round_.state == Round.State.DRAFT and seat.has_role(OWNER)
         else [],
