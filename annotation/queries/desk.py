@@ -210,7 +210,7 @@ def may_change(round_: Round, assignment: Assignment) -> bool:
 
 
 @dataclass(frozen=True)
-class Listed:
+class OwnList:
     """Lines of the list, and the places before and after which there may be more."""
 
     lines: Sequence[Line]
@@ -220,11 +220,11 @@ class Listed:
 
 def listed(
     near: Sequence[Assignment], slug: str, round_: Round, here: int | None, most: int = labelling.NEAR + labelling.AHEAD
-) -> Listed:
+) -> OwnList:
     """The lines of the first `most` of these assignments."""
     few = near[:most]
     after = few[-1].position if len(near) > most else None
-    return Listed(lines_of(few, slug, round_, here), place_before(few), after)
+    return OwnList(lines_of(few, slug, round_, here), place_before(few), after)
 
 
 def lines_of(near: Sequence[Assignment], slug: str, round_: Round, here: int | None) -> list[Line]:

@@ -55,14 +55,7 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
         return render(
             request,
             "annotation/labelling/_lines.html",
-            {
-                "lines": own.lines,
-                "before": None,
-                "after": own.after,
-                "study": seat.study,
-                "round": round_,
-                "show": "all",
-            },
+            {**vars(own), "before": None, "study": seat.study, "round": round_, "show": "all"},
         )
     show = wanted(request)
     found = queries.before(round_, _rater(seat), place, show, _back(seat, round_) if show == "back" else [])
@@ -92,8 +85,7 @@ def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, o
     if show == "all":
         own = Assignment.objects.filter(pk=here or 0, round=round_, rater=rater)
         at = own.values_list("position", flat=True).first()
-        near = listed(queries.around(round_, rater, at), seat.study.slug, round_, here)
-        lists = {"lines": near.lines, "before": near.before, "after": near.after}
+        lists = vars(listed(queries.around(round_, rater, at), seat.study.slug, round_, here))
     else:
         found = queries.before(round_, rater, None, show, back)
         lists = {"lines": lines_of(found, seat.study.slug, round_, here), "before": place_before(found, show)}
