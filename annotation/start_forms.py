@@ -18,6 +18,10 @@ PILOT_ITEMS = 20
 SHEET_BYTES_MAX = 1_000_000
 
 
+def _repository_input() -> forms.TextInput:
+    return forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false", "autocapitalize": "none"})
+
+
 class IssuesForm(forms.Form):
     """Where the issues come from; what is chosen decides which of the other fields is read."""
 
@@ -34,7 +38,7 @@ class IssuesForm(forms.Form):
         label="Repository",
         max_length=300,
         required=False,
-        widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false", "autocapitalize": "none"}),
+        widget=_repository_input(),
     )
     file = forms.FileField(
         label="File",
@@ -47,7 +51,7 @@ class IssuesForm(forms.Form):
         max_length=300,
         required=False,
         help_text="Enter it if the file does not name it.",
-        widget=forms.TextInput(attrs={"placeholder": "owner/name", "spellcheck": "false", "autocapitalize": "none"}),
+        widget=_repository_input(),
     )
     stored = forms.ChoiceField(label="Repository", required=False)
 

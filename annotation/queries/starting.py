@@ -39,10 +39,15 @@ def repository_of(run: FetchRun) -> str:
     return brought.issue.repository.full_name if brought is not None else ""
 
 
+def n_read(run: FetchRun) -> int:
+    """How many issues a run read and stored, also those that were stored before."""
+    return int(run.n_new + run.n_changed + run.n_unchanged)
+
+
 def issues_in_words(user: User, repository: str, run: FetchRun | None) -> str:
     """How many issues the path begins with: those that its run read, else all of its repository; one query."""
     if run is not None:
-        n = run.n_new + run.n_changed + run.n_unchanged
+        n = n_read(run)
     else:
         n = next((each.n for each in stored_repositories(user, repository) if each.full_name == repository), 0) or 0
     if not n:
