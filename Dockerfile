@@ -9,6 +9,7 @@ COPY requirements.lock ./
 RUN pip install --require-hashes --only-binary :all: -r requirements.lock
 COPY manage.py ./
 COPY accounts accounts
+COPY agreement agreement
 COPY annotation annotation
 COPY config config
 COPY docs docs

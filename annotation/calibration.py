@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.agreement import Coefficient, Patterns, beside, bound, one_coefficient
+from agreement import Coefficient, Patterns, beside, bound, one_coefficient
 from annotation.consensus import PENDING, Values
 from taxonomy.tree import TreeDimension, VersionTree
 

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from accounts.spreadsheets import as_lines
-from annotation.agreement import COEFFICIENTS
+from agreement import COEFFICIENTS
 from annotation.calibration import EMPTY_SET
 from annotation.errors import Unreadable
 from annotation.registration import Primary, primary_of

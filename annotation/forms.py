@@ -7,9 +7,9 @@ from django import forms
 from django.utils.text import slugify
 
 from accounts.wording import counted
+from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.actions.machines import LONGEST
 from annotation.actions.primary import LONGEST_REASON
-from annotation.agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.errors import ConcordError
 from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine

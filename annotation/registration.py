@@ -6,7 +6,7 @@ A dimension whose owner confirmed nothing has the tool's default, which is shown
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.agreement import COEFFICIENTS, bound
+from agreement import COEFFICIENTS, bound
 from taxonomy.kinds import KINDS
 from taxonomy.tree import TreeDimension
 

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from annotation.agreement.intervals import beta_quantile
+from agreement.intervals import beta_quantile
 
 
 def most_missed(n_missed: int, n: int) -> float:

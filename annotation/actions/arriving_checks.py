@@ -23,7 +23,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from accounts.models import User
 from accounts.naming import visible
-from annotation.agreement import COEFFICIENTS
+from agreement import COEFFICIENTS
 from annotation.exports.kinds import KINDS as FILES
 from annotation.exports.options import SHAPES as EXPORT_SHAPES
 from annotation.models import AuditEvent, Export, Plan, Study

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-from annotation.agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES, weights_over
+from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES, weights_over
 from annotation.errors import Invalid
 from annotation.registration import NOT_MEASURED, Primary, has_coefficients, not_registered, primary_of
 from taxonomy.models import Taxonomy, TaxonomyVersion

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from accounts.storable import check_storable
 from accounts.wording import counted
+from agreement import COEFFICIENTS
 from annotation.access import Seat, row_number
-from annotation.agreement import COEFFICIENTS
 from annotation.answers import read_parts
 from annotation.errors import Conflict, Held, Invalid
 from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater

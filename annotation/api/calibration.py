@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from agreement import Coefficient
 from annotation.access import OWNER, Seat, get_round
 from annotation.actions import gold as actions
 from annotation.actions.training import seen_warnings
-from annotation.agreement import Coefficient
 from annotation.api.bodies import Body
 from annotation.api.giving import RoundRaterShape, rater_answer
 from annotation.api.reading import body_of, seat_of

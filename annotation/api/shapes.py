@@ -6,7 +6,7 @@ import pyarrow as pa
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field, inline_serializer
 from rest_framework import serializers
 
-from annotation.agreement import CI_METHODS
+from agreement import CI_METHODS
 from annotation.exports.writers import COLUMNS, OF_EVIDENCE
 
 ALWAYS = {

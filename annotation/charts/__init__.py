@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.agreement import bound, decimals, interval_words
+from agreement import bound, decimals, interval_words
 from annotation.charts.lettering import LINE, in_lines
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from django.conf import settings
 
-from annotation import agreement
+import agreement
 from annotation.access import Seat
 from annotation.drawing import draw_each
 from annotation.errors import ConcordError, Conflict, Invalid

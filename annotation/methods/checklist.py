@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from accounts.wording import counted, for_markdown, listed
-from annotation.agreement import bound
+from agreement import bound
 
 from . import sentences
 from .facts import IMPORTED, Dimension, Facts, day, numbered

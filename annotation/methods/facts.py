@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import COEFFICIENTS, EXACT, bound
+from agreement import COEFFICIENTS, EXACT, bound
 from taxonomy.kinds import OfKind
 
 NO_HEADLINE = "no main round is finished"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from accounts.wording import counted, listed
-from annotation.agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside, bound
+from agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside, bound
 
 from .facts import (
     JOINED,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accounts.wording import for_markdown, listed
-from annotation.agreement import bound
+from agreement import bound
 
 from .facts import Dimension, Facts, Number
 from .sentences import computed, computed_rows, few_units

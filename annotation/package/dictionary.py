@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from annotation.agreement import CI_METHODS
+from agreement import CI_METHODS
 from annotation.package.tables import Column, Reference, Table
 from taxonomy.kinds import KINDS
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.agreement import COEFFICIENTS
+from agreement import COEFFICIENTS
 from annotation.charts import PRINT, Panel, Point, on_paper, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from taxonomy.kinds import KINDS

@@ -27,8 +27,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -I` leaves it out
     sys.dont_write_bytecode = True  # an unpacked package stays as it is
 
-from agreement import Clusters, Patterns, category_label, summary, weights_over
 from kinds import KINDS
+
+from agreement import Clusters, Patterns, category_label, summary, weights_over
 
 TOLERANCE = 1e-9
 TINY = 1e-12

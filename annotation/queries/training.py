@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
+from agreement import COEFFICIENTS
 from annotation.access import ADJUDICATOR, OWNER, Seat
-from annotation.agreement import COEFFICIENTS
 from annotation.answers import applies
 from annotation.calibration import Compared, Criterion, Score, compare, criteria, scores
 from annotation.consensus import Values

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
 from annotation.access import Seat
-from annotation.agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Membership, Round

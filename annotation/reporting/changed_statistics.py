@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from annotation.agreement import COEFFICIENTS
+from agreement import COEFFICIENTS
 from annotation.models import Round
 from annotation.reporting.numbers import AgreementEntry
 

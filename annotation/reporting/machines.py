@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from agreement import by_pair
 from annotation.access import Seat
-from annotation.agreement import by_pair
 from annotation.models import Membership, Round, RoundRater
 from annotation.reporting.across import Across, Asked, across, as_patterns, rater_codes
 

@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
+from agreement import COEFFICIENTS
 from annotation.access import Seat
-from annotation.agreement import COEFFICIENTS
 from annotation.calibration import MET, NO_THRESHOLD
 from annotation.consensus import PENDING
 from annotation.methods import (

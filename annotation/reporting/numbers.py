@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+from agreement import COEFFICIENTS, one_coefficient, share_reaching, summary
 from annotation.access import Seat
-from annotation.agreement import COEFFICIENTS, one_coefficient, share_reaching, summary
 from annotation.models import Round
 from annotation.queries.coverage import Coverage, coverage
 from annotation.queries.left_out import BECAUSE

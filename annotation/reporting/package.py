@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
+from agreement import SCALE_WEIGHTS, VARIABLES
 from annotation.access import Seat
-from annotation.agreement import SCALE_WEIGHTS, VARIABLES
 from annotation.calibration import Score
 from annotation.charts import PAGE, PRINT, on_paper
 from annotation.errors import Invalid

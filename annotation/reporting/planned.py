@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from annotation.agreement import Planned, units_for_width
+from agreement import Planned, units_for_width
 from annotation.errors import Invalid
 from annotation.reporting.numbers import Headline
 

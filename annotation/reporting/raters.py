@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from annotation.agreement import Patterns, against_reference, intra_rater
+from agreement import Patterns, against_reference, intra_rater
 from annotation.consensus import PENDING
 from annotation.models import Membership, Round
 from annotation.queries.patterns import PatternRow, Value, patterns

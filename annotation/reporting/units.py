@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agreement import category_label
 from annotation.access import Seat
-from annotation.agreement import category_label
 from annotation.consensus import PENDING
 from annotation.errors import Invalid
 from annotation.models import Item, Round

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.agreement import category_label
+from agreement import category_label
 from annotation.consensus import PENDING
 from annotation.queries.patterns import DOES_NOT_APPLY, PatternRow, Value
 from taxonomy.migration import Blocked, Route

@@ -6,8 +6,8 @@ from typing import Any
 
 from django import template
 
-from annotation import agreement
-from annotation.agreement import COEFFICIENTS, interval_words
+import agreement
+from agreement import COEFFICIENTS, interval_words
 from annotation.models import Round
 from annotation.sheets import rounds as trials
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accounts.wording import counted
-from annotation.agreement import COEFFICIENTS, bound, decimals
+from agreement import COEFFICIENTS, bound, decimals
 from annotation.charts import Look, Panel, Point, trend, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
 from annotation.drawing import TYPES

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accounts.wording import listed
-from annotation.agreement import COEFFICIENTS
+from agreement import COEFFICIENTS
 from annotation.consensus import PENDING
 from annotation.reporting.numbers import AgreementEntry, DimensionReport, Headline, coefficients_to_print
 from annotation.views.agreement_words import (

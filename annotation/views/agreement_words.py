@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from accounts.wording import listed
-from annotation.agreement import COEFFICIENTS, benchmark_words, bound
+from agreement import COEFFICIENTS, benchmark_words, bound
 from annotation.consensus import PENDING
 from annotation.models import Round
 from annotation.queries.patterns import DOES_NOT_APPLY

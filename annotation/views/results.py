@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from agreement import COEFFICIENTS
 from annotation.access import Seat, get_round
 from annotation.actions.reading import PAGE, note_reading, note_results
-from annotation.agreement import COEFFICIENTS
 from annotation.errors import Invalid
 from annotation.models import Round
 from annotation.queries.headline import WORD, HeadlineSet, headline_set

@@ -10,19 +10,12 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from agreement import CLUSTERED, Clusters, Patterns, krippendorff_alpha, one_coefficient, share_reaching
+from agreement import clusters as clusters_module
 from annotation.access import get_whole_study
 from annotation.actions import rounds
 from annotation.actions.drafts import remove_draft
 from annotation.actions.headline import fix_headline
-from annotation.agreement import (
-    CLUSTERED,
-    Clusters,
-    Patterns,
-    krippendorff_alpha,
-    one_coefficient,
-    share_reaching,
-)
-from annotation.agreement import clusters as clusters_module
 from annotation.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown, paragraph, rows
 from annotation.models import AuditEvent, Round, Study

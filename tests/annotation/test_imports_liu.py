@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from agreement import Patterns, cohen_kappa
 from annotation.access import get_seat
 from annotation.actions.imports import ImportReport, import_ratings
-from annotation.agreement import Patterns, cohen_kappa
 from annotation.models import (
     Assignment,
     Membership,

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from agreement import COEFFICIENTS, registry
 from annotation.actions.rounds import close_round
-from annotation.agreement import COEFFICIENTS, registry
 from annotation.exports import package as exports_package
 from annotation.models import Study
 from tests import builders as make

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agreement import Patterns, gwet_ac2, krippendorff_alpha, weighted_kappa
 from annotation.access import get_whole_study
 from annotation.actions.studies import change_study
-from annotation.agreement import Patterns, gwet_ac2, krippendorff_alpha, weighted_kappa
 from annotation.errors import Conflict, Invalid
 from annotation.models import AuditEvent, Round, Study
 from annotation.reporting.across import visible_rounds

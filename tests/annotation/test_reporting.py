@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
+from agreement import COEFFICIENTS, benchmark_words, probability_at_least
 from annotation.access import get_whole_study
-from annotation.agreement import COEFFICIENTS, benchmark_words, probability_at_least
 from annotation.errors import Blind, Invalid
 from annotation.models import Round, Study
 from annotation.queries.patterns import Slice

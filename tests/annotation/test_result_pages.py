@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.agreement import COEFFICIENTS, beside
+from agreement import COEFFICIENTS, beside
 from annotation.models import Round, Study
 from annotation.reporting.numbers import Headline
 from annotation.templatetags.studies import interval

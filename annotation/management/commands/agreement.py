@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.errors import ConcordError
 from accounts.wording import counted
+from agreement import COEFFICIENTS, bound, decimals, interval_words
 from annotation.access import get_round, get_whole_study
 from annotation.actions.primary import newest_dimensions
-from annotation.agreement import COEFFICIENTS, bound, decimals, interval_words
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.methods.facts import numbered
 from annotation.queries.headline import WORD, headline_set

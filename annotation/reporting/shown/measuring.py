@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from accounts.wording import counted
-from annotation.agreement import interval_words
+from agreement import interval_words
 from annotation.analysis.comparison import Comparison
 from annotation.analysis.numbers import Distribution, Numbers
 from annotation.analysis.saturation import Saturation
