@@ -14,6 +14,7 @@ COPY annotation annotation
 COPY config config
 COPY docs docs
 COPY ingest ingest
+COPY shared shared
 COPY static static
 COPY taxonomy taxonomy
 COPY templates templates

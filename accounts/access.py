@@ -7,8 +7,8 @@ from typing import Any, cast
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.errors import NotFound
 from accounts.models import ApiToken, PasswordLink, User, digest
+from shared.errors import NotFound
 
 
 def who(request: HttpRequest) -> User:

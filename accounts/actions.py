@@ -14,13 +14,13 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.access import get_good_link, keepers_of_links
-from accounts.auditing import record
-from accounts.confirming import Confirmation, require_confirmed
-from accounts.errors import Conflict, Forbidden, Invalid, NotFound
-from accounts.keys import read_keys
+from accounts.audit import record
+from accounts.confirmation import Confirmation, require_confirmed
+from accounts.keyboard_shortcuts import read_keys
 from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User, digest
-from accounts.naming import wrong_in, wrong_in_user_name
 from accounts.queries import unconfirmed_links
+from shared.errors import Conflict, Forbidden, Invalid, NotFound
+from shared.names import wrong_in, wrong_in_user_name
 
 TOKEN_MARK = "concord_"
 MAILS_OFF = "e-mails off"

@@ -14,13 +14,13 @@ from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
 from accounts.actions import digest, touch_token
-from accounts.addresses import block, client_address
-from accounts.described import require_described
-from accounts.errors import Forbidden
-from accounts.limits import counted_up
 from accounts.models import ApiToken, User
 from accounts.queries import living_token
-from accounts.row_files import CONTENT_TYPES
+from shared.addresses import block, client_address
+from shared.errors import Forbidden
+from shared.rate_limits import counted_up
+from shared.request_checks import require_described
+from shared.row_files import CONTENT_TYPES
 
 SCOPES = (ApiToken.Scope.READ, ApiToken.Scope.RATE, ApiToken.Scope.MANAGE)
 PERIODS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -11,7 +11,7 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.signals import user_login_failed
 
-        from accounts.auditing import record_failure
+        from accounts.audit import record_failure
 
         def failed(credentials: dict[str, Any], **_: Any) -> None:
             record_failure(str(credentials.get("username") or credentials.get("email") or ""))

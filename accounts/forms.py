@@ -8,13 +8,13 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils import timezone
 
-from accounts.auditing import AuditAsked
-from accounts.errors import ConcordError
-from accounts.keys import SINGLE, WORDS, keys_of
+from accounts.audit import AuditAsked
+from accounts.keyboard_shortcuts import SINGLE, WORDS, keys_of
 from accounts.known_browsers import known_browser
-from accounts.limits import count_sign_in, give_back, in_minutes
 from accounts.models import ApiToken, User
 from accounts.passwords import REFUSED, is_refused
+from shared.errors import ConcordError
+from shared.rate_limits import count_sign_in, give_back, in_minutes
 
 
 class SignInForm(AuthenticationForm):

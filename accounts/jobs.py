@@ -9,11 +9,11 @@ from django.core.mail import send_mail
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import job_base
 from accounts.actions import make_password_link
 from accounts.models import PasswordLink, Session, User
-from accounts.naming import cleaned
 from accounts.queries import unconfirmed_links
+from shared import jobs as job_base
+from shared.names import cleaned
 
 KEPT = timedelta(days=90)
 FORMER_SWEEPS = (

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from accounts.keys import SINGLE, keys_of
+from accounts.keyboard_shortcuts import SINGLE, keys_of
 
 
 def digest(plaintext: str) -> str:

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from accounts.addresses import is_from_here
 from accounts.models import User
+from shared.addresses import is_from_here
 
 DEMO_PASSWORD = "two-raters-agree"
 DEMO_NAMES = "demo-"

@@ -20,11 +20,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 
 from accounts.actions import connect_provider
-from accounts.confirming import note_provider_sign_in
-from accounts.errors import Conflict, NotFound
+from accounts.confirmation import note_provider_sign_in
 from accounts.openid import NONCE, is_answer
 from accounts.queries import proves_person
 from accounts.sessions import sign_in
+from shared.errors import Conflict, NotFound
 
 logger = logging.getLogger(__name__)
 

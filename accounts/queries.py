@@ -9,8 +9,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from accounts.browsers import browser_named
-from accounts.compiled import Compiled
 from accounts.models import ApiToken, PasswordLink, Session, User
+from shared.compiled_queries import Compiled
 
 LINES = 5
 

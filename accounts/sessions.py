@@ -8,10 +8,10 @@ from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.addresses import client_address, shortened
-from accounts.auditing import SIGNED_IN, record
+from accounts.audit import SIGNED_IN, record
 from accounts.known_browsers import remember
 from accounts.models import Session, User
+from shared.addresses import client_address, shortened
 
 SEEN_EVERY = timedelta(hours=1)
 BROWSER, ADDRESS, PASSWORD_LINK = "browser", "address", "password_link"

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.errors import Blind, Forbidden, NotFound, WrongState
 from annotation.models import (
@@ -29,6 +28,7 @@ from annotation.models import (
     Workbook,
 )
 from ingest.access import present_identifiers
+from shared.compiled_queries import Compiled
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 

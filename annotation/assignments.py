@@ -12,9 +12,9 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.compiled import Compiled
 from annotation.models import Annotation, Assignment, Round, RoundItem, RoundRater
 from ingest.upsert.copying import copy
+from shared.compiled_queries import Compiled
 
 LEASE = timedelta(hours=2)
 RENEWED = timedelta(minutes=1)

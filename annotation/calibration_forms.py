@@ -5,12 +5,12 @@ from typing import Any
 
 from django import forms
 
-from accounts.spreadsheets import as_lines
 from agreement import COEFFICIENTS
 from annotation.calibration import EMPTY_SET
 from annotation.errors import Unreadable
 from annotation.registration import Primary, primary_of
 from annotation.sheets.tables import open_table
+from shared.csv_files import as_lines
 from taxonomy.kinds import BOOLEAN, CATEGORY, LONGEST_TEXT, NUMBER, TEXT
 from taxonomy.tree import TreeDimension, VersionTree
 

@@ -7,12 +7,12 @@ from django.core.files.storage import default_storage
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
-from accounts.holds import Kind
-from accounts.job_base import JobKind, TurnOver
 from accounts.models import User
-from accounts.time_limits import BATCHES, Turn
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.queries import whole
+from shared.job_holds import Kind
+from shared.jobs import JobKind, TurnOver
+from shared.time_limits import BATCHES, Turn
 
 BATCH = 5000
 SWITCH = "concord.study_that_goes"

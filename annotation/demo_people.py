@@ -5,11 +5,11 @@ from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 
-from accounts.addresses import is_from_here
-from accounts.allowances import require_study_creator
 from accounts.models import User
+from accounts.permissions import require_study_creator
 from annotation.errors import Forbidden
 from annotation.models import Membership, Study
+from shared.addresses import is_from_here
 
 SLUG = "demo"
 PEOPLE = {

@@ -1,6 +1,6 @@
 """What can go wrong in a study, in words."""
 
-from accounts.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
+from shared.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
 
 __all__ = [
     "Blind",

@@ -9,16 +9,16 @@ from typing import IO, Any
 from django.core.files import File
 from django.utils import timezone
 
-from accounts.errors import ConcordError, StorageAway
-from accounts.holds import Kind
-from accounts.job_base import ClaimLost, JobKind, Progress
-from accounts.room import require_room
-from accounts.time_limits import Turn
 from annotation.access import OWNER, get_seat
 from annotation.exports.asked import Asked
 from annotation.exports.kinds import KINDS, write_file
 from annotation.exports.rows import counting
 from annotation.models import Export
+from shared.disk_space import require_room
+from shared.errors import ConcordError, StorageAway
+from shared.job_holds import Kind
+from shared.jobs import ClaimLost, JobKind, Progress
+from shared.time_limits import Turn
 
 PIECE = 1 << 20
 WAITS_FOR_STORAGE = "waiting: the file storage does not respond"

@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.utils.text import slugify
 
-from accounts.wording import counted
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.actions.machines import LONGEST
 from annotation.actions.primary import LONGEST_REASON
@@ -15,6 +14,7 @@ from annotation.models import Membership, Round, Study
 from annotation.queries.choosing import SampleLine
 from annotation.registration import Primary, has_coefficients, with_defaults
 from annotation.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
+from shared.wording import counted
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.tree import TreeDimension
 

@@ -8,15 +8,15 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.holds import Kind
-from accounts.job_base import JobKind, TurnOver
-from accounts.time_limits import BATCHES, Turn
 from annotation.consensus import PENDING, Verdict
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
 from annotation.queries.plans.ground import Ground, ground_of
 from annotation.queries.plans.needs import Need, is_absent, needs
 from annotation.queries.verdicts import round_verdicts
+from shared.job_holds import Kind
+from shared.jobs import JobKind, TurnOver
+from shared.time_limits import BATCHES, Turn
 from taxonomy.migration import Blocked, Route
 
 BATCH = 500

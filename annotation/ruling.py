@@ -10,8 +10,6 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from accounts.holds import Kind, are_held, held, place
-from accounts.job_base import Work
 from annotation.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.assignments import withdraw
 from annotation.consensus import Verdict
@@ -32,6 +30,8 @@ from annotation.queries.giving import unblinded_among
 from annotation.queries.verdicts import ARBITERS, ItemVerdicts, round_verdicts
 from annotation.queries.ways import arbiters_of, changed_arbiters_of
 from annotation.rules import Candidate, Ruling, ruling, third_raters
+from shared.job_holds import Kind, are_held, held, place
+from shared.jobs import Work
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 

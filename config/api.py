@@ -20,10 +20,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
-from accounts.errors import ConcordError, NotFound, TooMany
 from config import api_docs, moved
 from config.outages import outage_of
 from ingest.errors import Moved
+from shared.errors import ConcordError, NotFound, TooMany
 
 SIDECAR = "drf_spectacular_sidecar/swagger-ui-dist"
 CODES = {

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 
-from accounts.file_modes import openings
+from shared.file_modes import openings
 
 
 @checks.register(checks.Tags.security, deploy=True)

@@ -25,8 +25,8 @@ from typing import IO
 
 import psutil
 
-from accounts import file_modes
 from config import server_user, supervisor
+from shared import file_modes
 
 DATABASE = USER = "concord"
 POSTGRES_MAJOR = 18

@@ -249,7 +249,7 @@ def files(location: Path) -> dict[str, object]:
     if not bucket:
         if endpoint or any(keys):
             raise ImproperlyConfigured("S3_BUCKET is empty, but other settings of S3 are there; name the bucket.")
-        return {"BACKEND": "accounts.folder.Folder", "OPTIONS": {"location": location}}
+        return {"BACKEND": "shared.storage_folder.Folder", "OPTIONS": {"location": location}}
     if endpoint and urlsplit(endpoint).scheme not in {"http", "https"}:
         raise ImproperlyConfigured(
             f"S3_ENDPOINT is {endpoint!r}; write an address that begins with https:// or http://."
@@ -267,4 +267,4 @@ def files(location: Path) -> dict[str, object]:
     }
     if all(keys):
         options |= {"access_key": keys[0], "secret_key": keys[1]}
-    return {"BACKEND": "accounts.bucket.Bucket", "OPTIONS": options}
+    return {"BACKEND": "shared.storage_bucket.Bucket", "OPTIONS": options}

@@ -24,9 +24,9 @@ from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_error
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from accounts import file_modes
 from config import env
 from config.settings import DATA_DIR, LOGGING, METRICS_TOKEN, PORT, WEB_PROCESSES
+from shared import file_modes
 
 TOO_LONG = (
     "The URL is longer than 8,190 characters, the limit of this server. Shorten the filter or the search in "
@@ -178,7 +178,7 @@ def post_worker_init(worker: Any) -> None:
 
     database.limit(database.WEB)
     if HAS_BUCKET:
-        from accounts import bucket
+        from shared import storage_bucket as bucket
 
         bucket.absence.is_on_watch = True
     deadlines.watch.begin()

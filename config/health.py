@@ -24,7 +24,7 @@ from psycopg2.extensions import POLL_OK, POLL_READ
 from redis import Redis
 from redis.exceptions import OutOfMemoryError
 
-from accounts import room
+from shared import disk_space as room
 
 logger = logging.getLogger(__name__)
 OK = "ok"

@@ -12,7 +12,6 @@ from django.template.loader import get_template
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 
-from accounts.errors import ConcordError, TooMany
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.access import changing, set_changing
@@ -20,6 +19,7 @@ from config import moved
 from config.outages import Outage, outage_of
 from config.requests import number_of
 from ingest.errors import Moved
+from shared.errors import ConcordError, TooMany
 
 logger = logging.getLogger(__name__)
 PROBES = ("/healthz", "/readyz", "/metrics")

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from accounts.auditing import lines_of, record, verbs
+from accounts.audit import lines_of, record, verbs
 from accounts.forms import AuditForm
 from accounts.models import ServerEvent, User
 from annotation.views.auditing import CONTENT_TYPES

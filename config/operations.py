@@ -13,8 +13,6 @@ from django.db.models import Case, Count, F, Min, Q, QuerySet, Value, When
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import room
-from accounts.file_modes import openings
 from accounts.models import User
 from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, Workbook
 from config import health, pulse
@@ -22,6 +20,8 @@ from config.backups.archive import newest
 from config.backups.making import ENDING, last_backup
 from ingest import queries
 from ingest.models import FetchRun
+from shared import disk_space as room
+from shared.file_modes import openings
 
 FAILED_DAYS = 7
 SHOWN_MOST = 30

@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from accounts.described import page_size
-from accounts.errors import Unreadable
-from accounts.public_ids import public_id, row_number_of
+from shared.errors import Unreadable
+from shared.public_ids import public_id, row_number_of
+from shared.request_checks import page_size
 
 
 class Pages(BasePagination):

@@ -11,8 +11,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from accounts import file_modes
 from config import embedded, env, logs, revision
+from shared import file_modes
 
 file_modes.be_private()  # before anything is written, in every process that reads the settings
 
@@ -211,7 +211,7 @@ LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign_in"
 PASSWORD_HASHERS = [
-    "accounts.hashing.Argon2idHasher",
+    "accounts.password_hashing.Argon2idHasher",
     "django.contrib.auth.hashers.ScryptPasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
@@ -315,8 +315,8 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api.TokenAuthentication", "accounts.api.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["accounts.exchange.StorableJson"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "accounts.exchange.JsonAnyway",
+    "DEFAULT_PARSER_CLASSES": ["shared.json_formats.StorableJson"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "shared.json_formats.JsonAnyway",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.api.TokenThrottle"],

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from accounts import file_modes
+from shared import file_modes
 
 WITHOUT_SERVERS = {
     "check",
@@ -93,8 +93,8 @@ def run(arguments: Sequence[str]) -> None:
 
 def _sentence_for(error: Exception) -> str | None:
     """The sentence of a command where something that Concord needs is away; None for any other error."""
-    from accounts import room
     from config import outages
+    from shared import disk_space as room
 
     outage = outages.outage_of(error)
     if outage is None:

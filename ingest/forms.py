@@ -4,8 +4,8 @@ from typing import Any
 
 from django import forms
 
-from accounts.errors import ConcordError
 from ingest.actions.fetches import LAST, labels_in
+from shared.errors import ConcordError
 
 
 class SinceField(forms.DateField):

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 
-from accounts import room
-from accounts.job_base import BAD_ROW
 from ingest.models import Issue, SearchText, Snapshot, SnapshotComment, Unsearchable
 from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, marked
 from ingest.upsert.copying import copy
 from ingest.upsert.spellings import store_spellings
+from shared import disk_space as room
+from shared.jobs import BAD_ROW
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower
 from django.urls import reverse
 
-from accounts.job_base import Job
 from accounts.models import User
-from accounts.time_limits import Turn
 from ingest.identifiers import Identified, full_name
+from shared.jobs import Job
+from shared.time_limits import Turn
 
 Viewer = User | AnonymousUser
 RepositoryName = tuple[str, str, str]

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from accounts.spreadsheets import SafeCsv
+from shared.csv_files import SafeCsv
 
 CHUNK = 500
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}

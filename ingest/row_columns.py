@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from accounts.row_files import REPEATED
+from shared.row_files import REPEATED
 
 TIME = pa.timestamp("us", tz="UTC")
 PATH = pa.struct([("path", pa.string()), ("additions", pa.int32()), ("deletions", pa.int32())])

@@ -9,17 +9,17 @@ from django.db import IntegrityError
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts import room
-from accounts.errors import StorageAway
-from accounts.holds import Kind
-from accounts.job_base import ClaimLost, JobKind, TurnOver
-from accounts.time_limits import BATCHES, Turn
 from ingest.errors import FetchMustWait
 from ingest.models import FetchRun, Refusal
 from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
 from ingest.totals import expect_other_totals
 from ingest.upsert import Stored, copy, store
+from shared import disk_space as room
+from shared.errors import StorageAway
+from shared.job_holds import Kind
+from shared.jobs import ClaimLost, JobKind, TurnOver
+from shared.time_limits import BATCHES, Turn
 
 RETRY_SECONDS = (5, 30, 120, 600)
 STORAGE_SECONDS = 30

@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from accounts.time_limits import BATCHES
 from ingest import indexing, leftovers, runs, sync, totals
+from shared.time_limits import BATCHES
 
 ISSUES_A_TASK = 20_000
 

@@ -8,9 +8,9 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import QuerySet
 from django.db.models.functions import MD5
 
-from accounts.compiled import Compiled
 from ingest.differences import change_words, metadata_differences, state_words
 from ingest.models import Comment, Issue, Snapshot, SnapshotComment, Viewer
+from shared.compiled_queries import Compiled
 
 PART_COMMENTS = 50
 SNAPSHOTS_SHOWN = 30

@@ -1,7 +1,7 @@
 """From a person and an address to a taxonomy or one of its versions, or 404; who may change what."""
 
-from accounts.errors import Forbidden
 from accounts.models import User
+from shared.errors import Forbidden
 from taxonomy.errors import TaxonomyNotFound
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import PEOPLE

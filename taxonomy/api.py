@@ -21,8 +21,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from accounts.errors import Invalid, Unreadable
 from accounts.models import User
+from shared.errors import Invalid, Unreadable
 from taxonomy import schema
 from taxonomy.access import get_maintained_taxonomy, get_maintained_version, get_taxonomy, get_version
 from taxonomy.actions import (

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accounts.naming import wrong_in
+from shared.names import wrong_in
 from taxonomy import reading, schema
 from taxonomy.errors import InvalidDocument
 from taxonomy.fields import OTHER_BOOLEANS, Place, Structure, short

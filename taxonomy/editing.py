@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from accounts.storable import unstorable
+from shared.storable_json import unstorable
 from taxonomy import schema
 from taxonomy.comparison import compare, compare_dimensions
 from taxonomy.schema import Document

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accounts.errors import Conflict, Invalid, NotFound, Unreadable
+from shared.errors import Conflict, Invalid, NotFound, Unreadable
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from accounts.wording import listed, nearest
+from shared.wording import listed, nearest
 from taxonomy import reading, schema
 from taxonomy.errors import Problem
 from taxonomy.kinds import KINDS

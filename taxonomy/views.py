@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from accounts.errors import ConcordError, Invalid, Unreadable
 from accounts.models import User
+from shared.errors import ConcordError, Invalid, Unreadable
 from taxonomy import queries, schema, side_by_side
 from taxonomy.access import (
     get_maintained_taxonomy,

@@ -13,8 +13,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from accounts.errors import Unreadable
 from accounts.models import User
+from shared.errors import Unreadable
 from taxonomy.access import get_maintained_version
 from taxonomy.actions import keep_unfinished, new_draft, problems_of, replace_draft
 from taxonomy.checking import load

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from accounts.compiled import Compiled
 from accounts.models import User
 from annotation.access import Seat, get_round, get_seat
 from annotation.actions import labelling, members, own_invitations, rounds, studies
 from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
 from annotation.queries.own_invitations import invitations_of
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
+from shared.compiled_queries import Compiled
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
 from tests.remembered import remembered

@@ -118,7 +118,7 @@ def _serve() -> None:
 
 def _swept(kind: Any) -> Any:
     """The work of a kind of job, before which the clock queues what a killed worker left."""
-    from accounts.holds import are_held, place
+    from shared.job_holds import are_held, place
 
     def work(pk: int) -> None:
         ends_at = time.monotonic() + ANSWER_SECONDS / 2

@@ -13,8 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts import actions
 from accounts.access import get_own_token, get_used_link, who
-from accounts.confirming import confirmation_of, require_confirmed
-from accounts.errors import ConcordError, Invalid
+from accounts.confirmation import confirmation_of, require_confirmed
 from accounts.forms import (
     ConnectForm,
     FirstPasswordForm,
@@ -31,6 +30,7 @@ from accounts.providers import CONNECT, get_provider, providers
 from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
 from accounts.sessions import began_with
 from accounts.views.providers import onward
+from shared.errors import ConcordError, Invalid
 
 
 @login_required

@@ -13,10 +13,10 @@ from kombu.exceptions import OperationalError
 
 from accounts import actions, jobs
 from accounts.access import get_password_link
-from accounts.errors import Invalid, NotFound
 from accounts.forms import EmailForm, FirstPasswordForm, explain
-from accounts.limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
-from accounts.links import absolute
+from shared.errors import Invalid, NotFound
+from shared.rate_limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
+from shared.site_links import absolute
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 from requests import RequestException
 
 from accounts import openid
-from accounts.limits import LINKS, require_room
 from accounts.providers import INVITATION, LOGIN, get_provider, refusal, way_to
+from shared.rate_limits import LINKS, require_room
 
 logger = logging.getLogger(__name__)
 UNREADABLE = (RequestException, OAuth2Error, LookupError, ValueError, TypeError, AttributeError)

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from django.db import transaction
 from django.db.models import Max
 
-from accounts.naming import wrong_in
-from accounts.storable import check_storable
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Invalid
 from annotation.models import Analysis, Study
+from shared.names import wrong_in
+from shared.storable_json import check_storable
 
 LONGEST_TITLE = 200
 MOST_WORDS = 10_000

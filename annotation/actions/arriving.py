@@ -11,11 +11,7 @@ from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.holds import Kind
-from accounts.job_base import JobKind, progress_beside
 from accounts.models import User
-from accounts.room import require_room
-from accounts.time_limits import Turn
 from annotation.access import OWNER
 from annotation.actions.arriving_rows import Stored, store_study, table_names
 from annotation.actions.studies import record
@@ -25,6 +21,10 @@ from annotation.errors import Invalid
 from annotation.models import Arrival, Membership
 from annotation.package.whole import StudyFile, open_study
 from annotation.queries.studies import STUDY_IMPORTED
+from shared.disk_space import require_room
+from shared.job_holds import Kind
+from shared.jobs import JobKind, progress_beside
+from shared.time_limits import Turn
 
 KEPT_DAYS = 2
 FILES_AT_ONCE = 100

@@ -22,7 +22,6 @@ from django.db.models import (
 from django.utils.dateparse import parse_date, parse_datetime
 
 from accounts.models import User
-from accounts.naming import visible
 from agreement import COEFFICIENTS
 from annotation.exports.kinds import KINDS as FILES
 from annotation.exports.options import SHAPES as EXPORT_SHAPES
@@ -38,6 +37,7 @@ from annotation.queries.studies import STUDY_IMPORTED
 from annotation.reporting.shown.kinds import KINDS as ANALYSES
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
+from shared.names import visible
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.schema import is_key
 

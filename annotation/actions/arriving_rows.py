@@ -12,7 +12,6 @@ from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
 
 from accounts.models import User
-from accounts.room import require_room
 from annotation.actions.arriving_checks import check_row
 from annotation.actions.primary import wrong_in_brought
 from annotation.actions.studies import wrong_words
@@ -37,6 +36,7 @@ from annotation.ruling import newest_annotation
 from annotation.screening import fits
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import brought
+from shared.disk_space import require_room
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version

@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from accounts.holds import Kind
-from accounts.job_base import JobKind
-from accounts.time_limits import Turn
 from annotation.access import get_seat
 from annotation.actions import bulk
 from annotation.actions.bulk import SAMPLED, TAKEN, Drawing, Opening, take_issues
@@ -15,6 +12,9 @@ from annotation.assigning import raters_planned
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.queries.planner import tell_planner
 from annotation.screening import standings_taken
+from shared.job_holds import Kind
+from shared.jobs import JobKind
+from shared.time_limits import Turn
 
 Step = Callable[[BulkJob], bool]
 """Writes the next batch and moves the job's cursor; whether there is more."""

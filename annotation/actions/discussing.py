@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.storable import check_storable
 from annotation.access import Seat
 from annotation.actions.labelling import keep_draft, submit_annotation
 from annotation.answers import MOST_PARTS, applies, read_decided
@@ -28,6 +27,7 @@ from annotation.models import (
 from annotation.queries.discussing import own_answer, people
 from annotation.queries.labelling import answer_of
 from annotation.queries.matching import matches_of
+from shared.storable_json import check_storable
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

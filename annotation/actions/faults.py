@@ -2,11 +2,11 @@
 
 from django.db import transaction
 
-from accounts.storable import check_storable
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, NotFound, WrongState
 from annotation.models import Item, Proposal, Round, RoundItem
+from shared.storable_json import check_storable
 from taxonomy.queries import published_version
 
 NOT_PROPOSED = "Category not proposed."

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from accounts.wording import counted
 from annotation import assignments
 from annotation.access import OWNER, Seat, get_round_rater
 from annotation.actions.finishing import finish_if_done
@@ -30,6 +29,7 @@ from annotation.queries.giving import (
 )
 from annotation.queries.training import seen_answers
 from annotation.ruling import withdraw_third_raters
+from shared.wording import counted
 
 
 def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:

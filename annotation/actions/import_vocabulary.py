@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accounts.models import User
-from accounts.naming import cleaned
 from annotation.access import Seat, get_seat
 from annotation.actions.studies import create_study
 from annotation.consensus import PENDING
@@ -17,6 +16,7 @@ from annotation.models import Spelling
 from annotation.queries.imports import decided_spellings
 from annotation.sheets import Gathered, ValueReader, document_from_values
 from annotation.sheets.reading import ASKS, NAME_MAX, Refused, loose
+from shared.names import cleaned
 from taxonomy.access import require_maintainer
 from taxonomy.actions import load_document, new_draft, publish_version
 from taxonomy.models import Taxonomy, TaxonomyVersion

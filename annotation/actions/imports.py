@@ -11,7 +11,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.room import require_room
 from annotation.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.actions.attributes import keep_attributes
 from annotation.actions.finishing import finish_if_done
@@ -44,6 +43,7 @@ from annotation.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
 from annotation.sheets.questions import BLANKS, DUPLICATES, Question, scales
 from annotation.sheets.rounds import is_trial, number_rounds
 from ingest.upsert.copying import copy, new_ids
+from shared.disk_space import require_room
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from accounts.compiled import Compiled
-from accounts.storable import check_storable
 from annotation import assignments
 from annotation.access import Seat, get_own_assignment
 from annotation.actions.arriving_checks import DRAFT
@@ -33,6 +31,8 @@ from annotation.queries.imports import MARK
 from annotation.queries.states import states_of_members
 from annotation.screening import refuse_proposals
 from ingest.models import Snapshot
+from shared.compiled_queries import Compiled
+from shared.storable_json import check_storable
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts import actions as people
-from accounts.confirming import Confirmation, require_confirmed
+from accounts.confirmation import Confirmation, require_confirmed
 from accounts.models import User
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.finishing import finish_if_done

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, F, Func, Q
 from django.utils import timezone
 
-from accounts import auditing
+from accounts import audit as auditing
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.studies import ask_in, come_in, create_study, place_of, record

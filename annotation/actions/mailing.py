@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.actions import mails_off_token
-from accounts.links import absolute
 from accounts.models import User
 from annotation.queries.mails import summaries_of, waiting_lines
+from shared.site_links import absolute
 
 HOUR = 6
 """E-mails of a day are sent from this hour on (UTC)."""

@@ -8,14 +8,14 @@ from datetime import date, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.storable import check_storable
-from accounts.wording import listed
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Invalid, WrongState
 from annotation.models import Annotation, Item, Meeting, MeetingResolution, Round
 from annotation.queries.imports import MARK
 from annotation.queries.ways import newest_by_hand, without_discussion
+from shared.storable_json import check_storable
+from shared.wording import listed
 
 LEAST_PARTICIPANTS, MOST_PARTICIPANTS, LONGEST_NAME = 2, 100, 200
 ANYWHERE = timedelta(hours=14)

@@ -3,13 +3,13 @@
 from django.db import transaction
 
 from accounts import actions as people
-from accounts.errors import ConcordError
 from accounts.models import PasswordLink, User
 from annotation.access import OWNER, Seat, changing, get_seat
 from annotation.actions.studies import record
 from annotation.errors import Conflict, Forbidden
 from annotation.models import Membership, Round, Study
 from annotation.queries.password_links import is_in_another_study, owned_by, was_created_by
+from shared.errors import ConcordError
 
 
 @transaction.atomic

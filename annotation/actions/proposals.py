@@ -7,12 +7,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from accounts.storable import check_storable
 from annotation.access import OWNER, Seat
 from annotation.actions.studies import record
 from annotation.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
 from annotation.queries.proposals import FULL, Told, newest_draft, newest_tree, told, with_states
+from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
 from taxonomy.errors import InvalidDocument

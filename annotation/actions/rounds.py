@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
-from accounts.wording import counted, listed
 from annotation import assignments, ruling
 from annotation.access import OWNER, RATER, Seat, get_round, items_called, row_number
 from annotation.actions.bulk import (
@@ -81,6 +80,7 @@ from annotation.screening import (
 )
 from ingest.identifiers import Identified, parse_identifier
 from ingest.models import Issue
+from shared.wording import counted, listed
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 

@@ -9,7 +9,6 @@ from django.core.files.base import File
 from django.db import transaction
 
 from accounts.models import User
-from accounts.wording import counted
 from annotation.access import OWNER, RATER, Seat
 from annotation.actions.choosing import draw_sample
 from annotation.actions.demo import FOLDER, REPOSITORY
@@ -23,6 +22,7 @@ from annotation.queries.choosing import Wish, draft
 from annotation.queries.starting import raters_of
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
+from shared.wording import counted
 from taxonomy.actions import (
     add_taxonomy,
     copy_taxonomy,

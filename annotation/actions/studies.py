@@ -7,10 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.errors import TooMany
-from accounts.limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from accounts.models import User
-from accounts.naming import wrong_in
 from annotation.access import OWNER, Seat, require_at_work
 from annotation.actions.excluding import follow_screening, hold_coding_rounds
 from annotation.actions.primary import check_primary, confirmed, newest_dimensions
@@ -23,6 +20,9 @@ from annotation.queries.studies import labelling_has_begun
 from annotation.registration import not_registered
 from annotation.ruling import newest_annotation
 from annotation.screening import read_keywords
+from shared.errors import TooMany
+from shared.names import wrong_in
+from shared.rate_limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from taxonomy.models import Taxonomy
 
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000

@@ -2,11 +2,11 @@
 
 import re
 
-from accounts.allowances import is_shell_command
-from accounts.limits import UNAVAILABLE_IDS, require_tries, require_tries_left
 from accounts.models import User
+from accounts.permissions import is_shell_command
 from annotation.errors import Conflict, Invalid
 from annotation.models import Study
+from shared.rate_limits import UNAVAILABLE_IDS, require_tries, require_tries_left
 
 SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\Z")
 RESERVED = frozenset({"import", "new"})

@@ -3,7 +3,6 @@
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from accounts.compiled import Compiled
 from annotation import assignments
 from annotation.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.actions.bulk import require_prepared
@@ -13,6 +12,7 @@ from annotation.errors import Conflict, Forbidden, Held
 from annotation.models import Assignment, Round, RoundItem, RoundRater
 from annotation.queries.giving import has_everything, has_left, n_taken
 from annotation.queries.labelling import ITEM_TO_READ, has_part_in, is_third_of_pool, peek, waiting_assignment
+from shared.compiled_queries import Compiled
 
 
 def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:

@@ -7,8 +7,6 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone
 
-from accounts.storable import check_storable
-from accounts.wording import counted
 from agreement import COEFFICIENTS
 from annotation.access import Seat, row_number
 from annotation.answers import read_parts
@@ -19,6 +17,8 @@ from annotation.queries.training import Trained, agreed_answers, minimum_words, 
 from annotation.queries.verdicts import code_order
 from annotation.registration import NOT_MEASURED, Primary, primary_of
 from annotation.reporting.gate import gate
+from shared.storable_json import check_storable
+from shared.wording import counted
 from taxonomy.kinds import LONGEST_TEXT, nearest
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version

@@ -14,11 +14,7 @@ from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.holds import Kind
-from accounts.job_base import JobKind, progress_beside
 from accounts.models import User
-from accounts.room import require_room
-from accounts.time_limits import Turn
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.import_vocabulary import NewStudy
 from annotation.actions.imports import ImportReport, import_gathered, import_plan, plan_import, require_answers
@@ -34,6 +30,10 @@ from annotation.sheets.mapping import check_mapping, dimensions_in_levels
 from annotation.sheets.plans import Options
 from annotation.sheets.questions import open_ones
 from annotation.sheets.shifts import doubts
+from shared.disk_space import require_room
+from shared.job_holds import Kind
+from shared.jobs import JobKind, progress_beside
+from shared.time_limits import Turn
 from taxonomy.schema import key_of
 
 REFUSALS_KEPT = 10_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accounts.wording import counted
+from shared.wording import counted
 
 from .columns import Flags, Floats, Ints, Multi, Single
 from .folding import known, without_value

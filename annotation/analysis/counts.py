@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accounts.wording import counted
+from shared.wording import counted
 
 from .columns import Ints, Multi, Single
 from .folding import known, parts_by_category, without_value

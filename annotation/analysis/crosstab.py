@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accounts.wording import counted
+from shared.wording import counted
 
 from .association import SEED, Association, association
 from .columns import Categories, Floats, Ints, Multi, Single, n_different

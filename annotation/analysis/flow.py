@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accounts.wording import counted, listed
+from shared.wording import counted, listed
 
 from .columns import Flags, Ints, Multi, Single
 from .counts import overlap

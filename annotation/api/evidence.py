@@ -9,7 +9,6 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import AnyAccept, format_of, scope
-from accounts.described import page_size
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.reading import FILE, REST, note_reading
 from annotation.api.reading import (
@@ -30,6 +29,7 @@ from annotation.api.results import (
 )
 from annotation.api.shapes import CURSOR, PAGE_SIZE, pages_of_rows
 from annotation.exports import rows, write
+from shared.request_checks import page_size
 
 
 class EvidenceOfStudy(APIView):

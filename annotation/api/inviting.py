@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from accounts.links import absolute
 from annotation.access import OWNER, get_invitation
 from annotation.actions import invitations as actions
 from annotation.api.bodies import Body, Text, Whole
@@ -18,6 +17,7 @@ from annotation.api.reading import picked, seat_of
 from annotation.api.studies import PAGE, paged, pages_of
 from annotation.models import Membership
 from annotation.queries.invitations import InvitationLine, invitation_line, invitation_lines
+from shared.site_links import absolute
 
 STATES = [("open", "open"), ("used up", "used up"), ("withdrawn", "withdrawn"), ("over", "over")]
 

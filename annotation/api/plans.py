@@ -11,7 +11,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from accounts.described import page_size
 from annotation.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.actions import plans as actions
 from annotation.actions.reading import REST, note_results
@@ -25,6 +24,7 @@ from annotation.queries.plans.needs import affected
 from annotation.queries.plans.preview import preview_of
 from annotation.queries.plans.standing import standing_plan
 from annotation.queries.plans.without_value import n_without_value
+from shared.request_checks import page_size
 
 
 class PlanShape(serializers.Serializer[Any]):

@@ -6,13 +6,13 @@ from typing import Any
 from django.db.models import Q
 from rest_framework.request import Request
 
-from accounts.described import meant
 from accounts.models import User
-from accounts.storable import check_storable
 from annotation.access import Seat, get_round, get_seat
 from annotation.errors import Invalid, NotFound, Unreadable
 from annotation.models import Membership, Round
 from annotation.queries.imports import number_of_label
+from shared.request_checks import meant
+from shared.storable_json import check_storable
 from taxonomy.models import Dimension, TaxonomyVersion
 
 MOST = 2**31 - 1

@@ -15,8 +15,6 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from accounts.api import AnyAccept, format_of, scope
-from accounts.described import page_size
-from accounts.public_ids import public_id, row_number_of
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.actions.downloads import filters_of, record_download
 from annotation.actions.meetings import NOT_STATED, state_meeting
@@ -63,6 +61,8 @@ from annotation.reporting.planned import width_of, with_planned
 from annotation.reporting.slices import ask
 from annotation.ways import STATED
 from ingest.api.files import FORMAT
+from shared.public_ids import public_id, row_number_of
+from shared.request_checks import page_size
 from taxonomy.models import Dimension
 from taxonomy.queries import published_version
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import DANGEROUS, QUOTED, csv_cell
 from annotation.exports.writers import OF_PEOPLE, Drain, joined, word
+from shared.csv_files import DANGEROUS, QUOTED, csv_cell
 
 ROWS_MOST = 100_000
 """Rows of one piece, and of one row group."""

@@ -5,12 +5,12 @@ from itertools import chain
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-from accounts.spreadsheets import SafeCsv
 from annotation.access import Seat
 from annotation.errors import NotFound
 from annotation.exports.writers import CONTENT_TYPES, write
 from annotation.models import Sample
 from annotation.queries.choosing import flow, flow_as_markdown, frame_rows
+from shared.csv_files import SafeCsv
 
 FRAME_FORMATS = ("csv", "jsonl")
 FLOW_FORMATS = ("csv", "md")

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from accounts.row_files import (
+from ingest.row_columns import CHANGE
+from shared.row_files import (
     CHUNK,
     CONTENT_TYPES,
     FORMATS,
@@ -18,7 +19,6 @@ from accounts.row_files import (
     word,
     write_rows,
 )
-from ingest.row_columns import CHANGE
 
 __all__ = [
     "AROUND", "CHUNK", "COLUMNS", "CONTENT_TYPES", "FORMATS", "OF_A_SAMPLE", "OF_EVIDENCE", "OF_PEOPLE", "REPEATED",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accounts.wording import counted, for_markdown, listed
 from agreement import bound
+from shared.wording import counted, for_markdown, listed
 
 from . import sentences
 from .facts import IMPORTED, Dimension, Facts, day, numbered

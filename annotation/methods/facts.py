@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from accounts.wording import counted, listed
 from agreement import COEFFICIENTS, EXACT, bound
+from shared.wording import counted, listed
 from taxonomy.kinds import OfKind
 
 NO_HEADLINE = "no main round is finished"

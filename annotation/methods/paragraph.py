@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from accounts.wording import for_markdown
+from shared.wording import for_markdown
 
 from . import sentences
 from .facts import IMPORTED, OVERRULED, Dimension, Facts

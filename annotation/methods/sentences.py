@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from accounts.wording import counted, listed
 from agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside, bound
+from shared.wording import counted, listed
 
 from .facts import (
     JOINED,

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accounts.wording import for_markdown, listed
 from agreement import bound
+from shared.wording import for_markdown, listed
 
 from .facts import Dimension, Facts, Number
 from .sentences import computed, computed_rows, few_units

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.models import Q
 
-from accounts.indexes import AddIndexOnLarge, DropForeignKeyIndex
+from shared.index_migrations import AddIndexOnLarge, DropForeignKeyIndex
 
 
 def foreign_key(to: str, **of: object) -> models.ForeignKey:

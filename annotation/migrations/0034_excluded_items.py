@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from accounts.indexes import AddIndexOnLarge
+from shared.index_migrations import AddIndexOnLarge
 
 
 class Migration(migrations.Migration):

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.models import Q
 
-from accounts.indexes import AddIndexOnLarge
+from shared.index_migrations import AddIndexOnLarge
 
 
 class Migration(migrations.Migration):

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.job_base import Job
 from annotation.models.studies import Study
+from shared.jobs import Job
 
 
 class Arrival(Job):

@@ -4,11 +4,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from accounts.job_base import Job
 from annotation.models.labelling import Proposal
 from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Study
+from shared.jobs import Job
 
 
 class Plan(Job):

@@ -1,10 +1,10 @@
 """Rows that addresses and answers name by a public id, never by their number."""
 
-from accounts.public_ids import public_id, row_number_of
+from shared.public_ids import public_id, row_number_of
 
 
 class Public:
-    """A model whose rows have public ids: see `accounts.public_ids`."""
+    """A model whose rows have public ids: see `shared.public_ids`."""
 
     pk: int
 

@@ -4,9 +4,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.job_base import Job
 from annotation.models.public import Public
 from annotation.models.studies import Study
+from shared.jobs import Job
 
 
 class Export(Public, Job):

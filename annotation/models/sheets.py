@@ -3,8 +3,8 @@
 from django.conf import settings
 from django.db import models
 
-from accounts.job_base import Job
 from annotation.models.studies import Study
+from shared.jobs import Job
 
 
 class Workbook(Job):

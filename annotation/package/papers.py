@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from accounts.wording import counted, for_markdown, listed
 from annotation.package.tables import Table
+from shared.wording import counted, for_markdown, listed
 
 LICENCES = {
     "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),

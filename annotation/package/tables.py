@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import SafeCsv
+from shared.csv_files import SafeCsv
 
 ROWS_AT_ONCE = 20_000
 PARQUET = {

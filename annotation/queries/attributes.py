@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from django.db import connection
 
-from accounts import cached_values
 from annotation.analysis.columns import NONE, Categories, Ints, Single
 from annotation.models import AuditEvent, Study
 from annotation.queries.batches.reading import copied
 from annotation.queries.binary import read_binary
 from ingest.filters.fixes import NO_FIX, NOT_KNOWN, stratum_name
+from shared import cached_values
 
 KEPT_SECONDS = 600
 MOST_VALUES = 200

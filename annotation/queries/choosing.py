@@ -10,7 +10,6 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.expressions import RawSQL
 
-from accounts.wording import counted, for_markdown
 from annotation.access import Seat, row_number
 from annotation.errors import Conflict, Forbidden, Invalid
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
@@ -24,6 +23,7 @@ from ingest.filters.frames import Stratum
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import Issue, Repository, Snapshot, lowered, names_after
 from ingest.selections import Selection
+from shared.wording import counted, for_markdown
 
 OWN_WORDS = {
     "exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all",

@@ -9,7 +9,6 @@ from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QueryS
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import IsNull
 
-from accounts.compiled import Compiled
 from annotation.consensus import PENDING
 from annotation.models import (
     Annotation,
@@ -25,6 +24,7 @@ from annotation.models import (
 )
 from annotation.queries.evidence import as_sent, with_evidence
 from ingest.models import Comment, Snapshot
+from shared.compiled_queries import Compiled
 from taxonomy.tree import VersionTree
 
 ITEM_TO_READ = "item__snapshot__issue__repository"

@@ -11,7 +11,6 @@ from django.core.cache import cache
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
-from accounts import cached_values
 from annotation.consensus import Decision, Values, Verdict
 from annotation.models import Annotation, Assignment, Item, Meeting, PartMatch, Resolution, Round, RoundItem
 from annotation.queries.evidence import Heard, evidence_heard
@@ -20,6 +19,7 @@ from annotation.queries.states import states_of_members
 from annotation.queries.verdicts import ARBITERS, ItemVerdicts, code_order, resolution_values, round_verdicts
 from annotation.queries.ways import meetings_of, ways, with_facts
 from ingest.models import Comment, Snapshot
+from shared import cached_values
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from accounts import cached_values
 from accounts.models import User
 from annotation.access import Seat
 from annotation.errors import ConcordError, Invalid, NotFound
@@ -28,6 +27,7 @@ from annotation.sheets.shifts import Doubt, Vocabulary, doubts
 from annotation.sheets.spellings import Meanings, Values, new_values, respelled, unknown_values
 from annotation.sheets.trees import tree_of
 from ingest.tables.opening import TableRow
+from shared import cached_values
 from taxonomy.checking import load
 from taxonomy.models import Taxonomy
 from taxonomy.queries import newest_published, published_version

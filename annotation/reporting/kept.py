@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db.models import Model
 
-from accounts.cached_values import find, keep
 from annotation.answers import digest
 from annotation.models import Round, RoundRater
+from shared.cached_values import find, keep
 
 KEPT_SECONDS = 7 * 24 * 3600
 COMPUTATION = 10

@@ -2,7 +2,7 @@
 
 import re
 
-from accounts.naming import cleaned
+from shared.names import cleaned
 
 NAME_MAX, VALUE_MAX = 80, 200
 APART = re.compile(r"[,:]+")

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import IO, Any
 
-from accounts.spreadsheets import is_of_concord
 from annotation.errors import Unreadable
 from annotation.sheets.columns import own_roles
 from annotation.sheets.tables import UNSTORABLE, parquet_lines
 from annotation.sheets.tools import ToolSheet, are_examples, is_json, sheet_of_examples, sheets_of_json, spelled_out
 from ingest.tables.opening import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX, Workbook
+from shared.csv_files import is_of_concord
 
 ROWS_MAX = 100_000
 CELLS_MAX = 4_000_000

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from accounts.naming import cleaned
 from annotation.answers import MOST_PARTS
 from annotation.sheets.attributes import VALUE_MAX
 from annotation.sheets.columns import SheetRow, whole
 from annotation.sheets.tables import Row
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
+from shared.names import cleaned
 
 IDENTIFIER_MAX = 500
 RATER_MAX = 150

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from accounts.wording import counted
 from annotation.answers import PartRead
 from annotation.consensus import Values
 from annotation.sheets.columns import SheetRow
@@ -35,6 +34,7 @@ from annotation.sheets.reading import (
     ruled_out,
 )
 from ingest.tables.opening import TableRow
+from shared.wording import counted
 
 DUPLICATES = REJECT, FIRST, LAST = ("reject", "first", "last")
 BLANKS = NONE, EMPTY = ("none", "empty")

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz, process
 
-from accounts.naming import cleaned, visible
 from annotation.answers import PartRead, ProposalAsked, applies
 from annotation.consensus import PENDING, Values
 from annotation.sheets.columns import SheetRow
+from shared.names import cleaned, visible
 from taxonomy.kinds import Value, WrongValue
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 

@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from accounts.naming import cleaned
 from annotation.errors import Invalid
 from annotation.sheets.columns import SheetRow
 from annotation.sheets.gathering import Gathered
 from annotation.sheets.mapping import SEPARATOR
 from annotation.sheets.reading import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
+from shared.names import cleaned
 from taxonomy.kinds import KINDS
 from taxonomy.kinds.multi import MULTI
 from taxonomy.kinds.single import SINGLE

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from accounts.wording import counted
 from agreement import COEFFICIENTS, bound, decimals
 from annotation.charts import Look, Panel, Point, trend, trends
 from annotation.charts.heat import HeatCell, HeatMap, heat_map
@@ -15,6 +14,7 @@ from annotation.drawing import TYPES
 from annotation.models import Round
 from annotation.reporting.numbers import DimensionReport, Headline
 from annotation.views.agreement_tables import Links, Section
+from shared.wording import counted
 
 NAMES = {"trend": "Trend over rounds", "confusion": "Confusion", "pairs": "Pairs of raters"}
 """The figures by the word of their address."""

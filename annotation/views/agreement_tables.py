@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from accounts.wording import listed
 from agreement import COEFFICIENTS
 from annotation.consensus import PENDING
 from annotation.reporting.numbers import AgreementEntry, DimensionReport, Headline, coefficients_to_print
@@ -26,6 +25,7 @@ from annotation.views.agreement_words import (
     which_rounds,
     word_of,
 )
+from shared.wording import listed
 from taxonomy.kinds import OfKind
 
 MOST_CATEGORIES = 48

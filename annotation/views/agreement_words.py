@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from accounts.wording import listed
 from agreement import COEFFICIENTS, benchmark_words, bound
 from annotation.consensus import PENDING
 from annotation.models import Round
 from annotation.queries.patterns import DOES_NOT_APPLY
 from annotation.reporting.across import Across
 from annotation.reporting.numbers import AgreementEntry, Headline
+from shared.wording import listed
 from taxonomy.tree import TreeCategory
 
 SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}

@@ -4,7 +4,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from accounts.auditing import lines_of, verbs
+from accounts.audit import lines_of, verbs
 from accounts.forms import AuditForm
 from annotation.access import OWNER, Seat, get_seat
 from annotation.actions.downloads import record_download

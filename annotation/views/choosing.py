@@ -9,7 +9,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.wording import counted
 from annotation.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sample, get_seat
 from annotation.actions import choosing as actions
 from annotation.actions.downloads import record_download
@@ -29,6 +28,7 @@ from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.study_page import job_progress, me, status_of, study_page
 from ingest.queries import repositories
 from ingest.selections import selection, selections
+from shared.wording import counted
 
 PAGE_AND_ONE = 51
 

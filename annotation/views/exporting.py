@@ -10,7 +10,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.links import absolute
 from annotation.access import OWNER, RATER, Seat, get_export_at, get_seat
 from annotation.actions import exporting as actions
 from annotation.actions.downloads import filters_of, record_download
@@ -27,6 +26,7 @@ from annotation.views.exported import FORMAT_WORDS, OPTION_WORDS
 from annotation.views.reading import open_to_reader_links, reading_seat
 from annotation.views.results import number_of
 from annotation.views.study_page import in_archive_too, me
+from shared.site_links import absolute
 from taxonomy.queries import published_version
 
 SHOWN = 50

@@ -9,7 +9,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.wording import counted
 from annotation.access import OWNER, get_member_at, get_round, get_round_rater, get_seat
 from annotation.actions import giving as actions
 from annotation.actions import rules
@@ -17,6 +16,7 @@ from annotation.errors import ConcordError, Forbidden, NotFound
 from annotation.models import Membership, Round, RoundRater
 from annotation.queries import giving as queries
 from annotation.views.study_page import me, study_page
+from shared.wording import counted
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 

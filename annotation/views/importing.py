@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.spreadsheets import SafeCsv
 from annotation.access import OWNER, Seat, get_own_workbook, get_seat, get_workbook
 from annotation.actions import workbooks as actions
 from annotation.demo_people import require_may_create_studies
@@ -42,6 +41,7 @@ from annotation.sheets.mapping import (
 from annotation.sheets.questions import answer, open_ones
 from annotation.sheets.words import FORM_WORDS, ROLE_WORDS
 from annotation.views.study_page import me, study_page
+from shared.csv_files import SafeCsv
 from taxonomy.access import may_maintain
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])

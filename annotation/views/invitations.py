@@ -13,8 +13,6 @@ from kombu.exceptions import OperationalError
 
 from accounts import jobs
 from accounts.forms import NewAccountForm, explain
-from accounts.limits import INVITED_BY_EMAIL, LINKS, require_room
-from accounts.links import absolute
 from accounts.models import User
 from accounts.providers import AT_THE_DOOR, INVITATION, at_the_door, providers
 from accounts.sessions import sign_in
@@ -26,6 +24,8 @@ from annotation.models import Invitation
 from annotation.queries.invitations import living_invitation
 from annotation.views.studies import members_page
 from annotation.views.study_page import me
+from shared.rate_limits import INVITED_BY_EMAIL, LINKS, require_room
+from shared.site_links import absolute
 
 
 @login_required

@@ -7,8 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.confirming import confirmation_of
-from accounts.errors import TooMany
+from accounts.confirmation import confirmation_of
 from accounts.forms import CloseForm, explain
 from annotation.access import OWNER, Seat, get_member_at, get_seat
 from annotation.actions import leaving as actions
@@ -17,6 +16,7 @@ from annotation.errors import ConcordError, Conflict, Forbidden, Invalid
 from annotation.models import Membership
 from annotation.queries.leaving import leaves, offers_of
 from annotation.views.study_page import me, study_page
+from shared.errors import TooMany
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 

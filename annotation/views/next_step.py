@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from accounts.wording import counted, listed
 from annotation.access import ADJUDICATOR, OWNER, Seat
 from annotation.models import Round
 from annotation.queries.plans.standing import stands_at
 from annotation.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
 from annotation.queries.training import held_raters, is_held
+from shared.wording import counted, listed
 from taxonomy.queries import newest_published
 
 

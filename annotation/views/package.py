@@ -6,7 +6,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from accounts.links import absolute
 from annotation.access import OWNER, get_seat
 from annotation.actions.exporting import request_export
 from annotation.errors import ConcordError, Forbidden
@@ -16,6 +15,7 @@ from annotation.models import Round
 from annotation.package_forms import PackageForm
 from annotation.queries.package import n_answers
 from annotation.views.study_page import in_archive_too, me, status_of, study_page
+from shared.site_links import absolute
 
 
 @in_archive_too

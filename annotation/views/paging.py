@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from accounts.public_ids import public_id, row_number_of
+from shared.public_ids import public_id, row_number_of
 
 Row = TypeVar("Row", bound=Model)
 

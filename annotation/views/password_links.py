@@ -6,11 +6,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from accounts.links import absolute
 from annotation.access import OWNER, get_member_at, get_seat
 from annotation.actions.password_links import make_password_link
 from annotation.views.studies import members_page
 from annotation.views.study_page import me
+from shared.site_links import absolute
 
 
 @login_required

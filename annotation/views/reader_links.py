@@ -8,7 +8,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.links import absolute
 from annotation.access import OWNER, Seat, get_seat, made_by_an_owner
 from annotation.actions import reader_links as actions
 from annotation.errors import ConcordError
@@ -17,6 +16,7 @@ from annotation.models import Item, ReaderLink
 from annotation.reader_link_forms import ReaderLinkForm
 from annotation.views.reading import OPENED
 from annotation.views.study_page import me, status_of, study_page
+from shared.site_links import absolute
 
 SHOWN_MOST = 200
 

@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.links import absolute
 from accounts.models import User
 from annotation.access import OWNER, RATER, Seat, get_seat
 from annotation.actions.demo import REPOSITORY
@@ -30,6 +29,7 @@ from ingest.actions.fetches import start_fetch
 from ingest.actions.uploads import take_file, take_upload
 from ingest.errors import Invalid
 from ingest.models import FetchRun, Upload
+from shared.site_links import absolute
 from taxonomy.ready_made import presets
 
 STEPS = (("issues", "Issues"), ("codebook", "Taxonomy"), ("people", "People"), ("round", "First round"))

@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.errors import TooMany
 from annotation.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
 from annotation.actions import members as member_actions
 from annotation.actions import rounds as round_actions
@@ -63,6 +62,7 @@ from annotation.views.starting import begin_path
 from annotation.views.study_page import job_progress, me, status_of, study_page
 from annotation.views.welcome import welcome
 from ingest.queries import closing_changes
+from shared.errors import TooMany
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeDimension

@@ -1,6 +1,6 @@
 """What can go wrong with a backup."""
 
-from accounts.errors import ConcordError
+from shared.errors import ConcordError
 
 
 class BackupFailed(ConcordError):

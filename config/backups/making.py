@@ -16,14 +16,14 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import DatabaseError
 
-from accounts.auditing import record
-from accounts.errors import StorageAway
+from accounts.audit import record
 from accounts.models import ServerEvent
 from config import embedded
 from config.backups import archive, postgres, stored
 from config.backups.archive import Manifest
 from config.backups.errors import BackupFailed
 from config.database import turn_at_tables
+from shared.errors import StorageAway
 
 log = logging.getLogger(__name__)
 NEWEST_POSTGRES = 18

@@ -4,12 +4,12 @@ from django.conf import settings
 from django.db import connection as django_connection
 from django.db.migrations.executor import MigrationExecutor
 
-from accounts.errors import ConcordError
 from config import shell
 from config.backups import archive, making, postgres
 from config.backups.making import Backup, Say
 from config.backups.restoring import OURS
 from ingest import queries
+from shared.errors import ConcordError
 
 
 class NotUpgraded(ConcordError):

@@ -11,9 +11,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from accounts import room
-from accounts.allowances import is_shell_command, may_use_tokens
-from accounts.auditing import record
+from accounts.audit import record
+from accounts.permissions import is_shell_command, may_use_tokens
 from ingest import indexing, runs, sync
 from ingest.errors import Conflict, Invalid
 from ingest.github.client import Client
@@ -22,6 +21,7 @@ from ingest.github.job import Job
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
 from ingest.runs import RUNS
+from shared import disk_space as room
 
 if TYPE_CHECKING:
     from accounts.models import User

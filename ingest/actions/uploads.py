@@ -8,13 +8,13 @@ from django.conf import settings
 from django.core.files.base import File
 from django.db import transaction
 
-from accounts.allowances import is_shell_command
-from accounts.room import require_room
+from accounts.permissions import is_shell_command
 from ingest.actions.fetches import queue_run
 from ingest.errors import Invalid, NotFound, TooLarge, Unreadable
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Upload
 from ingest.tables import Sample, checked_guess, is_table, lay_out, sample
+from shared.disk_space import require_room
 
 if TYPE_CHECKING:
     from accounts.models import User

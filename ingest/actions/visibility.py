@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from accounts.auditing import record
+from accounts.audit import record
 from ingest import queries
 from ingest.errors import Conflict, Forbidden
 from ingest.models import Repository

@@ -13,9 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.errors import Unreadable
-from accounts.exchange import StorableJson
-from accounts.storable import check_storable
 from ingest import queries
 from ingest.access import get_run
 from ingest.actions.fetches import NUMBERS_MAX, cancel_run, continue_run, estimate_asked, start_asked
@@ -24,6 +21,9 @@ from ingest.api.callers import MayFetch, caller
 from ingest.errors import Invalid, NotFound
 from ingest.models import FetchRun, Refusal
 from ingest.refusals import CONTENT_TYPES, write_refusals
+from shared.errors import Unreadable
+from shared.json_formats import StorableJson
+from shared.storable_json import check_storable
 
 
 class RefusalLine(serializers.Serializer[Any]):

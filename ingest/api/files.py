@@ -11,7 +11,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 
 from accounts.api import AnyAccept, format_of
-from accounts.row_files import CONTENT_TYPES, FORMATS, write_rows
 from ingest.access import get_repository
 from ingest.api.callers import MayFetch, caller
 from ingest.models import ClosingChange, Issue, SnapshotComment
@@ -25,6 +24,7 @@ from ingest.rows import (
     places_of,
     rows_of,
 )
+from shared.row_files import CONTENT_TYPES, FORMATS, write_rows
 
 FORMAT = OpenApiParameter(
     "format", str, enum=["json", *FORMATS], description="Streams all rows as a file; json, the default, answers a page."

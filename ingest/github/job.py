@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from accounts.allowances import may_use_tokens
 from accounts.models import User
+from accounts.permissions import may_use_tokens
 from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.client import Answer, Client
 from ingest.github.parse import is_public

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from accounts.indexes import AddIndexOnLarge
+from shared.index_migrations import AddIndexOnLarge
 
 
 class Migration(migrations.Migration):

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
-from accounts.wording import nearest
 from ingest.errors import Invalid
 from ingest.identifiers import parse_repository
 from ingest.search.matching import Term, fold
+from shared.wording import nearest
 
 LONGEST_SEARCH = 2_000
 TERMS_MOST = 50

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import IO, BinaryIO
 
-from accounts.spreadsheets import as_lines, is_of_concord, undefused
 from ingest.errors import Unreadable
 from ingest.tables.workbooks import Workbook
+from shared.csv_files import as_lines, is_of_concord, undefused
 
 COLUMNS_MAX = 2_000
 CELL_CHARACTERS_MAX = 1 << 20

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from django.db import connection
 
-from accounts.allowances import may_use_tokens
+from accounts.permissions import may_use_tokens
 from ingest.models import FetchRun
 from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, completed, merged_metadata
 from ingest.upsert.changes import store_activity, store_changes

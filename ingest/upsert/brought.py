@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 from django.db import connection
 
-from accounts.allowances import may_use_tokens
 from accounts.models import User
+from accounts.permissions import may_use_tokens
 from ingest.errors import Invalid, RowError
 from ingest.github.parse import EVENTS, REACTIONS, event_of, parse_count, type_of
 from ingest.identifiers import full_name

@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from accounts.errors import ConcordError
 from ingest import queries
 from ingest.access import get_repository
 from ingest.actions import visibility
@@ -17,6 +16,7 @@ from ingest.github.estimates import Estimate
 from ingest.models import Repository
 from ingest.row_columns import TITLES
 from ingest.views.paging import parse_key
+from shared.errors import ConcordError
 
 RUNS_SHOWN = 10
 PAGE_RUNS = 25

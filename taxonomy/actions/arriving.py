@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-from accounts.auditing import record
+from accounts.audit import record
 from accounts.models import User
 from taxonomy.actions.rows import write, write_changes
 from taxonomy.checking import load

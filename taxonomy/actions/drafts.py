@@ -10,10 +10,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
-from accounts.allowances import is_shell_command
-from accounts.auditing import record
-from accounts.limits import UNAVAILABLE_IDS, require_tries, require_tries_left
+from accounts.audit import record
 from accounts.models import User
+from accounts.permissions import is_shell_command
+from shared.rate_limits import UNAVAILABLE_IDS, require_tries, require_tries_left
 from taxonomy.actions.rows import locked, no_draft, require_revision, write, write_changes
 from taxonomy.checking import load
 from taxonomy.editing import has_shape

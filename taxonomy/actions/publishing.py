@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.auditing import record
+from accounts.audit import record
 from accounts.models import User
 from taxonomy.actions.drafts import problems_of
 from taxonomy.actions.rows import locked, no_draft, require_revision, write_changes

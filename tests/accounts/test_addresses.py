@@ -3,7 +3,7 @@
 import pytest
 from django.test import RequestFactory, override_settings
 
-from accounts.addresses import block, client_address, is_loopback, shortened
+from shared.addresses import block, client_address, is_loopback, shortened
 
 
 @pytest.mark.parametrize(

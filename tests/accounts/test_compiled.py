@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from accounts.compiled import Compiled
 from accounts.models import ApiToken, User
+from shared.compiled_queries import Compiled
 from tests import builders as make
 from tests.asserts import assert_queries
 

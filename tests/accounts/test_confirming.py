@@ -12,11 +12,11 @@ from django.test import Client
 from zxcvbn import zxcvbn
 
 from accounts import actions
-from accounts.confirming import PROVIDER_SECONDS
-from accounts.errors import Invalid
-from accounts.limits import CONFIRMATIONS, process_counts
+from accounts.confirmation import PROVIDER_SECONDS
 from accounts.models import ApiToken, User
 from accounts.passwords import DEMO_PASSWORD, LongOrHardToGuess
+from shared.errors import Invalid
+from shared.rate_limits import CONFIRMATIONS, process_counts
 from tests import builders as make
 from tests.accounts.test_signing_in import AWAY
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import check_password, identify_hasher, make_password
 
-from accounts import hashing
+from accounts import password_hashing as hashing
 from accounts.models import User
 from config.settings import PASSWORD_HASHERS as HASHERS_OF_A_SITE
 

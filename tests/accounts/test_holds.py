@@ -2,7 +2,7 @@
 
 import pytest
 
-from accounts.holds import Kind, are_held, held
+from shared.job_holds import Kind, are_held, held
 
 
 @pytest.mark.django_db

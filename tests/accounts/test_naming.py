@@ -3,12 +3,12 @@
 import pytest
 
 from accounts import actions
-from accounts.confirming import Confirmation
-from accounts.errors import Conflict, Invalid
+from accounts.confirmation import Confirmation
 from accounts.models import User
-from accounts.naming import cleaned, wrong_in, wrong_in_user_name
 from annotation.actions.studies import change_study, create_study
 from annotation.sheets.reading import folded
+from shared.errors import Conflict, Invalid
+from shared.names import cleaned, wrong_in, wrong_in_user_name
 from taxonomy.actions import load_document
 from taxonomy.errors import InvalidDocument
 from tests import builders as make

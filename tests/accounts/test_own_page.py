@@ -11,9 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import actions, jobs
-from accounts.confirming import Confirmation
-from accounts.errors import Conflict, Invalid, NotFound
+from accounts.confirmation import Confirmation
 from accounts.models import ApiToken, ServerEvent, Session, User
+from shared.errors import Conflict, Invalid, NotFound
 from tests import builders as make
 from tests.asserts import assert_queries
 

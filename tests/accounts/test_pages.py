@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from accounts import actions
-from accounts.errors import Conflict, Invalid
 from accounts.models import ApiToken, User
+from shared.errors import Conflict, Invalid
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long password"

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts import actions, jobs
-from accounts.confirming import Confirmation
+from accounts.confirmation import Confirmation
 from accounts.models import PasswordLink, ServerEvent, User
 from accounts.queries import proves_person
 from accounts.sessions import SessionStore, sign_in

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from django.test import override_settings
 
-from accounts.public_ids import public_id, row_number_of
+from shared.public_ids import public_id, row_number_of
 
 OTHER_KEY = "another-key-of-at-least-fifty-characters-for-the-tests-0"
 

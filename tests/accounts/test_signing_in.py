@@ -8,8 +8,10 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 
 from accounts import actions
-from accounts.errors import Invalid
-from accounts.limits import (
+from accounts.models import ServerEvent, User
+from accounts.passwords import DEMO_PASSWORD
+from shared.errors import Invalid
+from shared.rate_limits import (
     ADDRESS,
     KNOWN_BROWSER,
     LINKS,
@@ -18,8 +20,6 @@ from accounts.limits import (
     ProcessCounts,
     process_counts,
 )
-from accounts.models import ServerEvent, User
-from accounts.passwords import DEMO_PASSWORD
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

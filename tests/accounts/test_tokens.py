@@ -12,8 +12,8 @@ from rest_framework.views import APIView, Response
 
 from accounts import actions
 from accounts.api import SessionAuthentication, TokenAuthentication, covers, rate, scope
-from accounts.errors import Invalid
 from accounts.models import ApiToken, User
+from shared.errors import Invalid
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from accounts.actions import add_user, change_password, make_token, revoke_token
-from accounts.auditing import FAILURES_A_MINUTE, SIGN_IN_FAILED, record_failure, verbs
+from accounts.audit import FAILURES_A_MINUTE, SIGN_IN_FAILED, record_failure, verbs
 from accounts.models import ServerEvent
 from annotation.actions.members import add_member
 from annotation.actions.studies import record

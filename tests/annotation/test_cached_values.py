@@ -12,7 +12,6 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.files.base import ContentFile
 
-from accounts import cached_values
 from annotation.actions import workbooks
 from annotation.queries.attributes import attributes_of
 from annotation.queries.resolving import queue_of
@@ -21,6 +20,7 @@ from annotation.reporting import numbers
 from annotation.reporting.across import across
 from annotation.reporting.labelled import labelled_for
 from annotation.reporting.slices import ask
+from shared import cached_values
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,6 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.test import Client
 from django.utils import timezone
 
-from accounts import job_base
-from accounts.holds import Kind, held
 from annotation import exporting
 from annotation.actions.exporting import AT_WORK_MOST, cancel_export, remove_export, request_export
 from annotation.actions.members import add_member
@@ -20,6 +18,8 @@ from annotation.actions.rounds import resolve_round
 from annotation.errors import Conflict
 from annotation.exports.kinds import KINDS
 from annotation.models import AuditEvent, Export, Study
+from shared import jobs as job_base
+from shared.job_holds import Kind, held
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script

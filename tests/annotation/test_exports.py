@@ -12,12 +12,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from accounts.spreadsheets import undefused
 from annotation.access import get_item
 from annotation.actions.resolving import resolve
 from annotation.exports import COLUMNS, FORMATS, rows, writers
 from annotation.models import Round, Study
 from ingest.models import ClosingChange, Issue
+from shared.csv_files import undefused
 from tests import builders as make
 from tests.asserts import assert_queries
 

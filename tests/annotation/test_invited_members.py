@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from accounts.actions import make_token
-from accounts.confirming import Confirmation
+from accounts.confirmation import Confirmation
 from accounts.models import User
 from annotation.access import get_seat
 from annotation.actions import giving, invitations, joining, leaving, life, members, own_invitations

@@ -11,7 +11,6 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.cached_values import to_plain
 from annotation.access import get_round
 from annotation.actions.imports import import_ratings
 from annotation.actions.matching import match_parts
@@ -29,6 +28,7 @@ from annotation.queries.results import labels
 from annotation.queries.verdicts import round_verdicts
 from annotation.reporting.labelled import labelled_for
 from ingest.models import Issue
+from shared.cached_values import to_plain
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 from tests.annotation.test_no_label_is_lost import START, Life

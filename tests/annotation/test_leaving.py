@@ -9,7 +9,7 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from accounts.actions import connect_provider, make_token
-from accounts.confirming import Confirmation
+from accounts.confirmation import Confirmation
 from accounts.models import ApiToken, PasswordLink, User
 from annotation.access import get_seat
 from annotation.actions import giving, invitations, leaving, members, own_invitations

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.public_ids import row_number_of
 from annotation.access import get_item
 from annotation.actions import members, rounds
 from annotation.actions.discussing import write_remark
@@ -13,6 +12,7 @@ from annotation.actions.reader_links import make_reader_link
 from annotation.api.results import CURSOR_OF_ITEMS
 from annotation.errors import Blind
 from annotation.models import Evidence, InboxLine, Item, Round, RoundItem, Study
+from shared.public_ids import row_number_of
 from tests import builders as make
 from tests.scripts import Script
 

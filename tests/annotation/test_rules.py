@@ -6,7 +6,6 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.holds import Kind, held
 from annotation.access import get_item, get_round, get_seat
 from annotation.actions import labelling, members, rounds, studies
 from annotation.actions.giving import withdraw_from_study
@@ -21,6 +20,7 @@ from annotation.queries.resolving import queue_of
 from annotation.queries.verdicts import round_verdicts
 from annotation.rules import Candidate, ruling, third_raters
 from annotation.ruling import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from shared.job_holds import Kind, held
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock

@@ -9,10 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from accounts.described import operation_of
 from annotation.actions import choosing
 from annotation.models import AuditEvent, Rating, Sample, SampleIssue, Study
 from ingest.models import FetchRun
+from shared.request_checks import operation_of
 from tests import builders as make
 from tests.scripts import Script
 

@@ -8,10 +8,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.actions import make_token
-from accounts.limits import UNAVAILABLE_IDS, process_counts
 from accounts.models import User
 from annotation.models import Arrival, Membership, Study, Workbook
 from config.env import People
+from shared.rate_limits import UNAVAILABLE_IDS, process_counts
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -18,7 +18,6 @@ from celery import current_app
 from django.core.files.base import ContentFile
 from django.db import connection
 
-from accounts.holds import Kind
 from accounts.jobs import sweep_jobs
 from accounts.models import User
 from annotation.access import get_whole_study
@@ -28,6 +27,7 @@ from annotation.models import Arrival, Rating, Study
 from annotation.package.whole import open_study
 from annotation.queries import whole
 from ingest.models import Issue
+from shared.job_holds import Kind
 from tests import builders as make
 from tests.annotation.test_export_workers import files
 from tests.annotation.test_whole import files_of, written

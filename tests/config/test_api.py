@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from accounts.errors import Conflict, Forbidden, Invalid, NotFound, Unreadable
 from accounts.models import User
 from config.api import flat
+from shared.errors import Conflict, Forbidden, Invalid, NotFound, Unreadable
 
 
 class Failing(APIView):

@@ -14,7 +14,6 @@ from django.test import Client
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
-from accounts.errors import StorageAway
 from annotation import exporting, jobs
 from annotation.actions import workbooks
 from annotation.actions.exporting import request_export
@@ -23,6 +22,7 @@ from config import env
 from ingest import sync
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
+from shared.errors import StorageAway
 from tests import builders as make
 
 KEYS = {"S3_REGION": "us-east-1", "S3_ACCESS_KEY": "some", "S3_SECRET_KEY": "body"}

@@ -20,9 +20,9 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from accounts import file_modes
-from accounts.folder import Folder
 from config import gunicorn
+from shared import file_modes
+from shared.storage_folder import Folder
 from tests import builders as make
 from tests.config.test_up import BASE_DIR, _environment, _free_port
 from tests.config.test_up import _manage as manage

@@ -16,7 +16,6 @@ from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from accounts import room
 from annotation import exporting
 from annotation.actions.exporting import request_export
 from annotation.errors import ConcordError
@@ -24,6 +23,7 @@ from config import outages, shell
 from ingest import indexing, runs, sync
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText
+from shared import disk_space as room
 from tests import builders as make
 from tests.site import Site, wait_until
 

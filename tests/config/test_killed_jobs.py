@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from accounts.holds import Kind
+from shared.job_holds import Kind
 from tests.config.test_jobs_of_before import FOLDER, STATES
 from tests.site import BASE_DIR, Site, wait_until
 

@@ -8,7 +8,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import PROTECT, ForeignKey, Index, UniqueConstraint
 from django.test.utils import CaptureQueriesContext
 
-from accounts.indexes import AddIndexOnLarge, DropForeignKeyIndex
+from shared.index_migrations import AddIndexOnLarge, DropForeignKeyIndex
 
 BEFORE = {"accounts": 6, "annotation": 19, "ingest": 4, "taxonomy": 3}
 """The last migrations from before this rule."""

@@ -11,7 +11,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
-from accounts.auditing import record
+from accounts.audit import record
 from annotation.actions.exporting import request_export
 from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
 from config import operations, pulse

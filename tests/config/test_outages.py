@@ -20,7 +20,6 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from accounts.folder import Folder
 from annotation import exporting
 from annotation.actions.exporting import request_export
 from annotation.models import Annotation, Export, Study
@@ -29,6 +28,7 @@ from config.celery import app
 from config.outages import outage_of
 from config.patience import absence
 from ingest.models import FetchRun
+from shared.storage_folder import Folder
 from tests import builders as make
 from tests.scripts import Script
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from botocore.config import Config
 
-from accounts import bucket
-from accounts.bucket import Bucket
-from accounts.errors import StorageAway
 from config import env
+from shared import storage_bucket as bucket
+from shared.errors import StorageAway
+from shared.storage_bucket import Bucket
 
 KEYS = {"S3_BUCKET": "concord", "S3_REGION": "us-east-1", "S3_ACCESS_KEY": "some", "S3_SECRET_KEY": "body"}
 

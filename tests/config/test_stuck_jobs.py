@@ -11,8 +11,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts import holds, job_base
-from accounts.time_limits import Turn
 from annotation import deleting, exporting, moving, ruling
 from annotation.actions.exporting import request_export
 from annotation.actions.plans import preview_plan, run_plan
@@ -22,6 +20,9 @@ from annotation.tasks import make_export
 from config import celery, settings
 from ingest import runs, sync
 from ingest.models import FetchRun
+from shared import job_holds as holds
+from shared import jobs as job_base
+from shared.time_limits import Turn
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 from tests.conftest import environment_of_servers

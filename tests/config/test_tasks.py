@@ -3,8 +3,8 @@
 import pytest
 from django.db import OperationalError
 
-from accounts import job_base
 from config import celery, settings
+from shared import jobs as job_base
 
 BEFORE = """
 accounts.jobs.remove_what_is_over accounts.jobs.send_link_notice accounts.jobs.send_message

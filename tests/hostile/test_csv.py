@@ -20,7 +20,6 @@ from django.core.management import call_command
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from accounts.spreadsheets import DANGEROUS, SafeCsv, as_lines, defused, undefused
 from annotation.exports import batches, writers
 from annotation.exports.kinds import KINDS
 from annotation.package import dictionary, tables
@@ -29,6 +28,7 @@ from annotation.sheets.books import open_book
 from config.settings import BASE_DIR
 from ingest.tables import open_table as issue_table
 from ingest.tables.issues import read_rows
+from shared.csv_files import DANGEROUS, SafeCsv, as_lines, defused, undefused
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.annotation.script import recompute
@@ -140,7 +140,7 @@ def test_nothing_but_the_one_writer_writes_csv() -> None:
                 elif isinstance(node, ast.Constant) and re.search(r"(?is)TO STDOUT.*csv", str(node.value)):
                     found.add((name, "COPY"))
     assert found == {
-        ("accounts/spreadsheets.py", "writer"),
+        ("shared/csv_files.py", "writer"),
         ("annotation/queries/batches/reading.py", "COPY"),  # read again by the next line, and never sent
     }
 

@@ -11,7 +11,7 @@ from django.test import Client
 from playwright.sync_api import Page, Route
 from pytest_django.live_server_helper import LiveServer
 
-from accounts.spreadsheets import DANGEROUS
+from shared.csv_files import DANGEROUS
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.browser.test_every_page import ELSEWHERE, ROLES, is_page

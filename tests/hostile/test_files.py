@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from accounts.storable import DEEPEST
 from annotation.errors import Unreadable as Unfit
 from annotation.sheets import tables as sheet_tables
 from annotation.sheets.books import Book, open_book
@@ -21,6 +20,7 @@ from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable
 from ingest.files import read_rows
 from ingest.tables import open_table
+from shared.storable_json import DEEPEST
 from taxonomy.errors import UnreadableDocument
 from taxonomy.reading import read
 from tests import builders as make

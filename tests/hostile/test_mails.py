@@ -8,9 +8,9 @@ from django.core.mail import EmailMessage
 from django.test import Client
 
 from accounts import jobs
-from accounts.limits import INVITED_BY_EMAIL
 from accounts.models import User
 from annotation.models import Invitation, Study
+from shared.rate_limits import INVITED_BY_EMAIL
 from tests import builders as make
 from tests.hostile.corpus import PLACES
 

@@ -12,10 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.actions import make_token
-from accounts.holds import Kind, held
 from accounts.models import User
 from ingest import indexing, queries, runs, sync, totals
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
+from shared.job_holds import Kind, held
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from accounts.actions import make_token
-from accounts.limits import UNAVAILABLE_IDS
 from accounts.models import User
+from shared.rate_limits import UNAVAILABLE_IDS
 from taxonomy import schema
 from taxonomy.api import BESIDE
 from taxonomy.checking import load

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from accounts.naming import wrong_in
+from shared.names import wrong_in
 from taxonomy import schema
 from taxonomy.checking import check, load
 from taxonomy.errors import InvalidDocument, Problem

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from accounts.naming import wrong_in
+from shared.names import wrong_in
 from taxonomy import schema
 from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument, Problem, UnreadableDocument

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.actions import add_user
-from accounts.errors import ConcordError
+from shared.errors import ConcordError
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from accounts.access import get_user
 from accounts.actions import confirm_from_shell, make_password_link
-from accounts.errors import ConcordError
+from shared.errors import ConcordError
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
 from accounts.actions import make_token
-from accounts.errors import ConcordError
 from accounts.models import ApiToken
+from shared.errors import ConcordError
 
 
 class Command(BaseCommand):

@@ -8,8 +8,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.errors import ConcordError
-from accounts.wording import counted
 from agreement import COEFFICIENTS, bound, decimals, interval_words
 from annotation.access import get_round, get_whole_study
 from annotation.actions.primary import newest_dimensions
@@ -24,6 +22,8 @@ from annotation.reporting.methods import methods, methods_as_document
 from annotation.reporting.numbers import agreement_and_raters, coefficients_to_print
 from annotation.reporting.planned import width_of, with_planned
 from annotation.reporting.slices import ask
+from shared.errors import ConcordError
+from shared.wording import counted
 
 SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
 

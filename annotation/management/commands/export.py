@@ -11,13 +11,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.errors import ConcordError
-from accounts.file_modes import mode_of_output
 from annotation.access import Seat, get_whole_study
 from annotation.actions.downloads import record_download
 from annotation.exports.asked import Asked
 from annotation.exports.kinds import KINDS, read_asked, write_file
 from annotation.exports.options import READERS, REVISIONS, SHAPES
+from shared.errors import ConcordError
+from shared.file_modes import mode_of_output
 
 
 class Command(BaseCommand):

@@ -8,16 +8,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
-from accounts.allowances import shell_command
-from accounts.errors import ConcordError, NotFound
 from accounts.models import User
-from accounts.wording import counted
+from accounts.permissions import shell_command
 from annotation.access import OWNER
 from annotation.actions.imports import ImportReport, import_plan, plan_import
 from annotation.models import Membership
 from annotation.sheets.plans import Options, SheetPlan
 from annotation.sheets.questions import BLANKS, DUPLICATES
 from annotation.sheets.words import FORM_WORDS, meaning_of
+from shared.errors import ConcordError, NotFound
+from shared.wording import counted
 
 ANSWERS = {
     "map": "--map FIELD=COLUMN (DIMENSION@RATER=COLUMN for the labels of one rater)",

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
-from accounts.allowances import shell_command
-from accounts.errors import ConcordError
-from accounts.wording import counted
+from accounts.permissions import shell_command
 from annotation.actions.arriving import bring_study, report_of
+from shared.errors import ConcordError
+from shared.wording import counted
 
 
 class Command(BaseCommand):

@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
-from accounts.wording import listed
 from annotation.consensus import Values
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
 from annotation.queries.labelling import parts_said
 from annotation.queries.matching import matches_of
 from annotation.queries.plans.needs import is_absent
 from annotation.queries.proposals import outcomes_of
+from shared.wording import listed
 from taxonomy.migration import Blocked, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import cast
 
-from accounts.wording import counted
 from annotation.analysis.columns import Multi, Single
 from annotation.analysis.combinations import Combinations
 from annotation.analysis.counts import Counts, Group
@@ -26,6 +25,7 @@ from annotation.reporting.shown.parts import (
 )
 from annotation.reporting.shown.question import STEPS, Asked
 from annotation.reporting.shown.stating import left_out, nothing
+from shared.wording import counted
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20

@@ -4,7 +4,6 @@ from typing import cast
 
 import numpy as np
 
-from accounts.wording import counted
 from annotation.analysis.association import Strength
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow, FlowGroup
@@ -24,6 +23,7 @@ from annotation.reporting.shown.parts import (
 )
 from annotation.reporting.shown.question import STEPS, Asked
 from annotation.reporting.shown.stating import left_out, nothing
+from shared.wording import counted
 
 OF = {"row": "of the row", "column": "of the column", "all": "of all"}
 HEATS = (0.02, 0.1, 0.25, 0.5, 0.75)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import cast
 
-from accounts.wording import counted
 from agreement import interval_words
 from annotation.analysis.comparison import Comparison
 from annotation.analysis.numbers import Distribution, Numbers
@@ -26,6 +25,7 @@ from annotation.reporting.shown.parts import (
 )
 from annotation.reporting.shown.question import Asked
 from annotation.reporting.shown.stating import left_out, nothing
+from shared.wording import counted
 
 CUTS = {"lines": 10.0}
 """What the share at or under is asked of where no cut is given: the small fixes of Yu et al."""

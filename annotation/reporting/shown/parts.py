@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accounts.spreadsheets import SafeCsv
 from annotation.charts import Look
 from annotation.methods import escaped
+from shared.csv_files import SafeCsv
 
 LONG = 45
 Draw = Callable[[Look, float], Mapping[str, Any]]

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from accounts.wording import counted, listed
 from annotation.analysis.columns import WHY_NONE
 from annotation.analysis.shares import LeftOut
 from annotation.reporting.analysis import Answer as Told
 from annotation.reporting.shown.parts import Answer
 from annotation.reporting.shown.question import Asked
+from shared.wording import counted, listed
 
 STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 

@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.wording import counted
 from annotation.access import ADJUDICATOR, OWNER
 from annotation.actions.meetings import meeting_of_form, state_meeting
 from annotation.errors import Invalid, WrongState
@@ -21,6 +20,7 @@ from annotation.queries.plans.without_value import labels_lost
 from annotation.queries.resolving import Line, Narrowed, Queue
 from annotation.queries.ways import without_discussion
 from annotation.views.resolving.here import Here, clash_here, clash_words, here_at, may_look, note_here, with_asked
+from shared.wording import counted
 
 PAGE_SIZE = 50
 MOST_CLASHES = 12

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts.errors import ConcordError
 from config.backups.restoring import restore_backup
+from shared.errors import ConcordError
 
 
 class Command(BaseCommand):

@@ -28,13 +28,13 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 
-from accounts.allowances import shell_command
-from accounts.errors import ConcordError
+from accounts.permissions import shell_command
 from config import embedded, preload, shell
 from config.backups import quiet
 from config.backups.upgrading import upgrade
 from config.database import UnfitDatabase
 from config.supervisor import Child, Fork, Supervisor, die_with_parent
+from shared.errors import ConcordError
 
 ANSWER_SECONDS = 90.0
 ENDING_SECONDS = 15.0

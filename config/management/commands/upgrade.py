@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from accounts.errors import ConcordError
 from config.backups.upgrading import upgrade
+from shared.errors import ConcordError
 
 
 class Command(BaseCommand):

@@ -12,13 +12,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from accounts.access import get_user
-from accounts.allowances import shell_command
-from accounts.errors import ConcordError
+from accounts.permissions import shell_command
 from ingest.actions.fetches import estimate_asked, labels_in, run_now, start_asked
 from ingest.actions.uploads import take_file
 from ingest.errors import FetchError
 from ingest.models import FetchRun
 from ingest.queries import run_as_document
+from shared.errors import ConcordError
 
 REFUSALS_SHOWN = 20
 FILE_BYTES_MAX = 1 << 50

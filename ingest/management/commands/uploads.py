@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
-from accounts.errors import ConcordError
 from ingest import queries
 from ingest.actions.visibility import change_visibility
 from ingest.identifiers import parse_repository
 from ingest.models import Repository
+from shared.errors import ConcordError
 
 
 class Command(BaseCommand):

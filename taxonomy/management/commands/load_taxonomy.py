@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
-from accounts.allowances import shell_command
-from accounts.errors import ConcordError
 from accounts.models import User
+from accounts.permissions import shell_command
+from shared.errors import ConcordError
 from taxonomy.actions import add_document, publish_version
 from taxonomy.errors import InvalidDocument
 from taxonomy.reading import BYTES_MAX

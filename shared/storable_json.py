@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from accounts.errors import Invalid, Unreadable
+from shared.errors import Invalid, Unreadable
 
 DEEPEST = 50
 UNSTORABLE = re.compile("[\\0\\ud800-\\udfff]")

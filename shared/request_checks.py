@@ -12,8 +12,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from accounts.errors import Invalid
-from accounts.wording import nearest
+from shared.errors import Invalid
+from shared.wording import nearest
 
 LONGEST_NAME = 60
 

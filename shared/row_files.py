@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accounts.spreadsheets import SafeCsv
+from shared.csv_files import SafeCsv
 
 CHUNK = 2000
 EMPTY_SET = "[]"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from accounts.errors import Invalid
+from shared.errors import Invalid
 
 USUAL = {"skip": "s", "memo": "m", "evidence": "e", "flag": "!", "previous": "p", "fold": "["}
 WORDS = {

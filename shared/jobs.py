@@ -1,7 +1,7 @@
 """Jobs: rows that workers claim, work on and finish, in one way for all kinds, and one sweep for what was lost.
 
 A job is a row of a model that inherits `Job`; what is done with it is a `JobKind`. A worker holds the row
-(`accounts.holds`) as long as it lives, and claims it by a number: who has the newest claim may write, nobody else.
+(`shared.job_holds`) as long as it lives, and claims it by a number: who has the newest claim may write, nobody else.
 Celery only carries the ids. A message that gets lost, or a worker that dies, leaves a row that the sweep sends again.
 """
 
@@ -27,10 +27,10 @@ from django.db import (
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.errors import ConcordError, StorageAway
-from accounts.holds import Kind as Lock
-from accounts.holds import are_held, held, place
-from accounts.time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, Turn, is_statement_limit, stopped
+from shared.errors import ConcordError, StorageAway
+from shared.job_holds import Kind as Lock
+from shared.job_holds import are_held, held, place
+from shared.time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, Turn, is_statement_limit, stopped
 
 LOST_SECONDS = 30
 """How long a job is queued before its message counts as lost."""

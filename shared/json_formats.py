@@ -7,8 +7,8 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
-from accounts.errors import Unreadable
-from accounts.storable import DEEPEST, check_storable
+from shared.errors import Unreadable
+from shared.storable_json import DEEPEST, check_storable
 
 
 class StorableJson(JSONParser):

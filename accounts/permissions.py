@@ -6,8 +6,8 @@ from contextvars import ContextVar
 
 from django.conf import settings
 
-from accounts.errors import Forbidden
 from accounts.models import User
+from shared.errors import Forbidden
 
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 NO_STUDIES = (

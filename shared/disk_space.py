@@ -9,7 +9,7 @@ import time
 
 from django.conf import settings
 
-from accounts.errors import ConcordError
+from shared.errors import ConcordError
 
 RESERVE_MOST, RESERVE_LEAST = 500 << 20, 64 << 20
 LOOK_SECONDS = 1.0

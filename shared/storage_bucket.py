@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 from django.core.files import File
 from storages.backends.s3 import S3Storage
 
-from accounts.errors import StorageAway
+from shared.errors import StorageAway
 
 AWAY_SECONDS = 5.0
 """How long a web process leaves a bucket alone that did not answer."""

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from django.core.cache import cache
 from django.http import HttpRequest
 
-from accounts.addresses import block, client_address
-from accounts.errors import TooMany
+from shared.addresses import block, client_address
+from shared.errors import TooMany
 
 
 @dataclass(frozen=True)

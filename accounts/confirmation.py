@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from accounts.errors import Invalid, TooMany
-from accounts.limits import CONFIRMATIONS, count, give_back, in_minutes
 from accounts.models import User
+from shared.errors import Invalid, TooMany
+from shared.rate_limits import CONFIRMATIONS, count, give_back, in_minutes
 
 PROVIDER_SECONDS = 600
 _AT_PROVIDER = "at_provider"

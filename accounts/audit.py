@@ -12,7 +12,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import ServerEvent, User
-from accounts.spreadsheets import SafeCsv
+from shared.csv_files import SafeCsv
 
 BATCH = 1_000
 FAILURES_A_MINUTE = 20
