@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingest.keywords import GAP, prose
+from ingest.search.keywords import GAP, prose
 
 Hashes = npt.NDArray[np.uint32]
 

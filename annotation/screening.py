@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.answers import PartRead
 from annotation.consensus import Verdict
-from ingest.keywords import KEYWORDS_MOST, pattern
+from ingest.search.keywords import KEYWORDS_MOST, pattern
 from taxonomy.kinds.single import SINGLE
 from taxonomy.schema import (
     KEY_MAX,

@@ -16,10 +16,11 @@ from django.core.files import File
 from django.db import connection
 
 from bench.ground import row, timed, user
-from ingest import indexing, queries, sync
+from ingest import queries, sync
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
+from ingest.search import indexing
 from ingest.upsert import copy
 
 BODY_CHARACTERS = 1500

@@ -20,7 +20,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
-from config import api_docs, moved
+from config import api_docs
+from config import renamed_repositories as moved
 from config.outages import outage_of
 from ingest.errors import Moved
 from shared.errors import ConcordError, NotFound, TooMany

@@ -88,7 +88,7 @@ class Concord(Celery):
 
     def send_task(self, name: str, *args: Any, **options: Any) -> Any:
         """As Celery does; None where Redis does not answer."""
-        from config.patience import absence
+        from config.patient_cache import absence
 
         if absence.is_on():
             logger.warning("%s is not sent while Redis is away; the clock will find the work", name)
@@ -150,7 +150,7 @@ def _share_what_is_loaded(**_: Any) -> None:
 @worker_ready.connect
 @heartbeat_sent.connect
 def _worker_lives(sender: Any = None, **_: Any) -> None:
-    from config import pulse
+    from config import heartbeats as pulse
 
     pulse.beat(pulse.WORKER)
 
@@ -158,7 +158,7 @@ def _worker_lives(sender: Any = None, **_: Any) -> None:
 @beat_init.connect
 def _clock_begins(**_: Any) -> None:
     """From now on this process is the clock, which is heard of whenever it sends something."""
-    from config import pulse
+    from config import heartbeats as pulse
 
     def ticks(**_: Any) -> None:
         pulse.beat(pulse.CLOCK)
@@ -174,7 +174,7 @@ def _task_begins(task: Any = None, **_: Any) -> None:
 
 @task_postrun.connect
 def _task_is_over(task: Any = None, state: str | None = None, **_: Any) -> None:
-    from config import pulse
+    from config import heartbeats as pulse
 
     began = getattr(task.request, "concord_began", None)
     pulse.count_task(task.name, state or "unknown", time.monotonic() - began if began else 0.0)

@@ -10,8 +10,8 @@ from pathlib import Path
 from django.conf import settings
 from django.urls import reverse
 
-from ingest.rendering import render_markdown
-from ingest.weighing import Budget
+from ingest.rendering.budget import Budget
+from ingest.rendering.markdown import render_markdown
 
 FOLDER = Path(settings.BASE_DIR) / "docs"
 ORDER = (

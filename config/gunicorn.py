@@ -75,7 +75,7 @@ class Worker(ThreadWorker):
         done.add_done_callback(lambda future: self.method_queue.defer(self.finish_request, conn, future))
 
     def handle_request(self, req: Any, conn: Any) -> Any:
-        from config.deadlines import watch
+        from config.request_time_limits import watch
 
         if time.monotonic() - conn.arrived_at > LATE_SECONDS and not watch.is_silent:  # else it is answered why
             write_error(conn.sock, 503, "Service Unavailable", LATE)
@@ -174,7 +174,9 @@ def post_worker_init(worker: Any) -> None:
 
     It lets the master that its own master replaces (USR2) finish.
     """
-    from config import database, deadlines, pulse
+    from config import database
+    from config import heartbeats as pulse
+    from config import request_time_limits as deadlines
 
     database.limit(database.WEB)
     if HAS_BUCKET:

@@ -16,7 +16,9 @@ from django_prometheus.middleware import PrometheusAfterMiddleware
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from config import health, operations, pulse
+from config import health
+from config import heartbeats as pulse
+from config import operator_queries as operations
 
 
 class Counting(PrometheusAfterMiddleware):

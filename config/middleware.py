@@ -15,9 +15,9 @@ from django_htmx.http import HttpResponseClientRedirect
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.access import changing, set_changing
-from config import moved
+from config import renamed_repositories as moved
 from config.outages import Outage, outage_of
-from config.requests import number_of
+from config.request_log import number_of
 from ingest.errors import Moved
 from shared.errors import ConcordError, TooMany
 

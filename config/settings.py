@@ -100,19 +100,19 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
 ]
 MIDDLEWARE = [
-    "config.requests.RequestLog",
+    "config.request_log.RequestLog",
     "config.middleware.Probes",
     "config.headers.Headers",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.deadlines.Deadlines",
+    "config.request_time_limits.Deadlines",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.SeenSessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.limits.BodyLimits",
+    "config.body_limits.BodyLimits",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -153,7 +153,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL") or embedded.redis_url(DATA_DIR)
 CACHES = {
     "default": {
-        "BACKEND": "config.patience.PatientCache",
+        "BACKEND": "config.patient_cache.PatientCache",
         "LOCATION": REDIS_URL.replace("redis+socket://", "unix://"),
         "KEY_PREFIX": "concord",
         "OPTIONS": {

@@ -2,7 +2,8 @@
 
 from django.urls import include, path
 
-from config import help_views, metrics, operating, views
+from config import help_views, metrics, views
+from config import operator_views as operating
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from config import health
 from config.middleware import unavailable
 from config.outages import outage_of
-from config.requests import number_of
+from config.request_log import number_of
 
 logger = logging.getLogger(__name__)
 

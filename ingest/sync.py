@@ -8,16 +8,16 @@ from typing import BinaryIO
 from django.utils import timezone
 
 from ingest import totals
-from ingest.ahead import read_ahead
-from ingest.deliveries import take_in
 from ingest.errors import FetchFailed, Invalid, Unreadable
-from ingest.files import Batch, Row, RowReader
+from ingest.files.json_rows import Batch, Row, RowReader
 from ingest.github.fetch import fetch
 from ingest.github.parse import Repository as Name
 from ingest.models import FetchRun, Refusal
+from ingest.read_ahead import read_ahead
 from ingest.records import IssueRecord
 from ingest.runs import RUNS, beat, progress, refuse, store_records
 from ingest.tables import TableReader
+from ingest.webhooks.deliveries import take_in
 
 IN_FUTURE = "The time {} is in the future. Correct created_at, updated_at and closed_at, and upload the row again."
 

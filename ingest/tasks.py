@@ -2,7 +2,9 @@
 
 from celery import shared_task
 
-from ingest import indexing, leftovers, runs, sync, totals
+from ingest import runs, sync, totals
+from ingest.files import leftovers
+from ingest.search import indexing
 from shared.time_limits import BATCHES
 
 ISSUES_A_TASK = 20_000

@@ -36,8 +36,8 @@ from taxonomy.actions import (
 )
 from taxonomy.errors import StaleDraft
 from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.parsing import BYTES_MAX
 from taxonomy.queries import Comparison, appendix_of, compared, document, taxonomies, taxonomy_with_versions
-from taxonomy.reading import BYTES_MAX
 
 
 class TextParser(BaseParser):

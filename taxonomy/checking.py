@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.names import wrong_in
-from taxonomy import reading, schema
+from taxonomy import parsing as reading
+from taxonomy import schema
 from taxonomy.errors import InvalidDocument
-from taxonomy.fields import OTHER_BOOLEANS, Place, Structure, short
 from taxonomy.kinds import KINDS
-from taxonomy.reading import Node
+from taxonomy.parsing import Node
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
+from taxonomy.schema_errors import OTHER_BOOLEANS, Place, Structure, short
 
 TOO_DEEP = "This is nested too deeply. At most thirty levels of categories are allowed."
 

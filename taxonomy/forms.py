@@ -2,7 +2,7 @@
 
 from django import forms
 
-from taxonomy.reading import BYTES_MAX
+from taxonomy.parsing import BYTES_MAX
 from taxonomy.ready_made import preset
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from taxonomy.comparison import KINDS, MEANING, Change, DimensionChange, differing
-from taxonomy.marking import Marked, marked, marked_lists, whole
 from taxonomy.schema import CategorySpec, DimensionSpec, Document
+from taxonomy.word_differences import Marked, marked, marked_lists, whole
 
 DETAILS = "details"
 """What is shown of a category that was kept: only its examples or its shortcut differ."""

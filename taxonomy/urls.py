@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from taxonomy import views, views_editor
+from taxonomy.views import editor as views_editor
+from taxonomy.views import taxonomies as views
 
 urlpatterns = [
     path("taxonomies/", views.taxonomies, name="taxonomies"),

@@ -322,7 +322,7 @@ def empty_cache(request: pytest.FixtureRequest) -> None:
     from django.conf import settings
     from django.core.cache import cache
 
-    from config.patience import absence
+    from config.patient_cache import absence
 
     absence.end()
     keys = list(_redis().scan_iter(f"{settings.CACHES['default']['KEY_PREFIX']}:*"))

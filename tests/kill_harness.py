@@ -21,7 +21,13 @@ from typing import Any
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 STATEMENT, COMMIT, READING, CALL, MOMENT = PLACES = ("statement", "commit", "reading", "call", "moment")
-READERS = ("/http/client.py", "/ingest/files.py", "/ingest/tables/", "/ingest/webhooks.py", "/ingest/github/client.py")
+READERS = (
+    "/http/client.py",
+    "/ingest/files/json_rows.py",
+    "/ingest/tables/",
+    "/ingest/webhooks/messages.py",
+    "/ingest/github/client.py",
+)
 ANSWER_SECONDS = 60
 BATCH_ITEMS = 5
 BATCH_ROWS = 200  # so that a small file has many batches
@@ -81,7 +87,9 @@ def _serve() -> None:
     django.setup()
     from annotation import exporting, moving, ruling  # so that each fork has them already
     from annotation.actions import arriving, bulk, bulk_jobs, workbooks
-    from ingest import files, indexing, sync
+    from ingest import sync
+    from ingest.files import json_rows as files
+    from ingest.search import indexing
     from ingest.tables import issues
 
     files.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ingest.row_columns import CHANGE
+from ingest.files.export_columns import CHANGE
 from shared.row_files import (
     CHUNK,
     CONTENT_TYPES,

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from annotation.models import Item, Study
+from ingest.files.export_rows import change_row
 from ingest.models import ClosingChange, Repository, SnapshotComment
-from ingest.rows import change_row
 
 CHUNK_ITEMS = 200
 

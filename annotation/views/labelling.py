@@ -32,7 +32,7 @@ from annotation.views.own_invitations import invitation_instead
 from annotation.views.own_list import shown, wanted
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
-from ingest.rendering import VERSION
+from ingest.rendering.markdown import VERSION
 from ingest.threads import first_part
 from taxonomy.queries import published_version
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import template
 
-from config import operations
+from config import operator_queries as operations
 
 register = template.Library()
 

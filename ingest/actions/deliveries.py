@@ -17,7 +17,7 @@ from ingest.errors import Invalid, NotFound, RowError, Unreadable, Unsigned
 from ingest.models import Delivery, FetchRun, Repository
 from ingest.records import storable
 from ingest.runs import RUNS
-from ingest.webhooks import EVENTS, repository_of
+from ingest.webhooks.messages import EVENTS, repository_of
 
 
 def take_delivery(*, guid: str, event: str, signature: str, body: bytes) -> FetchRun | None:

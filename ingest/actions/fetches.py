@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.audit import record
 from accounts.permissions import is_shell_command, may_use_tokens
-from ingest import indexing, runs, sync
+from ingest import runs, sync
 from ingest.errors import Conflict, Invalid
 from ingest.github.client import Client
 from ingest.github.estimates import Estimate, estimate
@@ -21,6 +21,7 @@ from ingest.github.job import Job
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
 from ingest.runs import RUNS
+from ingest.search import indexing
 from shared import disk_space as room
 
 if TYPE_CHECKING:

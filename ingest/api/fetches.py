@@ -19,8 +19,8 @@ from ingest.actions.fetches import NUMBERS_MAX, cancel_run, continue_run, estima
 from ingest.actions.uploads import take_file
 from ingest.api.callers import MayFetch, caller
 from ingest.errors import Invalid, NotFound
+from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.models import FetchRun, Refusal
-from ingest.refusals import CONTENT_TYPES, write_refusals
 from shared.errors import Unreadable
 from shared.json_formats import StorableJson
 from shared.storable_json import check_storable

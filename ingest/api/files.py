@@ -13,17 +13,9 @@ from rest_framework.request import Request
 from accounts.api import AnyAccept, format_of
 from ingest.access import get_repository
 from ingest.api.callers import MayFetch, caller
+from ingest.files.export_columns import COLUMNS
+from ingest.files.export_rows import ROWS_WITH_TEXTS, change_row, changes_of, comment_row, issue_row, places_of, rows_of
 from ingest.models import ClosingChange, Issue, SnapshotComment
-from ingest.row_columns import COLUMNS
-from ingest.rows import (
-    ROWS_WITH_TEXTS,
-    change_row,
-    changes_of,
-    comment_row,
-    issue_row,
-    places_of,
-    rows_of,
-)
 from shared.row_files import CONTENT_TYPES, FORMATS, write_rows
 
 FORMAT = OpenApiParameter(

@@ -15,8 +15,8 @@ from ingest.filters.conditions import Step, countable
 from ingest.filters.fixes import STRATA_BY_FIX, stratum_name, stratum_value
 from ingest.filters.registry import steps
 from ingest.identifiers import full_name
-from ingest.keywords import Keywords
 from ingest.models import Issue, SnapshotComment
+from ingest.search.keywords import Keywords
 from ingest.search.matching import fold
 
 STRATA_OF_SNAPSHOTS = ("repository", "state", "year", "label")

@@ -6,8 +6,8 @@ from typing import Any
 
 from ingest.errors import Invalid
 from ingest.identifiers import full_name, parse_repository
-from ingest.keywords import Keywords, read_keywords
 from ingest.search.grammar import LONGEST_SEARCH
+from ingest.search.keywords import Keywords, read_keywords
 
 COUNT_MOST = 1_000_000
 LONGEST_TEXT = 500

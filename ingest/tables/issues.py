@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ingest.errors import RowError
-from ingest.files import BATCH_BYTES, BATCH_ROWS, Batch, Row, shown_text
+from ingest.files.json_rows import BATCH_BYTES, BATCH_ROWS, Batch, Row, shown_text
+from ingest.files.seen import Seen
 from ingest.github.parse import NotAnIssue, Repository, parse_issue
 from ingest.identifiers import full_name
 from ingest.records import IssueRecord
-from ingest.seen import Seen
 from ingest.tables.columns import BY_KEY, Layout, column_names, lay_out
 from ingest.tables.opening import TableRow, as_line, open_table
 from ingest.tables.values import page_address

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from ingest.errors import Unreadable
-from ingest.files import Row
+from ingest.files.json_rows import Row
+from ingest.files.seen import Seen
 from ingest.github.parse import Repository
 from ingest.records import storable
-from ingest.seen import Seen
 from ingest.tables.columns import BY_KEY, Guess, Layout, column_names, guess
 from ingest.tables.issues import row_of
 from ingest.tables.opening import Table, TableRow, open_table

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 from ingest.errors import Invalid
 from ingest.identifiers import parse_identifier
 from ingest.models import ClosingChange, Issue, Snapshot
-from ingest.rendering import render_markdown
-from ingest.weighing import Budget
+from ingest.rendering.budget import Budget
+from ingest.rendering.markdown import render_markdown
 
 register = template.Library()
 

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ingest.errors import NotFound
-from ingest.images import signed_address, sources_of
+from ingest.rendering.images import signed_address, sources_of
 
 
 @require_safe

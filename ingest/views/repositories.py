@@ -11,10 +11,10 @@ from ingest.access import get_repository
 from ingest.actions import visibility
 from ingest.actions.fetches import estimate_asked, start_fetch
 from ingest.actions.uploads import take_upload
+from ingest.files.export_columns import TITLES
 from ingest.forms import FetchForm, UploadForm, explain
 from ingest.github.estimates import Estimate
 from ingest.models import Repository
-from ingest.row_columns import TITLES
 from ingest.views.paging import parse_key
 from shared.errors import ConcordError
 

@@ -14,9 +14,9 @@ from ingest import queries
 from ingest.access import get_run, get_upload
 from ingest.actions import uploads
 from ingest.errors import ConcordError, Invalid
+from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.identifiers import parse_repository
 from ingest.models import Upload
-from ingest.refusals import CONTENT_TYPES, write_refusals
 from ingest.tables import FIELDS, Guess, Sample, missing, without_identifying
 from ingest.tables.columns import Field
 

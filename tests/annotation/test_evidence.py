@@ -14,7 +14,7 @@ from annotation.errors import Invalid
 from annotation.evidence import Quote, Source, locate, skeleton
 from annotation.models import Annotation, Assignment, Evidence, Rating, Round
 from annotation.queries.labelling import answer_of
-from ingest.rendering import render_markdown
+from ingest.rendering.markdown import render_markdown
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.asserts import assert_queries

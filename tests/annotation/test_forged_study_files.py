@@ -18,9 +18,9 @@ from annotation.exporting import EXPORTS
 from annotation.models import Export, Round, Study
 from annotation.package import whole as form
 from annotation.queries import whole
-from ingest import indexing
 from ingest.models import Activity, ClosingChange, Repository, SearchText, Unsearchable
 from ingest.records import content_digest
+from ingest.search import indexing
 from taxonomy.models import Taxonomy
 from tests import builders as make
 from tests.annotation.test_arriving import brought, changed, small

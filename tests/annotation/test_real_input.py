@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from annotation.models import Annotation, Resolution
 from ingest.models import FetchRun, Snapshot
-from ingest.rendering import render_markdown
+from ingest.rendering.markdown import render_markdown
 from tests import builders as make
 from tests.annotation.test_api import BASE, Caller
 from tests.published import NEEDS_VLLM, VLLM

@@ -12,9 +12,10 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
 
-from config import deadlines, health
-from config.deadlines import Deadlines, Watch
+from config import health
+from config import request_time_limits as deadlines
 from config.outages import outage_of
+from config.request_time_limits import Deadlines, Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOTICES = "SET client_connection_check_interval = '100ms';"

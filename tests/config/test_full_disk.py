@@ -20,9 +20,10 @@ from annotation import exporting
 from annotation.actions.exporting import request_export
 from annotation.errors import ConcordError
 from config import outages, shell
-from ingest import indexing, runs, sync
+from ingest import runs, sync
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText
+from ingest.search import indexing
 from shared import disk_space as room
 from tests import builders as make
 from tests.site import Site, wait_until

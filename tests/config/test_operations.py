@@ -14,7 +14,8 @@ from pytest_django.fixtures import Settings
 from accounts.audit import record
 from annotation.actions.exporting import request_export
 from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
-from config import operations, pulse
+from config import heartbeats as pulse
+from config import operator_queries as operations
 from config.backups.postgres import BACKUP_MADE
 from ingest.models import FetchRun
 from tests import builders as make

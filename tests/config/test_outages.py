@@ -26,7 +26,7 @@ from annotation.models import Annotation, Export, Study
 from config import env, health
 from config.celery import app
 from config.outages import outage_of
-from config.patience import absence
+from config.patient_cache import absence
 from ingest.models import FetchRun
 from shared.storage_folder import Folder
 from tests import builders as make

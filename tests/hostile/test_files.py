@@ -18,11 +18,11 @@ from annotation.sheets import tables as sheet_tables
 from annotation.sheets.books import Book, open_book
 from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable
-from ingest.files import read_rows
+from ingest.files.json_rows import read_rows
 from ingest.tables import open_table
 from shared.storable_json import DEEPEST
 from taxonomy.errors import UnreadableDocument
-from taxonomy.reading import read
+from taxonomy.parsing import read
 from tests import builders as make
 
 BASE_DIR = Path(__file__).resolve().parents[2]

@@ -4,8 +4,9 @@ from typing import Any
 
 from django.db import connection
 
-from ingest import indexing, runs, totals
+from ingest import runs, totals
 from ingest.models import FetchRun, Issue, Repository
+from ingest.search import indexing
 
 
 def counts(run: FetchRun) -> tuple[int, int, int, int, int]:

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import indexing, queries, runs, sync, totals
+from ingest import queries, runs, sync, totals
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
+from ingest.search import indexing
 from shared.job_holds import Kind, held
 from tests.asserts import assert_queries
 

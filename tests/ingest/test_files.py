@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from ingest import files
-from ingest.files import read_rows
+from ingest.files import json_rows as files
+from ingest.files.json_rows import read_rows
 from tests.published import VLLM, needs_vllm
 
 HERE = ("github.com", "o", "r")

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from ingest import rows
+from ingest.files import export_rows as rows
 from ingest.models import ClosingChange, Issue, Repository
 from tests import builders as make
 from tests.annotation.test_api import Caller

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from ingest import filters, indexing
+from ingest import filters
 from ingest.errors import Invalid
 from ingest.models import (
     ClosingChange,
@@ -17,6 +17,7 @@ from ingest.models import (
     SnapshotComment,
     Unsearchable,
 )
+from ingest.search import indexing
 from ingest.selections import selection, selections
 from ingest.upsert.spellings import store_spellings
 from tests import builders as make

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from config.headers import HEADERS
-from ingest.images import frame_of, sources_of
-from ingest.rendering import render_markdown
+from ingest.rendering.images import frame_of, sources_of
+from ingest.rendering.markdown import render_markdown
 
 ATTACHED = "https://github.com/user-attachments/assets/1"
 SHOT = "https://images.example.org/a.png?x=1&y=<2>"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ingest.keywords import pattern, prose, read_keywords
+from ingest.search.keywords import pattern, prose, read_keywords
 from tests.published import VLLM, needs_vllm
 from tests.simulation import examples
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import rendering
-from ingest.rendering import ATTRIBUTES, TAGS, render_markdown
+from ingest.rendering import markdown as rendering
+from ingest.rendering.markdown import ATTRIBUTES, TAGS, render_markdown
 from tests.simulation import examples
 
 OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-frame", "data-alt", "data-width"}}
@@ -329,7 +329,7 @@ def test_a_diagram_is_shown_as_its_source_with_a_link(language: str, what: str) 
 def test_a_long_text_comes_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a *b* #1\n\n" * 500
     first = render_markdown(text, "owner/name")
-    monkeypatch.setattr("ingest.rendering._render", lambda *_: pytest.fail("rendered again"))
+    monkeypatch.setattr("ingest.rendering.markdown._render", lambda *_: pytest.fail("rendered again"))
     assert render_markdown(text, "owner/name") == first
 
 

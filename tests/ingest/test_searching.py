@@ -6,11 +6,11 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from accounts.models import User
-from ingest import indexing, queries, sync, tasks
+from ingest import queries, sync, tasks
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import SearchText, Unsearchable
-from ingest.search import conditions
+from ingest.search import conditions, indexing
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 from tests.ingest.test_taking_files import file_of, issue
 

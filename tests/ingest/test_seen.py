@@ -3,7 +3,7 @@
 import json
 import random
 
-from ingest.seen import Seen
+from ingest.files.seen import Seen
 
 HERE = ("github.com", "o", "r")
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import Invalid, RowError, Unreadable
-from ingest.files import BATCH_ROWS
+from ingest.files.json_rows import BATCH_ROWS
 from ingest.tables import (
     TableReader,
     checked_guess,

@@ -10,11 +10,12 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
-from ingest import files, runs, sync
+from ingest import runs, sync
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import start_file_fetch
 from ingest.errors import Conflict, Invalid, TooLarge
-from ingest.files import read_rows
+from ingest.files import json_rows as files
+from ingest.files.json_rows import read_rows
 from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.upsert import store

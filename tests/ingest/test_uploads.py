@@ -18,11 +18,12 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import leftovers, sync
+from ingest import sync
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import confirm_upload, take_file, take_upload
 from ingest.errors import Conflict, NotFound
-from ingest.files import BATCH_ROWS
+from ingest.files import leftovers
+from ingest.files.json_rows import BATCH_ROWS
 from ingest.models import FetchRun, Issue, Refusal, Upload
 from tests.asserts import assert_queries
 from tests.ingest.stored_rows import counts

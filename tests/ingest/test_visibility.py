@@ -17,8 +17,9 @@ from accounts.models import ServerEvent, User
 from annotation.actions import rounds as round_actions
 from config.backups import upgrading
 from config.env import People
-from ingest import indexing, queries, sync
+from ingest import queries, sync
 from ingest.models import FetchRun, Issue, Repository, Snapshot
+from ingest.search import indexing
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from ingest import rendering
 from ingest.models import Comment, Issue, SnapshotComment
-from ingest.weighing import UNITS_OF_PAGE, UNITS_OF_TEXT, Budget, formatted_end, units_of
+from ingest.rendering import markdown as rendering
+from ingest.rendering.budget import UNITS_OF_PAGE, UNITS_OF_TEXT, Budget, formatted_end, units_of
 from tests import builders as make
 
 LENGTH = 240_000

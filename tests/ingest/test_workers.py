@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from django.core.files.base import ContentFile
 
-from ingest import indexing, runs, sync
+from ingest import runs, sync
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText, Unsearchable
+from ingest.search import indexing
 from tests.conftest import environment_of_servers
 from tests.github import GitHub, World, made_up
 from tests.ingest.run_kinds import BY_GRAPHQL, WAYS, Case, Way, rows, whole

@@ -17,8 +17,8 @@ from annotation.actions import rounds as round_actions
 from annotation.actions.reader_links import make_reader_link
 from annotation.models import Round
 from ingest.actions.uploads import take_upload
-from ingest.images import frame_of
 from ingest.models import FetchRun, Issue
+from ingest.rendering.images import frame_of
 from tests import builders as make
 from tests.annotation import permission_study
 

@@ -20,7 +20,7 @@ from taxonomy import schema
 from taxonomy.checking import check, load
 from taxonomy.errors import InvalidDocument, Problem
 from taxonomy.kinds import KINDS
-from taxonomy.reading import read
+from taxonomy.parsing import read
 from taxonomy.ready_made import presets
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from tests.simulation import examples

@@ -14,10 +14,10 @@ from shared.names import wrong_in
 from taxonomy import schema
 from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument, Problem, UnreadableDocument
-from taxonomy.fields import short
 from taxonomy.kinds import KINDS
 from taxonomy.ready_made import presets
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
+from taxonomy.schema_errors import short
 from tests.simulation import examples
 
 WHOLE = """\

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taxonomy.marking import Marked, marked, marked_lists
+from taxonomy.word_differences import Marked, marked, marked_lists
 
 TEXTS = st.text(alphabet="ab ,.\n", max_size=40)
 

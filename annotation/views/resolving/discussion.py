@@ -17,7 +17,7 @@ from annotation.queries.discussing import AnswersTable, Discussed, News, People
 from annotation.queries.resolving import Line, Queue
 from annotation.queries.verdicts import ItemVerdicts
 from annotation.views.resolving.here import Here
-from ingest.rendering import render_markdown
+from ingest.rendering.markdown import render_markdown
 from taxonomy.kinds import LONGEST_TEXT
 
 HERE_SECONDS = 30

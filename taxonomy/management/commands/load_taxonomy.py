@@ -13,7 +13,7 @@ from accounts.permissions import shell_command
 from shared.errors import ConcordError
 from taxonomy.actions import add_document, publish_version
 from taxonomy.errors import InvalidDocument
-from taxonomy.reading import BYTES_MAX
+from taxonomy.parsing import BYTES_MAX
 from taxonomy.ready_made import preset, presets
 
 

@@ -25,12 +25,12 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-from ingest.emoji import SHORTCODE, emoji_of
-from ingest.footnotes import footnote_plugin
-from ingest.formulas import DRAWN, drawn_at, formula_plugin
 from ingest.identifiers import GITHUB_HOST
-from ingest.images import frame_of, sources_of
-from ingest.weighing import CODE_UNITS, UNITS_OF_TEXT, Budget, formatted_end, units_of
+from ingest.rendering.budget import CODE_UNITS, UNITS_OF_TEXT, Budget, formatted_end, units_of
+from ingest.rendering.emoji import SHORTCODE, emoji_of
+from ingest.rendering.footnotes import footnote_plugin
+from ingest.rendering.formulas import DRAWN, drawn_at, formula_plugin
+from ingest.rendering.images import frame_of, sources_of
 
 logger = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from taxonomy.queries import (
     version_before,
 )
 from taxonomy.ready_made import presets
-from taxonomy.views_editor import onward
+from taxonomy.views.editor import onward
 
 PAGE_SIZE = 50
 

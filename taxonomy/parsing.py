@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from taxonomy import syntax
+from taxonomy import yaml_errors as syntax
 from taxonomy.errors import UnreadableDocument
 
 BYTES_MAX = 2_000_000

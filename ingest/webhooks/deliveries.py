@@ -11,7 +11,7 @@ from ingest.models import Delivery, FetchRun, Issue, Refusal, Repository
 from ingest.records import IssueRecord
 from ingest.runs import progress, refuse, store_records
 from ingest.upsert import known_records, rename
-from ingest.webhooks import (
+from ingest.webhooks.messages import (
     IssueGone,
     IssueNews,
     LabelNews,

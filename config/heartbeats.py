@@ -16,7 +16,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from config.patience import absence
+from config.patient_cache import absence
 
 WEB, WORKER, CLOCK = KINDS = ("web", "worker", "clock")
 KEY, TASKS = "concord-pulse", "concord-tasks"

@@ -14,7 +14,7 @@ from accounts.models import ServerEvent, User
 from annotation.views.auditing import CONTENT_TYPES
 from annotation.views.paging import page_of
 from annotation.views.study_page import me, status_of
-from config.operations import overview
+from config.operator_queries import overview
 
 
 def for_staff(view: Any) -> Any:

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 import orjson
 
 from ingest.errors import RowError
+from ingest.files.seen import Seen
 from ingest.github.parse import NotAnIssue, Repository, parse_issue
 from ingest.records import IssueRecord, storable
-from ingest.seen import Seen
 
 CHUNK_CHARACTERS = 1 << 20
 ROW_CHARACTERS_MAX = 32 << 20

@@ -7,11 +7,12 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from shared.wording import listed, nearest
-from taxonomy import reading, schema
+from taxonomy import parsing as reading
+from taxonomy import schema
 from taxonomy.errors import Problem
 from taxonomy.kinds import KINDS
-from taxonomy.reading import Mapping, Node, Scalar
-from taxonomy.syntax import quoted
+from taxonomy.parsing import Mapping, Node, Scalar
+from taxonomy.yaml_errors import quoted
 
 PROBLEMS_MAX = 100
 SUGGESTIONS_MAX = 20

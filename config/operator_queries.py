@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, Workbook
-from config import health, pulse
+from config import health
+from config import heartbeats as pulse
 from config.backups.archive import newest
 from config.backups.making import ENDING, last_backup
 from ingest import queries
