@@ -9,9 +9,9 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from accounts.access import LinkKeeper, links_of_owners
         from accounts.passwords import not_as_password
-        from annotation.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
-        from annotation.actions.password_links import may_still_make, record_use
-        from annotation.queries.studies import words_of_studies
+        from annotation.core.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
+        from annotation.members.actions.password_links import may_still_make, record_use
+        from annotation.studies.queries.studies import words_of_studies
         from ingest.models import also_visible
         from taxonomy.models import Circle, only_for_some
 

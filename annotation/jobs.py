@@ -2,10 +2,12 @@
 
 from celery import shared_task
 
-from annotation.actions import arriving, mailing, workbooks
-from annotation.actions.arriving import ARRIVALS
-from annotation.actions.bulk_jobs import BULK_JOBS
-from annotation.actions.workbooks import WORKBOOKS
+from annotation.imports.actions import workbooks
+from annotation.imports.actions.workbooks import WORKBOOKS
+from annotation.overview.actions import mailing
+from annotation.rounds.jobs import BULK_JOBS
+from annotation.transfer.actions import arrival as arriving
+from annotation.transfer.actions.arrival import ARRIVALS
 
 
 @shared_task(**WORKBOOKS.options)

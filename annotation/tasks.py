@@ -2,11 +2,11 @@
 
 from celery import shared_task
 
-from annotation import ruling
-from annotation.deleting import DELETIONS
-from annotation.exporting import EXPORTS
-from annotation.moving import PLANS
-from annotation.ruling import ANSWERS, RULES
+from annotation.exports.jobs import EXPORTS
+from annotation.plans.jobs import PLANS
+from annotation.studies.jobs import DELETIONS
+from annotation.third_raters import jobs as ruling
+from annotation.third_raters.jobs import ANSWERS, RULES
 
 
 @shared_task(**PLANS.options)

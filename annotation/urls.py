@@ -2,40 +2,30 @@
 
 from django.urls import path
 
-from annotation.views import (
-    analysis,
-    auditing,
-    calibration,
-    changes,
-    choosing,
-    discussing,
-    duplicates,
-    exporting,
-    figures,
-    giving,
-    importing,
-    inbox,
-    invitations,
-    labelling,
-    leaving,
-    life,
-    methods,
-    own_invitations,
-    own_list,
-    package,
-    password_links,
-    plans,
-    proposals,
-    reader_links,
-    resolving,
-    results,
-    screening,
-    starting,
-    studies,
-    study_taxonomy,
-    usage,
-    welcome,
-)
+from annotation.agreement_report.views import agreement as results
+from annotation.agreement_report.views import figures
+from annotation.analysis import views as analysis
+from annotation.calibration import views as calibration
+from annotation.choosing.views import changes, duplicates
+from annotation.choosing.views import samples as choosing
+from annotation.discussion.views import discussion as discussing
+from annotation.discussion.views import inbox
+from annotation.exports.views import exports as exporting
+from annotation.imports import views as importing
+from annotation.labeling.views import labeling as labelling
+from annotation.labeling.views import own_items as own_list
+from annotation.labeling.views import screening
+from annotation.members.views import invitations, leaving, own_invitations, password_links, reader_links
+from annotation.methods import views as methods
+from annotation.overview.views import starting, studies, welcome
+from annotation.overview.views import taxonomy as study_taxonomy
+from annotation.package import views as package
+from annotation.plans import views as plans
+from annotation.proposals import views as proposals
+from annotation.resolving import views as resolving
+from annotation.rounds.views import raters as giving
+from annotation.studies.views import audit as auditing
+from annotation.studies.views import life, usage
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"

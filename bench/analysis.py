@@ -13,11 +13,11 @@ from django.test import Client
 from scipy import stats
 
 from accounts.actions import make_token
-from annotation.access import get_seat
-from annotation.actions.studies import create_study
 from annotation.analysis.crosstab import crosstab
+from annotation.analysis.queries.labels import labelled_for
+from annotation.core.access import get_seat
 from annotation.models import Resolution, RoundItem, Study
-from annotation.reporting.labelled import labelled_for
+from annotation.studies.actions.studies import create_study
 from bench.agreement import again
 from bench.bulk import Given, bring_in
 from bench.ground import row, timed, user

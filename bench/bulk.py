@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import connection, transaction
 
-from annotation.actions.imports import import_ratings
+from annotation.core.planner import tell_planner
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Round, Study
-from annotation.queries.planner import tell_planner
 from bench.ground import user
 from ingest.upsert.copying import stage
 

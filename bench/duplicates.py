@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from annotation.access import get_seat
-from annotation.actions.choosing import draw_sample
-from annotation.actions.duplicates import find_duplicates
+from annotation.choosing.actions.duplicates import find_duplicates
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_seat
 from annotation.models import LikelyDuplicate
 from bench.fetch import Writer
 from bench.ground import new_study, row, user

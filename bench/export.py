@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.actions.studies import create_study
 from annotation.models import Study
+from annotation.studies.actions.studies import create_study
 from bench.bulk import Given, bring_in
 from bench.ground import rated_study, row, timed, user
 from taxonomy.actions import load_document, publish_version
@@ -97,8 +97,8 @@ def _measured(size: int, study: Study, more: str) -> list[dict[str, Any]]:
 
 def written(slug: str, what: str, kind: str) -> dict[str, float]:
     """Writes a file as the web server and a worker do; seconds, bytes, and by how much memory grew at most."""
-    from annotation.access import get_seat
-    from annotation.exports import rows
+    from annotation.core.access import get_seat
+    from annotation.exports.queries import rows
 
     seat, n_bytes = get_seat(user("owner"), slug), 0
     list(rows.written(seat, what, kind, {"dimension": "nothing"}))  # the libraries are loaded

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from accounts.models import User
-from annotation.access import get_seat
-from annotation.actions.imports import import_ratings
+from annotation.core.access import get_seat
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Study
 from taxonomy.actions import load_document, publish_version
 
@@ -39,7 +39,7 @@ def taxonomy(slug: str, kind: str = "single") -> str:
 
 def new_study(slug: str, kind: str = "single") -> Study:
     """A study of one dimension with 34 categories."""
-    from annotation.actions.studies import create_study
+    from annotation.studies.actions.studies import create_study
 
     return create_study(user=user("owner"), slug=slug, title=slug, taxonomy=taxonomy(slug, kind))
 

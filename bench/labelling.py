@@ -25,12 +25,12 @@ from django.db import connection
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.access import get_seat
-from annotation.actions.choosing import draw_sample
-from annotation.actions.members import add_member
-from annotation.actions.rounds import create_round, open_round
-from annotation.actions.studies import create_study
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_seat
+from annotation.members.actions.members import add_member
 from annotation.models import Round
+from annotation.rounds.actions.rounds import create_round, open_round
+from annotation.studies.actions.studies import create_study
 from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, row, taxonomy, timed, user
 from ingest import sync

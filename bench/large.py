@@ -17,14 +17,14 @@ from django.db import connection, transaction
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.access import get_seat
-from annotation.actions import bulk_jobs
-from annotation.actions.choosing import draw_sample
-from annotation.actions.imports import import_ratings
-from annotation.actions.members import add_member
-from annotation.actions.rounds import create_round, open_round
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_seat
+from annotation.core.planner import tell_planner
+from annotation.imports.actions.ratings import import_ratings
+from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Round, RoundItem, Study
-from annotation.queries.planner import tell_planner
+from annotation.rounds import jobs as bulk_jobs
+from annotation.rounds.actions.rounds import create_round, open_round
 from bench.ground import new_study, row, timed, user
 
 IMPORTED_MOST = 50_000

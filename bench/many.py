@@ -10,10 +10,10 @@ import krippendorff
 import numpy as np
 from django.core.cache import cache
 
-from annotation.access import get_seat
+from annotation.agreement_report.queries.across_rounds import Asked
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.core.access import get_seat
 from annotation.models import Rating, Round, Study
-from annotation.reporting.across import Asked
-from annotation.reporting.numbers import agreement
 from bench.bulk import bring_in, many_raters
 from bench.ground import N_CATEGORIES, new_study, row, timed, user
 

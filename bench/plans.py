@@ -7,11 +7,11 @@ from django.db import connection
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation import moving
-from annotation.access import get_seat
-from annotation.actions.members import add_member
-from annotation.actions.plans import run_plan, undo_plan
+from annotation.core.access import get_seat
+from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Plan, Rating, Study
+from annotation.plans import jobs as moving
+from annotation.plans.actions import run_plan, undo_plan
 from bench.ground import N_CATEGORIES, rated_study, row, timed, user
 from taxonomy.actions import load_document, new_draft, publish_version
 

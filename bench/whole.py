@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from annotation.models import Annotation, Study
-from annotation.queries.whole import counts
+from annotation.transfer.queries.rows import counts
 from bench.bulk import bring_in, two_raters
 from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, new_study, row, timed, user

@@ -142,6 +142,6 @@ urlpatterns: list[Any] = [
     path("docs/", Docs.as_view(), name="api_docs"),
     path("", include("taxonomy.api")),
     path("", include("ingest.api")),
-    path("", include("annotation.api")),
+    path("", include("annotation.api_urls")),
     re_path(r"^(?P<rest>.*)$", NotHere.as_view()),
 ]

@@ -14,7 +14,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
-from annotation.access import changing, set_changing
+from annotation.core.access import changing, set_changing
 from config import renamed_repositories as moved
 from config.outages import Outage, outage_of
 from config.request_log import number_of

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 from accounts.audit import lines_of, record, verbs
 from accounts.forms import AuditForm
 from accounts.models import ServerEvent, User
-from annotation.views.auditing import CONTENT_TYPES
-from annotation.views.paging import page_of
-from annotation.views.study_page import me, status_of
+from annotation.core.pages import me, status_of
+from annotation.core.paging import page_of
+from annotation.studies.views.audit import CONTENT_TYPES
 from config.operator_queries import overview
 
 

@@ -333,7 +333,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "PlanState": "annotation.models.Plan.State",
         "ExportState": "annotation.models.Export.State",
-        "InvitationState": "annotation.api.inviting.STATES",
+        "InvitationState": "annotation.members.api.invitations.STATES",
         "MemberState": "annotation.models.Membership.State",
     },
     "POSTPROCESSING_HOOKS": [

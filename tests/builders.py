@@ -7,10 +7,13 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.access import Seat, get_round, get_seat
-from annotation.actions import labelling, members, own_invitations, rounds, studies
+from annotation.core.access import Seat, get_round, get_seat
+from annotation.labeling.actions import answers as labelling
+from annotation.members.actions import members, own_invitations
+from annotation.members.queries.own_invitations import invitations_of
 from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
-from annotation.queries.own_invitations import invitations_of
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
 from shared.compiled_queries import Compiled
 from taxonomy import actions as taxonomy_actions

@@ -2,11 +2,11 @@
 
 from django.core.files.base import ContentFile
 
-from annotation.actions import workbooks
-from annotation.actions.exporting import request_export
-from annotation.actions.plans import preview_plan, run_plan
-from annotation.actions.rules import apply_rules
+from annotation.exports.actions import request_export
+from annotation.imports.actions import workbooks
 from annotation.models import Round, Study
+from annotation.plans.actions import preview_plan, run_plan
+from annotation.third_raters.actions import apply_rules
 from tests import builders as make
 
 RATERS = ("bob", "carol", "dave")

@@ -7,7 +7,7 @@ from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 
-from annotation import exporting
+from annotation.exports import jobs as exporting
 
 write_file = exporting.write_file
 

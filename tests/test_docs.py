@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 
 from accounts.actions import make_token
 from accounts.models import User
-from annotation.actions.demo import load_demo
+from annotation.overview.actions.demo import load_demo
 from taxonomy.actions import load_document, publish_version
 from tests.citations import wrong_in_citation
 from tests.conftest import environment_of_servers

@@ -135,8 +135,8 @@ PHRASES = {
 """Phrase (a regular expression, without regard to case): what to write instead."""
 ANY_PHRASE = re.compile("|".join(PHRASES), re.IGNORECASE)
 EXCEPT = (
-    "annotation/sheets/guessing.py",  # names of columns in the sheets of others
-    "annotation/actions/pinning.py",  # words of the audit log that are stored
+    "annotation/imports/sheets/guessing.py",  # names of columns in the sheets of others
+    "annotation/choosing/actions/pinning.py",  # words of the audit log that are stored
 )
 STORED = ("models", "models.py")
 """Where texts are described to developers: help texts of columns stand in migrations."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotation.labels.columns import Flags, Floats, Ints, Multi, Single
 from shared.wording import counted
 
-from .columns import Flags, Floats, Ints, Multi, Single
 from .folding import known, without_value
 from .shares import Denominator, LeftOut, Share, share
 

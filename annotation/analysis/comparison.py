@@ -10,7 +10,8 @@ from math import sqrt
 import numpy as np
 import scipy
 
-from .columns import Floats, Ints
+from annotation.labels.columns import Floats, Ints
+
 from .holm import holm
 from .permutations import MOST, kruskal_p, rank_sum_p
 from .shares import Z

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotation.labels.columns import Ints, Multi, Single
 from shared.wording import counted
 
-from .columns import Ints, Multi, Single
 from .folding import known, parts_by_category, without_value
 from .pairing import cross
 from .shares import Denominator, LeftOut, Share, share

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotation.labels.columns import Categories, Floats, Ints, Multi, Single, n_different
 from shared.wording import counted
 
 from .association import SEED, Association, association
-from .columns import Categories, Floats, Ints, Multi, Single, n_different
 from .counts import overlap
 from .folding import known, parts_by_category, without_value
 from .pairing import cross

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotation.labels.columns import Flags, Ints, Multi, Single
 from shared.wording import counted, listed
 
-from .columns import Flags, Ints, Multi, Single
 from .counts import overlap
 from .folding import known, parts_by_category, without_value
 from .pairing import cross

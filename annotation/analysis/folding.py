@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from .columns import LEFT_OUT, WHY_NONE, Categories, Flags, Ints, Multi, Single
+from annotation.labels.columns import LEFT_OUT, WHY_NONE, Categories, Flags, Ints, Multi, Single
+
 from .shares import LeftOut
 
 OTHERS = "others"

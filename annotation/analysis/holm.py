@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .columns import Floats
+from annotation.labels.columns import Floats
 
 
 def holm(p_values: Floats) -> Floats:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Categories, Ints, Multi, Single
+from annotation.labels.columns import Categories, Ints, Multi, Single
+
 from .folding import at_codes, known, parts_by_category, without_value
 from .pairing import cross
 from .shares import LeftOut, Share, share

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Floats, Ints, Multi, Number, Single
+from annotation.labels.columns import Floats, Ints, Multi, Number, Single
+
 from .comparison import Comparison, comparison
 from .folding import without_value
 from .shares import LeftOut, Share, share

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from .columns import Ints, Multi, Single
+from annotation.labels.columns import Ints, Multi, Single
+
 from .folding import known
 
 

@@ -9,7 +9,7 @@ from math import factorial
 import numpy as np
 import scipy
 
-from .columns import Floats, Ints
+from annotation.labels.columns import Floats, Ints
 
 MOST = 9
 """Nine observations have 362,880 orders: a few hundredths of a second for a test."""

@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 import scipy
 
-from .columns import Floats, Multi, Single
+from annotation.labels.columns import Floats, Multi, Single
+
 from .counts import Counts, counts
 from .permutations import MOST, rank_correlation_p
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from .columns import Floats, Ints, Multi, Single
+from annotation.labels.columns import Floats, Ints, Multi, Single
+
 from .folding import known, without_value
 from .shares import LeftOut
 

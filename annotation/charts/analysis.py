@@ -1,6 +1,6 @@
 """Figures of analysis as specifications: shares as bars with their intervals, curves, and boxes by group.
 
-As in `annotation.charts`: data in, a document out, colours by the names of the style sheets.
+As in `annotation.charts.specifications`: data in, a document out, colours by the names of the style sheets.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
-from annotation.charts import PADDING, PAGE, SCREEN, Look, head_of, hue, listed, whole
 from annotation.charts.lettering import LINE, MOST_LINES, Rows, first_line, in_lines, rows_of, width_of
+from annotation.charts.specifications import PADDING, PAGE, SCREEN, Look, head_of, hue, listed, whole
 
 LEAST_PANEL, NARROW_PANEL = 6, 14
 """In letters: narrower than the one panels are not drawn, narrower than the other they hold no counts."""

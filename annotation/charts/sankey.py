@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.charts import PADDING, PAGE, SCREEN, Look, hue
 from annotation.charts.lettering import LINE, MOST_LINES, in_lines
+from annotation.charts.specifications import PADDING, PAGE, SCREEN, Look, hue
 
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
 TONES = (88, 74, 60, 46)

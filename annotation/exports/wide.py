@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from annotation.exports.writers import COLUMNS, REPEATED, cell
+from annotation.exports.columns import COLUMNS, REPEATED, cell
 from taxonomy.kinds import KINDS, Kind
 
 PLACE: Mapping[str, pa.DataType] = {

@@ -1,6 +1,6 @@
 """What a paper says of how labels came about: a methods paragraph, a checklist and a table, filled in from facts.
 
-Pure: `Facts` are gathered by `annotation.reporting.methods`, for pages, REST, the shell and files alike.
+Pure: `Facts` are gathered by `annotation.methods.queries`, for pages, REST, the shell and files alike.
 """
 
 from .checklist import STANDARD, Check, checklist, checklist_as_document, checklist_as_markdown, n_answered

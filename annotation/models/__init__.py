@@ -1,8 +1,9 @@
 """Who labels what, where they differ, and what was agreed: the rows, and the rules that the database keeps."""
 
 from annotation.models.duplicates import LikelyDuplicate
-from annotation.models.labelling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
-from annotation.models.life import Arrival, Deletion
+from annotation.models.exports import Analysis, Export
+from annotation.models.imports import Spelling, Workbook
+from annotation.models.labeling import Annotation, Assignment, Draft, Evidence, Proposal, Rating
 from annotation.models.plans import Plan, ProposalOutcome
 from annotation.models.resolving import (
     InboxLine,
@@ -13,9 +14,7 @@ from annotation.models.resolving import (
     Resolution,
     ResolutionValue,
 )
-from annotation.models.results import Analysis, Export
 from annotation.models.rounds import BulkJob, Round, RoundItem, RoundRater
-from annotation.models.sheets import Spelling, Workbook
 from annotation.models.studies import (
     AuditEvent,
     EarlierPin,
@@ -28,6 +27,7 @@ from annotation.models.studies import (
     SampleIssue,
     Study,
 )
+from annotation.models.transfer import Arrival, Deletion
 
 __all__ = [
     "Analysis",

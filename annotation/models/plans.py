@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from annotation.models.labelling import Proposal
+from annotation.models.labeling import Proposal
 from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Study

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from annotation.models.labelling import Annotation
+from annotation.models.labeling import Annotation
 from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Item, Membership

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agreement import COEFFICIENTS
-from annotation.charts import PRINT, Panel, Point, on_paper, trends
-from annotation.charts.heat import HeatCell, HeatMap, heat_map
+from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
+from annotation.charts.specifications import PRINT, Panel, Point, on_paper, trends
 from taxonomy.kinds import KINDS
 
 MOST_CELLS = 60

@@ -4,8 +4,8 @@ from typing import Any
 
 from django import template
 
-from annotation.demo_people import PEOPLE, SLUG, demo_people, is_demo_open
-from annotation.queries.studies import waiting_for
+from annotation.core.demo_people import PEOPLE, SLUG, demo_people, is_demo_open
+from annotation.studies.queries.studies import waiting_for
 
 register = template.Library()
 

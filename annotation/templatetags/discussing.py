@@ -5,8 +5,8 @@ from typing import Any
 from django import template
 
 from accounts.models import User
+from annotation.discussion.queries.inbox import n_unread
 from annotation.models import Membership, Study
-from annotation.queries.inbox import n_unread
 
 register = template.Library()
 

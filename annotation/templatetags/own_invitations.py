@@ -4,8 +4,8 @@ from django import template
 from django.db.models import QuerySet
 
 from accounts.models import User
+from annotation.members.queries.own_invitations import invitations_of
 from annotation.models import Membership
-from annotation.queries.own_invitations import invitations_of
 
 register = template.Library()
 

@@ -8,8 +8,8 @@ from django import template
 
 import agreement
 from agreement import COEFFICIENTS, interval_words
+from annotation.imports.sheets import rounds as trials
 from annotation.models import Round
-from annotation.sheets import rounds as trials
 
 register = template.Library()
 

@@ -1,6 +1,6 @@
 """The words of a filter: one entry each, with how its value is read, what it means, and the step that it takes.
 
-A new word is an entry of `WORDS`; its field on the page is in `annotation/choosing_forms.py`.
+A new word is an entry of `WORDS`; its field on the page is in `annotation/choosing/forms.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -72,7 +72,7 @@ class Kind:
 
     widget: ClassVar[str]
     """The control that raters answer with: a template of `templates/annotation/labelling/widgets/`; of kinds with
-    categories their number and order decide (`annotation/asking.py`)."""
+    categories their number and order decide (`annotation/labeling/prompts.py`)."""
     attributes: ClassVar[Mapping[str, str]] = {}
     """HTML attributes of that control."""
     arrow_type: ClassVar[str]

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from annotation.access import Seat, get_item, get_round
-from annotation.actions.matching import match_parts
-from annotation.actions.resolving import reopen, resolve
-from annotation.errors import ConcordError
-from annotation.exports import package as exports_package
-from annotation.exports.asked import nobody_asks
-from annotation.exports.kinds import read_asked, write_file
+from annotation.core.access import Seat, get_item, get_round
+from annotation.core.errors import ConcordError
+from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.requests import nobody_asks
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Round, Study
-from annotation.queries.verdicts import round_verdicts
+from annotation.package.queries import package as exports_package
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.actions.resolutions import reopen, resolve
 from tests import builders as make
 
 EVERYTHING = """

@@ -13,13 +13,22 @@ from django.urls import URLPattern
 from django.utils import timezone
 
 from accounts.actions import make_token
-from annotation import api, drawing, exporting, urls
-from annotation.access import get_item
-from annotation.actions import choosing, discussing, faults, members, plans, resolving, rounds, rules, studies
-from annotation.actions.analyses import save_analysis
-from annotation.actions.exporting import request_export
-from annotation.actions.invitations import invite
-from annotation.actions.workbooks import take_workbook
+from annotation import api_urls as api
+from annotation import urls
+from annotation.agreement_report.views import figures
+from annotation.analysis import views as analysis
+from annotation.analysis.actions import save_analysis
+from annotation.analysis.queries.results.kinds import KINDS
+from annotation.charts import drawing
+from annotation.choosing.actions import samples as choosing
+from annotation.core.access import get_item
+from annotation.discussion.actions import discussion as discussing
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.imports.actions.workbooks import take_workbook
+from annotation.labels.actions import faults
+from annotation.members.actions import members
+from annotation.members.actions.invitations import invite
 from annotation.models import (
     Arrival,
     Assignment,
@@ -35,8 +44,11 @@ from annotation.models import (
     Study,
     Workbook,
 )
-from annotation.reporting.shown.kinds import KINDS
-from annotation.views import analysis, figures
+from annotation.plans import actions as plans
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
+from annotation.third_raters import actions as rules
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 

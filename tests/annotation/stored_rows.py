@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from annotation.access import get_round, get_seat
+from annotation.core.access import get_round, get_seat
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import (
     Annotation,
     Assignment,
@@ -17,7 +18,6 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.queries.verdicts import round_verdicts
 from tests import builders as make
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from annotation import moving
-from annotation.actions.imports import import_ratings
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Annotation, Plan, Rating
+from annotation.plans import jobs as moving
 from tests import builders as make
 from tests.published import LIU
 from tests.scripts import Script

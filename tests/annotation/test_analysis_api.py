@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions.members import add_member
+from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Item
 from tests import builders as make
 from tests.asserts import assert_queries

@@ -13,7 +13,7 @@ from statsmodels.stats.contingency_tables import Table
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from annotation.actions.imports import import_ratings
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Item
 from ingest.models import ClosingChange, Comment, Snapshot, SnapshotComment
 from tests import builders as make

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from annotation.analysis.association import strength
+from annotation.analysis.queries.results.crossing import strength_said
+from annotation.analysis.queries.results.kinds import KINDS
 from annotation.models import Analysis, AuditEvent, Study
-from annotation.reporting.shown.crossing import strength_said
-from annotation.reporting.shown.kinds import KINDS
 from tests import builders as make
 from tests.annotation.test_result_pages import get, visitor, words_of
 

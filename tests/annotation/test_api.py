@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.api.studies import detailed
 from annotation.models import Annotation, Assignment, Membership, Resolution, Round, Study
+from annotation.overview.api import detailed
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -163,7 +163,7 @@ def test_each_role_gets_what_it_may() -> None:
 def test_a_blind_rater_sees_nothing_that_others_said_whatever_else_they_are() -> None:
     study = make.study()
     owner = make.owner_seat(study)
-    from annotation.actions.members import add_member
+    from annotation.members.actions.members import add_member
 
     add_member(seat=owner, username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 2, raters=("olga", "bob"))

@@ -12,20 +12,22 @@ from django.core.files.base import ContentFile, File
 from django.test import Client
 
 from accounts.models import User
-from annotation.access import get_seat, get_whole_study
-from annotation.actions import arriving, resolving, rounds
-from annotation.actions.choosing import draw_sample
-from annotation.actions.demo import FOLDER, REPOSITORY
-from annotation.actions.exporting import request_export
-from annotation.actions.joining import join_member
-from annotation.actions.members import add_member
-from annotation.actions.studies import record
-from annotation.errors import Blind, ConcordError, Conflict, Invalid
-from annotation.exports.kinds import read_asked
+from annotation.agreement_report.queries.headline import FIXED
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_seat, get_whole_study
+from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
+from annotation.exports.actions import request_export
+from annotation.exports.queries.kinds import read_asked
+from annotation.members.actions.joining import join_member
+from annotation.members.actions.members import add_member
 from annotation.models import Arrival, Assignment, Membership, Study
-from annotation.package import whole as form
-from annotation.queries import whole
-from annotation.queries.headline import FIXED
+from annotation.overview.actions.demo import FOLDER, REPOSITORY
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import record
+from annotation.transfer import archive_of_study as form
+from annotation.transfer.actions import arrival as arriving
+from annotation.transfer.queries import rows as whole
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import Activity, ClosingChange, Issue, Repository, Snapshot

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.assigning import given_on, plan, raters_planned, slots_short
+from annotation.assignments.planning import given_on, plan, raters_planned, slots_short
 from tests.simulation import examples
 
 

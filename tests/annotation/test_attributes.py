@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions.imports import ImportReport, import_ratings
-from annotation.errors import Invalid
-from annotation.exports.asked import nobody_asks
-from annotation.exports.kinds import read_asked, write_file
+from annotation.analysis.queries.labels import labelled_for
+from annotation.core.errors import Invalid
+from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.requests import nobody_asks
+from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.imports.sheets.attributes import attribute_name
 from annotation.models import Item, Study
-from annotation.reporting.labelled import labelled_for
-from annotation.sheets.attributes import attribute_name
 from tests import builders as make
 from tests.scripts import Script
 

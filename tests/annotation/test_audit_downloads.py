@@ -10,11 +10,12 @@ from django.test import Client
 
 from accounts.actions import make_token
 from accounts.models import ServerEvent
-from annotation import exporting
-from annotation.actions import choosing, life
-from annotation.actions.exporting import request_export
-from annotation.actions.reader_links import make_reader_link
+from annotation.choosing.actions import samples as choosing
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, Export, Study
+from annotation.studies.actions import life
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
@@ -166,7 +167,7 @@ def test_the_shell_and_the_server_audit_leave_lines_too(study: Study, tmp_path: 
 
 
 def test_a_download_costs_the_columns_of_analyses_nothing(study: Study) -> None:
-    from annotation.queries.attributes import attributes_of
+    from annotation.analysis.queries.attributes import attributes_of
     from tests.asserts import assert_queries
 
     attributes_of(study)

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.resolving import reopen, resolve
-from annotation.actions.rounds import close_round
-from annotation.errors import ConcordError
-from annotation.exports import rows, write
+from annotation.core.errors import ConcordError
+from annotation.exports.queries import rows, write
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labels.queries.batches import judging, labels, reading
+from annotation.labels.queries.results import as_dict
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, PartMatch, Round, Study
-from annotation.queries.batches import judging, labels, reading
-from annotation.queries.results import as_dict
-from annotation.queries.verdicts import round_verdicts
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.asserts import assert_queries
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from annotation.api import bodies
+from annotation.core import api_bodies as bodies
 from annotation.models import Study
 from tests import builders as make
 from tests.scripts import Script

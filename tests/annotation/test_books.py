@@ -10,14 +10,14 @@ import openpyxl
 import orjson
 import pytest
 
-from annotation.actions.imports import import_ratings
-from annotation.errors import Invalid, Unreadable
+from annotation.core.errors import Invalid, Unreadable
+from annotation.imports.actions.ratings import import_ratings
+from annotation.imports.sheets import Gathered, gather
+from annotation.imports.sheets.books import Book, open_book
+from annotation.imports.sheets.guessing import guess_book, split_rater
+from annotation.imports.sheets.mapping import BookMapping, BookReader, check_mapping
+from annotation.imports.sheets.shifts import doubts
 from annotation.models import Membership
-from annotation.sheets import Gathered, gather
-from annotation.sheets.books import Book, open_book
-from annotation.sheets.guessing import guess_book, split_rater
-from annotation.sheets.mapping import BookMapping, BookReader, check_mapping
-from annotation.sheets.shifts import doubts
 from tests import builders as make
 
 Rows = Sequence[Sequence[Any]]
@@ -257,7 +257,7 @@ def test_what_is_no_table_is_refused_in_words(content: bytes, name: str, reason:
 
 
 def test_an_upload_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.sheets.books.ROWS_MAX", 3)
+    monkeypatch.setattr("annotation.imports.sheets.books.ROWS_MAX", 3)
     with pytest.raises(Unreadable, match="more than 3 rows"):
         open_book(io.BytesIO(b"item,symptom\na,x\nb,x\nc,x\n"), "a.csv")
 
@@ -271,7 +271,7 @@ def test_a_zip_in_a_zip_and_one_that_unpacks_to_too_much_are_refused(monkeypatch
         archive.writestr("a.zip", inner.getvalue())
     with pytest.raises(Unreadable, match="ZIP file inside a ZIP file"):
         open_book(outer, "a.zip")
-    monkeypatch.setattr("annotation.sheets.books.EXPANDED_BYTES_MAX", 5)
+    monkeypatch.setattr("annotation.imports.sheets.books.EXPANDED_BYTES_MAX", 5)
     with pytest.raises(Unreadable, match="gigabyte"):
         open_book(inner, "a.zip")
 

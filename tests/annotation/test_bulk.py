@@ -10,10 +10,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.actions import bulk, bulk_jobs, choosing, members, rounds
-from annotation.assigning import plan, raters_planned
+from annotation.assignments.planning import plan, raters_planned
+from annotation.choosing.actions import batches as bulk
+from annotation.choosing.actions import samples as choosing
+from annotation.choosing.sampling import draw
+from annotation.members.actions import members
 from annotation.models import Assignment, BulkJob, Item, Round, RoundItem, RoundRater, Sample, SampleIssue, Study
-from annotation.sampling import draw
+from annotation.rounds import jobs as bulk_jobs
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.test_api import Caller
 
@@ -307,7 +311,7 @@ def test_named_issues_are_looked_up_in_one_statement(study: Study) -> None:
 
 
 def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.queries.planner.TOLD_FROM", 10)
+    monkeypatch.setattr("annotation.core.planner.TOLD_FROM", 10)
     seat = make.owner_seat(study)
     with CaptureQueriesContext(connection) as captured:
         sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})

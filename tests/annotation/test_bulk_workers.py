@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from annotation.actions import bulk, choosing, rounds
+from annotation.choosing.actions import batches as bulk
+from annotation.choosing.actions import samples as choosing
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, SampleIssue, Study
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.test_bulk import all_rows
 from tests.conftest import environment_of_servers

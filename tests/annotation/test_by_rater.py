@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_whole_study
-from annotation.actions import rounds
-from annotation.actions.resolving import reopen, resolve
+from annotation.agreement_report.queries.across_rounds import visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement_and_raters
+from annotation.agreement_report.queries.slices import ask
+from annotation.core.access import get_whole_study
 from annotation.models import Item, Resolution, Round, Study
-from annotation.reporting.across import visible_rounds
-from annotation.reporting.numbers import agreement_and_raters
-from annotation.reporting.slices import ask
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.rounds.actions import rounds
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -12,14 +12,14 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.files.base import ContentFile
 
-from annotation.actions import workbooks
-from annotation.queries.attributes import attributes_of
-from annotation.queries.resolving import queue_of
-from annotation.queries.workbooks import opened_book
-from annotation.reporting import numbers
-from annotation.reporting.across import across
-from annotation.reporting.labelled import labelled_for
-from annotation.reporting.slices import ask
+from annotation.agreement_report.queries import coefficients as numbers
+from annotation.agreement_report.queries.across_rounds import across
+from annotation.agreement_report.queries.slices import ask
+from annotation.analysis.queries.attributes import attributes_of
+from annotation.analysis.queries.labels import labelled_for
+from annotation.imports.actions import workbooks
+from annotation.imports.queries.workbooks import opened_book
+from annotation.resolving.queries.queue import queue_of
 from shared import cached_values
 from tests import builders as make
 

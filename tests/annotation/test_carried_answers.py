@@ -7,9 +7,10 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.actions import members, rounds
+from annotation.labeling.queries.earlier_answers import Before, Carried, carried_answer
+from annotation.members.actions import members
 from annotation.models import Plan, ProposalOutcome, Round, Study
-from annotation.queries.plans.earlier_answers import Before, Carried, carried_answer
+from annotation.rounds.actions import rounds
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.asserts import assert_queries

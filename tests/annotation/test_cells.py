@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from annotation.access import get_seat
-from annotation.actions.imports import ImportReport, import_ratings
-from annotation.exports import rows
-from annotation.exports.writers import COLUMNS, cell, write
+from annotation.core.access import get_seat
+from annotation.exports.columns import COLUMNS, cell, write
+from annotation.exports.queries import rows
+from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.imports.sheets.reading import Refused, ValueReader
+from annotation.imports.sheets.tables import open_table
+from annotation.imports.sheets.trees import tree_of
 from annotation.models import Rating, Resolution, ResolutionValue
-from annotation.sheets.reading import Refused, ValueReader
-from annotation.sheets.tables import open_table
-from annotation.sheets.trees import tree_of
 from taxonomy.checking import load
 from tests import builders as make
 from tests.annotation.stored_rows import verdicts

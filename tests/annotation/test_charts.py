@@ -8,21 +8,10 @@ from typing import Any
 
 import pytest
 
-from annotation.charts import (
-    COLUMN,
-    PAPER,
-    PRINT,
-    Panel,
-    Point,
-    hue,
-    on_paper,
-    tint,
-    trend,
-    trends,
-)
-from annotation.charts.heat import HEATS, HeatCell, HeatMap, heat_map
+from annotation.charts.drawing import CannotDraw, draw
+from annotation.charts.heat_map import HEATS, HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Band, Node, Sankey, sankey
-from annotation.drawing import CannotDraw, draw
+from annotation.charts.specifications import COLUMN, PAPER, PRINT, Panel, Point, hue, on_paper, tint, trend, trends
 
 TOKENS = Path(__file__).resolve().parents[2] / "static" / "css" / "tokens.css"
 

@@ -11,13 +11,15 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.actions import make_token
-from annotation.actions import choosing, rounds, studies
-from annotation.actions.items import items_for
-from annotation.choosing_forms import SampleForm
-from annotation.errors import Conflict, Forbidden, Invalid
+from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions.items import items_for
+from annotation.choosing.forms import SampleForm
+from annotation.choosing.queries.samples import flow
+from annotation.choosing.sampling import draw
+from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.models import AuditEvent, Item, Sample, Study
-from annotation.queries.choosing import flow
-from annotation.sampling import draw
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
 from ingest.filters import WORDS
 from ingest.models import FormerName, Issue, Repository
 from ingest.upsert import keep_former_name

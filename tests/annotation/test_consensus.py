@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.consensus import PENDING, Answer, Decision, Question, Verdict, verdicts
+from annotation.labels.consensus import PENDING, Answer, Decision, Question, Verdict, verdicts
 
 KIND = Question("kind")
 SYMPTOM = Question("symptom", hangs_on="kind")

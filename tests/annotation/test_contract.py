@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from annotation.actions import labelling
-from annotation.errors import Invalid
+from annotation.core.errors import Invalid
+from annotation.labeling.actions import answers as labelling
 from annotation.models import Annotation, Study
 from tests import builders as make
 from tests.scripts import BASE, Script

@@ -2,11 +2,11 @@
 
 import pytest
 
-from annotation.access import get_round, get_seat
-from annotation.actions.demo import load_demo
+from annotation.agreement_report.queries.coefficients import of_rounds
+from annotation.core.access import get_round, get_seat
+from annotation.labels.queries.verdicts import has_open_disagreements
 from annotation.models import Annotation, Assignment, Round, RoundRater
-from annotation.queries.verdicts import has_open_disagreements
-from annotation.reporting.numbers import of_rounds
+from annotation.overview.actions.demo import load_demo
 from ingest.models import Issue
 
 pytestmark = pytest.mark.django_db

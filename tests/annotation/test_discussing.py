@@ -7,8 +7,8 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import members
-from annotation.actions.labelling import submit_annotation
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.members.actions import members
 from annotation.models import Annotation, Assignment, Draft, Evidence, Item, Remark, Resolution, Round, Study
 from tests import builders as make
 from tests.scripts import Script

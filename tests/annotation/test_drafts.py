@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions import rounds
 from annotation.models import AuditEvent, Item, Round, RoundItem, RoundRater, Study
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
 

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from annotation.actions import bulk_jobs, choosing, members
-from annotation.actions import duplicates as actions
-from annotation.duplicates import FEWEST, RUN_MOST, Commonness, Sketches, groups, marked, shingles, sketch
+from annotation.choosing.actions import duplicates as actions
+from annotation.choosing.actions import samples as choosing
+from annotation.choosing.duplicates import FEWEST, RUN_MOST, Commonness, Sketches, groups, marked, shingles, sketch
+from annotation.choosing.queries.samples import flow
+from annotation.members.actions import members
 from annotation.models import AuditEvent, BulkJob, Item, LikelyDuplicate, Sample, Study
-from annotation.queries.choosing import flow
+from annotation.rounds import jobs as bulk_jobs
 from ingest.models import Activity, Issue, Repository
 from tests import builders as make
 from tests.scripts import Script

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions.labelling import submit_annotation
-from annotation.errors import Invalid
-from annotation.evidence import Quote, Source, locate, skeleton
+from annotation.core.errors import Invalid
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.queries.assignments import answer_of
+from annotation.labels.evidence import Quote, Source, locate, skeleton
 from annotation.models import Annotation, Assignment, Evidence, Rating, Round
-from annotation.queries.labelling import answer_of
 from ingest.rendering.markdown import render_markdown
 from taxonomy.queries import published_version
 from tests import builders as make

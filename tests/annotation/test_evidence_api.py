@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.actions import members
+from annotation.members.actions import members
 from annotation.models import Round
 from tests import builders as make
 

@@ -9,8 +9,8 @@ import pytest
 from django.core.files.storage import default_storage
 
 from accounts.jobs import sweep_jobs
-from annotation.actions.exporting import request_export
-from annotation.exporting import EXPORTS
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
 from annotation.models import Export, Study
 from tests import builders as make
 from tests.conftest import environment_of_servers

@@ -11,13 +11,13 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.test import Client
 from django.utils import timezone
 
-from annotation import exporting
-from annotation.actions.exporting import AT_WORK_MOST, cancel_export, remove_export, request_export
-from annotation.actions.members import add_member
-from annotation.actions.rounds import resolve_round
-from annotation.errors import Conflict
-from annotation.exports.kinds import KINDS
+from annotation.core.errors import Conflict
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import AT_WORK_MOST, cancel_export, remove_export, request_export
+from annotation.exports.queries.kinds import KINDS
+from annotation.members.actions.members import add_member
 from annotation.models import AuditEvent, Export, Study
+from annotation.rounds.actions.rounds import resolve_round
 from shared import jobs as job_base
 from shared.job_holds import Kind, held
 from tests import builders as make

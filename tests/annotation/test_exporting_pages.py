@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import exporting
-from annotation.actions.exporting import cancel_export, request_export
-from annotation.actions.members import add_member
-from annotation.actions.rounds import close_round
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import cancel_export, request_export
+from annotation.members.actions.members import add_member
 from annotation.models import Export, Study
+from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.annotation.test_exporting import made, own_folder
 from tests.asserts import assert_queries

@@ -12,10 +12,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.access import get_item
-from annotation.actions.resolving import resolve
-from annotation.exports import COLUMNS, FORMATS, rows, writers
+from annotation.core.access import get_item
+from annotation.exports import columns as writers
+from annotation.exports.queries import COLUMNS, FORMATS, rows
 from annotation.models import Round, Study
+from annotation.resolving.actions.resolutions import resolve
 from ingest.models import ClosingChange, Issue
 from shared.csv_files import undefused
 from tests import builders as make
@@ -142,7 +143,7 @@ def test_a_blind_rater_gets_no_word_of_others_in_the_round(study: Study) -> None
 
 
 def test_an_owner_who_rates_gets_their_own_in_the_round_they_are_blind_in() -> None:
-    from annotation.actions.members import add_member
+    from annotation.members.actions.members import add_member
 
     study = make.study()
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from annotation.charts import COLUMN, PAGE, PRINT, on_paper
 from annotation.charts.analysis import Bar, Bars, Box, Boxes, Curve, Curves, _ticks, bars, boxes, curves
-from annotation.charts.heat import HeatCell, HeatMap, heat_map
+from annotation.charts.drawing import draw_each
+from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.charts.lettering import in_lines, width_of
-from annotation.drawing import draw_each
+from annotation.charts.specifications import COLUMN, PAGE, PRINT, on_paper
 
 LONG = "Checkpoint cannot be loaded after resuming on another number of devices"
 NAMES = [

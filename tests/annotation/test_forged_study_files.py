@@ -11,13 +11,14 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation.actions import arriving, arriving_checks
-from annotation.actions.exporting import request_export
-from annotation.errors import ConcordError
-from annotation.exporting import EXPORTS
+from annotation.core.errors import ConcordError
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
 from annotation.models import Export, Round, Study
-from annotation.package import whole as form
-from annotation.queries import whole
+from annotation.transfer import archive_of_study as form
+from annotation.transfer.actions import arrival as arriving
+from annotation.transfer.actions import checks as arriving_checks
+from annotation.transfer.queries import rows as whole
 from ingest.models import Activity, ClosingChange, Repository, SearchText, Unsearchable
 from ingest.records import content_digest
 from ingest.search import indexing

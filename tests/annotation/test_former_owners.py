@@ -7,10 +7,10 @@ from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import User
-from annotation.access import get_seat
-from annotation.actions import joining, members
-from annotation.actions.reader_links import make_reader_link
-from annotation.errors import NotFound
+from annotation.core.access import get_seat
+from annotation.core.errors import NotFound
+from annotation.members.actions import joining, members
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, AuditEvent, Invitation, Membership, ReaderLink, Study
 from tests import builders as make
 from tests.scripts import Script

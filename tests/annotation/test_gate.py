@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import calibration
-from annotation.actions import rounds
+from annotation.calibration import calibration
+from annotation.calibration.queries.gate import gate
 from annotation.models import AuditEvent, Round, Study
-from annotation.reporting.gate import gate
+from annotation.rounds.actions import rounds
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.test_api import Caller

@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 from django.db.models import Sum
 
-from annotation.access import get_round, get_seat
-from annotation.actions import giving, labelling, members, rounds
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.taking import take_next
-from annotation.errors import Conflict, Forbidden, Invalid, NotFound, WrongState
+from annotation.assignments.queries import leaving, stuck
+from annotation.core.access import get_round, get_seat
+from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound, WrongState
+from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.actions.next_item import take_next
+from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Round, RoundItem, RoundRater, Study
-from annotation.queries.giving import leaving, stuck
-from annotation.queries.studies import round_lines, waiting_for
+from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import rounds
+from annotation.studies.queries.studies import round_lines, waiting_for
 from tests import builders as make
 from tests.scripts import Script
 

@@ -9,12 +9,13 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from annotation.access import get_round
-from annotation.actions import giving, members
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.taking import take_next
-from annotation.errors import ConcordError, Forbidden, WrongState
+from annotation.core.access import get_round
+from annotation.core.errors import ConcordError, Forbidden, WrongState
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.actions.next_item import take_next
+from annotation.members.actions import members
 from annotation.models import Assignment, Round, RoundItem, RoundRater
+from annotation.rounds.actions import raters as giving
 from tests import builders as make
 from tests.annotation.test_giving import CRASH, answer_all, exactly_n
 

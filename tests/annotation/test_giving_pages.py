@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.access import get_round
-from annotation.actions import giving
+from annotation.assignments.queries import leaving
+from annotation.core.access import get_round
 from annotation.models import RoundRater
-from annotation.queries.giving import leaving
+from annotation.rounds.actions import raters as giving
 from tests import builders as make
 from tests.annotation.test_giving import THREE, row_of
 from tests.scripts import Script

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions import rounds
-from annotation.actions.choosing import draw_sample
-from annotation.actions.giving import add_rater
-from annotation.actions.imports import import_ratings
-from annotation.actions.members import add_member
-from annotation.actions.studies import create_study
+from annotation.calibration.queries.training import seen_answers
+from annotation.choosing.actions.samples import draw_sample
+from annotation.imports.actions.ratings import import_ratings
+from annotation.labeling.queries.assignments import progress
+from annotation.members.actions.members import add_member
 from annotation.models import AuditEvent, Round, RoundItem, RoundRater, Study
-from annotation.queries.labelling import progress
-from annotation.queries.training import seen_answers
+from annotation.rounds.actions import rounds
+from annotation.rounds.actions.raters import add_rater
+from annotation.studies.actions.studies import create_study
 from tests import builders as make
 from tests.annotation.test_api import Caller
 

@@ -12,17 +12,17 @@ from django.test import Client
 
 from agreement import CLUSTERED, Clusters, Patterns, krippendorff_alpha, one_coefficient, share_reaching
 from agreement import clusters as clusters_module
-from annotation.access import get_whole_study
-from annotation.actions import rounds
-from annotation.actions.drafts import remove_draft
-from annotation.actions.headline import fix_headline
-from annotation.errors import Conflict, Invalid
+from annotation.agreement_report.actions import fix_headline
+from annotation.agreement_report.queries.coefficients import of_rounds
+from annotation.agreement_report.queries.headline import headline_set
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown, paragraph, rows
+from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Round, Study
-from annotation.queries.headline import headline_set
-from annotation.reporting.methods import methods
-from annotation.reporting.numbers import of_rounds
-from annotation.reporting.package import agreement_document
+from annotation.package.queries.results import agreement_document
+from annotation.rounds.actions import rounds
+from annotation.rounds.actions.drafts import remove_draft
 from tests import builders as make
 from tests.annotation.test_api import Caller
 

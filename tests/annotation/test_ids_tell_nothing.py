@@ -16,8 +16,8 @@ from django.apps import apps
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation import exporting
-from annotation.actions.exporting import request_export
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
 from annotation.models import (
     Analysis,
     Annotation,

@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from pyarrow import parquet
 
-from annotation.actions.imports import ImportReport, import_ratings
+from annotation.imports.actions.ratings import ImportReport, import_ratings
 from tests import builders as make
 from tests.annotation.stored_rows import everything, verdicts
 

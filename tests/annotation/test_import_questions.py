@@ -11,8 +11,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
-from annotation.actions.imports import import_ratings
-from annotation.errors import Invalid
+from annotation.core.errors import Invalid
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Membership, Rating, Resolution, Round, Study
 from tests import builders as make
 from tests.annotation.stored_rows import verdicts

@@ -10,13 +10,13 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from annotation.access import get_seat
-from annotation.actions.imports import ImportReport, import_ratings
-from annotation.exports import rows
+from annotation.core.access import get_seat
+from annotation.exports.queries import rows
+from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.imports.sheets.books import Book, Sheet
+from annotation.imports.sheets.guessing import guess_book
+from annotation.imports.sheets.rounds import in_order, is_trial, newest_trial, number_rounds
 from annotation.models import AuditEvent, Round
-from annotation.sheets.books import Book, Sheet
-from annotation.sheets.guessing import guess_book
-from annotation.sheets.rounds import in_order, is_trial, newest_trial, number_rounds
 from ingest.tables.opening import TableRow
 from tests import builders as make
 from tests.scripts import Script

@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from annotation import jobs
-from annotation.access import get_seat
-from annotation.actions import workbooks as actions
-from annotation.actions.members import add_member
+from annotation.core.access import get_seat
+from annotation.imports.actions import workbooks as actions
+from annotation.imports.queries.workbooks import look, opened_book
+from annotation.imports.sheets.choices import Choices
+from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Rating, Resolution, Round, Spelling, Study, Workbook
-from annotation.queries.workbooks import look, opened_book
-from annotation.sheets.choices import Choices
 from taxonomy.models import Category
 from tests import builders as make
 from tests.annotation.test_workbooks import fields, imported, upload, visitor

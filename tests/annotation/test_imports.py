@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from annotation.access import get_round
-from annotation.actions import members, rounds
-from annotation.actions.imports import ImportReport, import_ratings
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.resolving import resolve
-from annotation.errors import Conflict, Forbidden, Invalid, NotFound
+from annotation.core.access import get_round
+from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
+from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labels.queries.verdicts import read_values
+from annotation.members.actions import members
+from annotation.methods.queries import methods
 from annotation.models import (
     Annotation,
     Assignment,
@@ -27,8 +28,8 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.queries.verdicts import read_values
-from annotation.reporting.methods import methods
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.stored_rows import everything, verdicts
@@ -225,7 +226,7 @@ def test_a_taxonomy_of_the_same_slug_does_not_stand_in_the_way() -> None:
 def test_an_import_that_fails_half_way_leaves_nothing_and_can_be_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     before = everything()
     with monkeypatch.context() as patch:
-        patch.setattr("annotation.actions.imports.has_open_disagreements", lambda _: 1 / 0)
+        patch.setattr("annotation.imports.actions.ratings.has_open_disagreements", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             take(long("item bob carol\n1 crash hang"), create=True)
     assert everything() == before

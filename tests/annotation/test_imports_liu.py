@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from agreement import Patterns, cohen_kappa
-from annotation.access import get_seat
-from annotation.actions.imports import ImportReport, import_ratings
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.core.access import get_seat
+from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.labels.queries.verdicts import read_values, round_verdicts
 from annotation.models import (
     Assignment,
     Membership,
@@ -18,9 +21,6 @@ from annotation.models import (
     Round,
     Study,
 )
-from annotation.queries.verdicts import read_values, round_verdicts
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.stored_rows import everything

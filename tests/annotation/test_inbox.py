@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_item, get_round
-from annotation.actions import giving, members, rounds
-from annotation.actions.discussing import write_remark
-from annotation.actions.taking import take_next
+from annotation.core.access import get_item, get_round
+from annotation.discussion.actions.discussion import write_remark
+from annotation.discussion.queries.inbox import lines_of, n_unread
+from annotation.labeling.actions.next_item import take_next
+from annotation.members.actions import members
 from annotation.models import Assignment, InboxLine, Item, Round, Study
-from annotation.queries.inbox import lines_of, n_unread
+from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script

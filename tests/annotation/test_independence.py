@@ -5,13 +5,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import exporting, ruling
-from annotation.access import get_item, get_whole_study
-from annotation.actions import giving, leaving, members, rounds, studies
-from annotation.actions.analyses import save_analysis
-from annotation.actions.exporting import request_export
-from annotation.exports import rows
+from annotation.analysis.actions import save_analysis
+from annotation.core.access import get_item, get_whole_study
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.exports.queries import rows
+from annotation.members.actions import leaving, members
 from annotation.models import Annotation, Assignment, AuditEvent, Item, Proposal, RoundRater, Study
+from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
+from annotation.third_raters import jobs as ruling
 from tests import builders as make
 from tests.scripts import Script
 

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from annotation.access import get_seat
-from annotation.actions import invitations, leaving
-from annotation.errors import Forbidden, Invalid, NotFound
+from annotation.core.access import get_seat
+from annotation.core.errors import Forbidden, Invalid, NotFound
+from annotation.members.actions import invitations, leaving
 from annotation.models import AuditEvent, Invitation, Study
 from tests import builders as make
 from tests.asserts import assert_queries

@@ -10,12 +10,14 @@ from django.test import Client
 from accounts.actions import make_token
 from accounts.confirmation import Confirmation
 from accounts.models import User
-from annotation.access import get_seat
-from annotation.actions import giving, invitations, joining, leaving, life, members, own_invitations
-from annotation.actions.imports import import_ratings
-from annotation.actions.items import items_for
-from annotation.errors import Conflict, NotFound
+from annotation.choosing.actions.items import items_for
+from annotation.core.access import get_seat
+from annotation.core.errors import Conflict, NotFound
+from annotation.imports.actions.ratings import import_ratings
+from annotation.members.actions import invitations, joining, leaving, members, own_invitations
 from annotation.models import Assignment, AuditEvent, Membership, Study
+from annotation.rounds.actions import raters as giving
+from annotation.studies.actions import life
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script

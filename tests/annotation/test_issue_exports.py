@@ -9,14 +9,14 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.access import get_item
-from annotation.actions.choosing import screen_items
-from annotation.actions.items import items_for
-from annotation.actions.pinning import repin_items
-from annotation.actions.studies import change_study
+from annotation.choosing.actions.items import items_for
+from annotation.choosing.actions.pinning import repin_items
+from annotation.choosing.actions.samples import screen_items
+from annotation.core.access import get_item
+from annotation.imports.queries.ratings import stored_issues
+from annotation.imports.sheets.gathering import item_name
 from annotation.models import RoundItem, Study
-from annotation.queries.imports import stored_issues
-from annotation.sheets.gathering import item_name
+from annotation.studies.actions.studies import change_study
 from ingest.models import ClosingChange, Issue
 from tests import builders as make
 from tests.annotation.test_choosing import Caller
@@ -122,7 +122,7 @@ def test_members_get_the_issues_and_nobody_else(study, name, status):
 
 
 def test_it_takes_the_same_number_of_queries_for_one_issue_and_for_many(study, world, fetch):
-    from annotation.queries.texts import issue_rows
+    from annotation.core.texts import issue_rows
 
     with assert_queries(5):
         list(issue_rows(study))

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions import members
-from annotation.actions.imports import import_ratings
+from annotation.imports.actions.ratings import import_ratings
+from annotation.members.actions import members
 from annotation.models import Item, SampleIssue, Study
 from ingest.models import Repository
 from tests import builders as make

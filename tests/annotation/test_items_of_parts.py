@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.actions.imports import import_ratings
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Study
 from tests import builders as make
 from tests.annotation.packages import package, quickly, recompute, unpacked

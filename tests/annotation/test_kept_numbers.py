@@ -11,16 +11,16 @@ from django.core.cache import cache
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from annotation.access import get_round, get_whole_study
-from annotation.actions.giving import withdraw_rater
-from annotation.actions.imports import import_ratings
-from annotation.actions.matching import match_parts
-from annotation.answers import digest
+from annotation.agreement_report.queries import across_rounds as room
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
+from annotation.core.access import get_round, get_whole_study
+from annotation.imports.actions.ratings import import_ratings
+from annotation.labels.answers import digest
+from annotation.labels.queries.cached_statistics import COMPUTATION, kept, plain, standings
 from annotation.models import Membership, Round, RoundItem, RoundRater, Study
-from annotation.reporting import across as room
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.kept import COMPUTATION, kept, plain, standings
-from annotation.reporting.numbers import agreement, of_rounds, report
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.rounds.actions.raters import withdraw_rater
 from tests import builders as make
 from tests.annotation.test_result_pages import visitor
 from tests.asserts import assert_queries
@@ -293,8 +293,8 @@ def test_numbers_are_those_of_the_version_of_the_computation(db: None) -> None:
     told = [script.send("GET", f"studies/study/{each}").json() for each in QUESTIONS]
     assert not [each for each in told if "code" in each]
     assert digest(list(leaves(told))) == COMPUTED.get(COMPUTATION), (
-        "The same answers give other numbers now: raise COMPUTATION in annotation/reporting/kept.py, so that kept "
-        "numbers are computed again, and write its digest here."
+        "The same answers give other numbers now: raise COMPUTATION in annotation/labels/queries/cached_statistics.py, "
+        "so that kept numbers are computed again, and write its digest here."
     )
 
 
@@ -303,7 +303,7 @@ def test_another_version_of_the_computation_or_of_concord_computes_again(
 ) -> None:
     first = numbers(rated.study)
     for change in (
-        lambda: monkeypatch.setattr("annotation.reporting.kept.COMPUTATION", 0),
+        lambda: monkeypatch.setattr("annotation.labels.queries.cached_statistics.COMPUTATION", 0),
         lambda: setattr(settings, "CONCORD_VERSION", "99"),
     ):
         change()

@@ -11,22 +11,22 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.access import get_round
-from annotation.actions.imports import import_ratings
-from annotation.actions.matching import match_parts
-from annotation.actions.resolving import reopen, resolve
-from annotation.actions.rounds import close_round
-from annotation.analysis.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Multi, Number, Single
-from annotation.errors import Blind
+from annotation.analysis.queries.labels import labelled_for
+from annotation.core.access import get_round
+from annotation.core.errors import Blind
+from annotation.imports.actions.ratings import import_ratings
+from annotation.labels.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Multi, Number, Single
+from annotation.labels.queries.batches import reading
+from annotation.labels.queries.batches.changes import RoundRevision
+from annotation.labels.queries.batches.judging import Judge
+from annotation.labels.queries.label_columns import Found, LabelledStretch, labelled
+from annotation.labels.queries.label_version import standing_version
+from annotation.labels.queries.results import labels
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Item, Round, Study
-from annotation.queries.batches import reading
-from annotation.queries.batches.changes import RoundRevision
-from annotation.queries.batches.judging import Judge
-from annotation.queries.labelled import Found, LabelledStretch, labelled
-from annotation.queries.plans.standing import standing_version
-from annotation.queries.results import labels
-from annotation.queries.verdicts import round_verdicts
-from annotation.reporting.labelled import labelled_for
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.rounds.actions.rounds import close_round
 from ingest.models import Issue
 from shared.cached_values import to_plain
 from taxonomy.models import TaxonomyVersion

@@ -7,12 +7,13 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from annotation.access import get_round
-from annotation.actions import labelling, rounds
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.taking import take_next
-from annotation.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.core.access import get_round
+from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.actions.next_item import take_next
 from annotation.models import Annotation, Assignment, Rating, Round
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
 

@@ -11,9 +11,10 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import life, rounds
-from annotation.errors import WrongState
+from annotation.core.errors import WrongState
 from annotation.models import Annotation, Assignment, Draft, Item, Proposal, Rating, Round, Study
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import life
 from tests import builders as make
 from tests.asserts import assert_queries
 

@@ -10,15 +10,20 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import choosing, resolving, rounds, studies, workbooks
-from annotation.actions.imports import import_ratings
-from annotation.actions.taking import take_next
-from annotation.api import importing
-from annotation.errors import Conflict, WrongState
+from annotation.choosing.actions import samples as choosing
+from annotation.choosing.queries.samples import flow, sample_lines
+from annotation.core import planner, texts
+from annotation.core.errors import Conflict, WrongState
+from annotation.imports import api as importing
+from annotation.imports.actions import workbooks
+from annotation.imports.actions.ratings import import_ratings
+from annotation.labeling.actions.next_item import take_next
+from annotation.labels.queries import results, verdicts
 from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
-from annotation.queries import planner, results, texts, verdicts
-from annotation.queries.choosing import flow, sample_lines
-from annotation.queries.resolving import queue_of
+from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.queries.queue import queue_of
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
 from ingest.models import ClosingChange
 from tests import builders as make
 from tests.annotation.test_api import Caller

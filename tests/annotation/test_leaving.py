@@ -11,14 +11,15 @@ from django.test import Client
 from accounts.actions import connect_provider, make_token
 from accounts.confirmation import Confirmation
 from accounts.models import ApiToken, PasswordLink, User
-from annotation.access import get_seat
-from annotation.actions import giving, invitations, leaving, members, own_invitations
-from annotation.actions.exporting import request_export
-from annotation.actions.password_links import make_password_link
-from annotation.actions.workbooks import take_workbook
-from annotation.errors import Conflict, Forbidden, Invalid, NotFound
+from annotation.core.access import get_seat
+from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
+from annotation.exports.actions import request_export
+from annotation.imports.actions.workbooks import take_workbook
+from annotation.members.actions import invitations, leaving, members, own_invitations
+from annotation.members.actions.password_links import make_password_link
+from annotation.members.queries.password_links import BESIDE_STUDIES, OWNED
 from annotation.models import Annotation, Arrival, Assignment, AuditEvent, Membership, Round, Study
-from annotation.queries.password_links import BESIDE_STUDIES, OWNED
+from annotation.rounds.actions import raters as giving
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make

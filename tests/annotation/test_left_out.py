@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from annotation.access import get_whole_study
-from annotation.errors import Invalid
+from annotation.agreement_report.queries.across_rounds import visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Invalid
 from annotation.models import Study
-from annotation.reporting.across import visible_rounds
-from annotation.reporting.numbers import agreement
-from annotation.reporting.slices import ask
-from annotation.reporting.units import Behind, units_behind
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries

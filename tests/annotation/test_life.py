@@ -10,16 +10,18 @@ from django.core.management import CommandError, call_command, get_commands
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation import deleting, exporting
-from annotation.access import get_seat
-from annotation.actions import choosing, life
-from annotation.actions.exporting import request_export
-from annotation.actions.members import add_member
-from annotation.actions.rounds import close_round, resolve_round
-from annotation.actions.studies import change_study
-from annotation.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.choosing.actions import samples as choosing
+from annotation.core.access import get_seat
+from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.members.actions.members import add_member
 from annotation.models import Annotation, BulkJob, Deletion, Export, Item, Membership, Rating, Study
-from annotation.queries.studies import rounds_to_resolve, studies_of, visible_studies
+from annotation.rounds.actions.rounds import close_round, resolve_round
+from annotation.studies import jobs as deleting
+from annotation.studies.actions import life
+from annotation.studies.actions.studies import change_study
+from annotation.studies.queries.studies import rounds_to_resolve, studies_of, visible_studies
 from tests import builders as make
 from tests.asserts import assert_queries
 

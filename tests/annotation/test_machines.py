@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_round
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.members import add_member
-from annotation.actions.rounds import create_round, open_round
-from annotation.actions.taking import take_next
-from annotation.errors import Conflict, Invalid
+from annotation.core.access import get_round
+from annotation.core.errors import Conflict, Invalid
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.actions.next_item import take_next
+from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Membership, Round, Study
-from annotation.queries.verdicts import round_verdicts
+from annotation.rounds.actions.rounds import create_round, open_round
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script

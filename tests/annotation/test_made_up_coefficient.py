@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from agreement import COEFFICIENTS, registry
-from annotation.actions.rounds import close_round
-from annotation.exports import package as exports_package
 from annotation.models import Study
+from annotation.package.queries import package as exports_package
+from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.annotation.packages import package, quickly, recompute, unpacked
 from tests.annotation.test_result_pages import AGREEMENT, get, visitor, words_of

@@ -8,9 +8,9 @@ from django.core.mail import EmailMessage
 from django.test import Client
 
 from accounts.models import User
-from annotation.actions.mailing import send_due_mails
-from annotation.actions.members import add_member
+from annotation.members.actions.members import add_member
 from annotation.models import Round, Study
+from annotation.overview.actions.mailing import send_due_mails
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

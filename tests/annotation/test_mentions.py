@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.mentions import marked, mentioned
+from annotation.discussion.mentions import marked, mentioned
 
 MEMBERS = {"bob": 1, "R2": 2, "carol": 2, "dan.x": 3}
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from annotation.access import get_item, get_whole_study
-from annotation.actions import resolving, rounds
-from annotation.actions.choosing import draw_sample
-from annotation.actions.headline import fix_headline
-from annotation.actions.imports import import_ratings
-from annotation.actions.rules import ask_third_rater
+from annotation.agreement_report.actions import fix_headline
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_item, get_whole_study
+from annotation.imports.actions.ratings import import_ratings
 from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist, paragraph
+from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
-from annotation.reporting.methods import methods
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.third_raters.actions import ask_third_rater
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.studies import exported

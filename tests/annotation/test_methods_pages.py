@@ -16,13 +16,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.actions import make_token
-from annotation.access import get_item, get_whole_study
-from annotation.actions import choosing, resolving, rules
-from annotation.actions.imports import import_ratings
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.agreement_report.queries.slices import ask
+from annotation.choosing.actions import samples as choosing
+from annotation.core.access import get_item, get_whole_study
+from annotation.imports.actions.ratings import import_ratings
+from annotation.methods.queries import methods
 from annotation.models import Round, Study
-from annotation.reporting.methods import methods
-from annotation.reporting.numbers import agreement
-from annotation.reporting.slices import ask
+from annotation.resolving.actions import resolutions as resolving
+from annotation.third_raters import actions as rules
 from tests import builders as make
 from tests.published import LIU
 
@@ -162,7 +164,7 @@ def test_a_sample_is_told_with_its_frame_and_seed() -> None:
     make.issues(9)
     owner = make.owner_seat(study)
     sample = choosing.draw_sample(seat=owner, filter={"repository": "acme/rocket"}, size=4, seed=77)
-    from annotation.actions import rounds
+    from annotation.rounds.actions import rounds
 
     made = rounds.create_round(seat=owner, raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=4)
     rounds.open_round(seat=owner, number=made.number, unregistered=True)

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from annotation import moving
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.plans import preview_plan, run_plan, undo_plan
-from annotation.actions.rounds import close_round
-from annotation.errors import Conflict
-from annotation.exports import rows
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.core.errors import Conflict
+from annotation.exports.queries import rows
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.queries.earlier_answers import carried_answer
+from annotation.labels.queries.results import as_dict
 from annotation.models import Annotation, Assignment, Plan, Proposal, Rating, Resolution, Round, Study
-from annotation.queries.plans.earlier_answers import carried_answer
-from annotation.queries.plans.listing import why_not_undo
-from annotation.queries.results import as_dict
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan, undo_plan
+from annotation.plans.queries.listing import why_not_undo
+from annotation.rounds.actions.rounds import close_round
 from taxonomy.actions import new_draft, publish_version
 from taxonomy.queries import document, newest_published, published_version
 from taxonomy.schema import CategorySpec, DimensionSpec, Document, dump

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.views.importing import _is_fate
+from annotation.imports.views import _is_fate
 from ingest.errors import RowError
 from ingest.github.parse import parse_issue
 from ingest.tables.columns import guess

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.core.management import call_command
 
-from annotation.actions import rounds
-from annotation.actions.giving import withdraw_rater
-from annotation.errors import ConcordError
-from annotation.exports import package as exports_package
+from annotation.core.errors import ConcordError
 from annotation.models import Study
+from annotation.package.queries import package as exports_package
+from annotation.rounds.actions import rounds
+from annotation.rounds.actions.raters import withdraw_rater
 from tests import builders as make
 from tests.annotation.packages import package
 from tests.annotation.test_api import Caller

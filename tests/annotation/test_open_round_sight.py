@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from annotation.access import get_item
-from annotation.actions import members
+from annotation.assignments.queries import READ
+from annotation.core.access import get_item
+from annotation.members.actions import members
 from annotation.models import Annotation, AuditEvent, Export, Item, Membership, Round, Study
-from annotation.queries.giving import READ
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import all_said, all_skipped, answered_in_parts, history_rewritten

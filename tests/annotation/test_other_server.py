@@ -11,8 +11,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from accounts.models import User
-from annotation.access import get_whole_study
-from annotation.actions.arriving import bring_study
+from annotation.core.access import get_whole_study
 from annotation.models import (
     Annotation,
     Assignment,
@@ -29,8 +28,9 @@ from annotation.models import (
     Spelling,
     Study,
 )
-from annotation.package.whole import FOLDER
-from annotation.queries import whole
+from annotation.transfer.actions.arrival import bring_study
+from annotation.transfer.archive_of_study import FOLDER
+from annotation.transfer.queries import rows as whole
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment
 from ingest.records import CommentRecord, content_digest
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions.proposals import settle_proposals
-from annotation.errors import Invalid
+from annotation.core.errors import Invalid
 from annotation.models import Annotation, Draft, Proposal, Round, Study
+from annotation.proposals.actions import settle_proposals
 from tests import builders as make
 from tests.asserts import assert_queries
 

@@ -21,25 +21,25 @@ from django.db.models import F
 from ruamel.yaml import YAML
 from scipy.stats import spearmanr
 
-from annotation.access import get_item, get_seat
-from annotation.actions import rounds
-from annotation.actions.analyses import save_analysis
-from annotation.actions.choosing import draw_sample
-from annotation.actions.matching import match_parts
-from annotation.actions.members import add_member
-from annotation.actions.resolving import resolve
-from annotation.actions.studies import change_study
+from annotation.analysis.actions import save_analysis
 from annotation.analysis.association import independence
-from annotation.charts import SCHEMA
-from annotation.drawing import draw
-from annotation.errors import Conflict, Invalid
-from annotation.exports import package as exports_package
-from annotation.exports.kinds import read_asked
+from annotation.charts.drawing import draw
+from annotation.charts.specifications import SCHEMA
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_item, get_seat
+from annotation.core.errors import Conflict, Invalid
+from annotation.exports.queries.kinds import read_asked
+from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Evidence, Rating, Study
-from annotation.package.archive import Archive
 from annotation.package.pdf import NotSimple, in_order
+from annotation.package.queries import package as exports_package
 from annotation.package.tables import Column, Table, TableWriter
-from annotation.ruling import rule_round
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import change_study
+from annotation.third_raters.jobs import rule_round
+from annotation.transfer.archive import Archive
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, unpacked

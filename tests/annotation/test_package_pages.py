@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.actions.members import add_member
+from annotation.members.actions.members import add_member
 from annotation.models import Export, Study
 from tests import builders as make
 from tests.asserts import assert_queries

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from annotation import moving
-from annotation.access import get_round
-from annotation.actions import rounds
-from annotation.actions.analyses import save_analysis
-from annotation.actions.plans import preview_plan, run_plan
-from annotation.actions.resolving import resolve
+from annotation.analysis.actions import save_analysis
+from annotation.core.access import get_round
 from annotation.models import Assignment, Round, Study
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
 from taxonomy.queries import forget_trees, published_version
 from tests import builders as make
 from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, settle, unpacked

@@ -5,17 +5,17 @@ import threading
 import pytest
 from django.db import connection
 
-from annotation.access import get_item, get_round
-from annotation.actions import rounds
-from annotation.actions.discussing import take_over
-from annotation.actions.matching import match_parts
-from annotation.actions.resolving import reopen, resolve
-from annotation.consensus import Answer
-from annotation.errors import Conflict, Forbidden, Invalid, Stale, WrongState
-from annotation.matching import in_place, likeliest
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Conflict, Forbidden, Invalid, Stale, WrongState
+from annotation.discussion.actions.discussion import take_over
+from annotation.labeling.queries.earlier_answers import carried_answer
+from annotation.labels.consensus import Answer
+from annotation.labels.part_matching import in_place, likeliest
+from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals, round_verdicts
 from annotation.models import AuditEvent, PartMatch, Round, Study
-from annotation.queries.plans.earlier_answers import carried_answer
-from annotation.queries.verdicts import has_open_disagreements, n_open_proposals, round_verdicts
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.rounds.actions import rounds
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.scripts import Script

@@ -10,7 +10,7 @@ from accounts.access import get_password_link
 from accounts.actions import change_password, make_token, use_password_link
 from accounts.actions import make_password_link as make_link_of_staff
 from accounts.models import PasswordLink, User
-from annotation.actions import invitations, leaving, members, own_invitations
+from annotation.members.actions import invitations, leaving, members, own_invitations
 from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
 from shared.errors import NotFound
 from tests import builders as make

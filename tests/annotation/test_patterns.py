@@ -8,11 +8,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions.giving import withdraw_rater
-from annotation.actions.matching import match_parts
+from annotation.agreement_report.queries.packing import packing
+from annotation.agreement_report.queries.patterns import MANY, Slice, patterns
 from annotation.models import Assignment, Round, RoundItem
-from annotation.queries.packing import packing
-from annotation.queries.patterns import MANY, Slice, patterns
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.rounds.actions.raters import withdraw_rater
 from taxonomy.queries import published_version
 from tests import builders as make
 

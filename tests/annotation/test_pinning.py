@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_item
-from annotation.actions import pinning, rounds
-from annotation.actions.items import items_for
-from annotation.actions.members import add_member
-from annotation.errors import Forbidden, Invalid, Stale
+from annotation.choosing.actions import pinning
+from annotation.choosing.actions.items import items_for
+from annotation.choosing.queries import changes as queries
+from annotation.core.access import get_item
+from annotation.core.errors import Forbidden, Invalid, Stale
+from annotation.members.actions.members import add_member
 from annotation.models import Annotation, AuditEvent, Item, Rating, Round, Study
-from annotation.queries import changes as queries
+from annotation.rounds.actions import rounds
 from ingest import sync
 from ingest.actions.fetches import start_fetch
 from ingest.models import ClosingChange, FetchRun, Issue, Snapshot

@@ -7,12 +7,12 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation import moving
-from annotation.access import get_item, get_round
-from annotation.actions import plans as actions
-from annotation.actions import rounds
-from annotation.actions.resolving import resolve
+from annotation.core.access import get_item, get_round
 from annotation.models import Plan, Round, Study
+from annotation.plans import actions
+from annotation.plans import jobs as moving
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries

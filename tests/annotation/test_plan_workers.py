@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from accounts.jobs import sweep_jobs
-from annotation.actions.plans import preview_plan, run_plan, undo_plan
 from annotation.models import Assignment, Plan, RoundItem, RoundRater, Study
+from annotation.plans.actions import preview_plan, run_plan, undo_plan
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 from tests.conftest import environment_of_servers

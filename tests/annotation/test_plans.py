@@ -5,12 +5,8 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from annotation import moving
-from annotation.access import get_round
-from annotation.actions.plans import preview_plan, run_plan, undo_plan
-from annotation.actions.resolving import resolve
-from annotation.actions.rounds import close_round, open_round
-from annotation.errors import Conflict, Forbidden, Invalid, WrongState
+from annotation.core.access import get_round
+from annotation.core.errors import Conflict, Forbidden, Invalid, WrongState
 from annotation.models import (
     Annotation,
     Assignment,
@@ -23,10 +19,14 @@ from annotation.models import (
     RoundItem,
     Study,
 )
-from annotation.queries.plans.ground import ground_of
-from annotation.queries.plans.listing import why_not_undo
-from annotation.queries.plans.needs import affected, items_labelled
-from annotation.queries.plans.preview import preview_of
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan, undo_plan
+from annotation.plans.queries.ground import ground_of
+from annotation.plans.queries.listing import why_not_undo
+from annotation.plans.queries.preview import preview_of
+from annotation.plans.queries.relabeling import affected, items_labelled
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions.rounds import close_round, open_round
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation import moving
-from annotation.actions.members import add_member
+from annotation.members.actions.members import add_member
 from annotation.models import Plan, Study
+from annotation.plans import jobs as moving
 from tests import builders as make
 from tests.annotation.test_plans import SECOND, TABLE
 from tests.asserts import assert_queries

@@ -4,14 +4,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.access import get_item, get_round
-from annotation.actions import rounds
-from annotation.actions.faults import propose_category
-from annotation.actions.resolving import reopen, resolve
-from annotation.errors import Conflict, Forbidden, Invalid, WrongState
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Conflict, Forbidden, Invalid, WrongState
+from annotation.labels.actions.faults import propose_category
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Proposal, Resolution, Round, Study
-from annotation.queries.precedents import MOST_LOOKED_AT, Precedents, precedents
-from annotation.queries.verdicts import round_verdicts
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.resolving.queries.precedents import MOST_LOOKED_AT, Precedents, precedents
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
 

@@ -7,14 +7,14 @@ import pytest
 from django.test import Client
 
 from agreement import Patterns, gwet_ac2, krippendorff_alpha, weighted_kappa
-from annotation.access import get_whole_study
-from annotation.actions.studies import change_study
-from annotation.errors import Conflict, Invalid
+from annotation.agreement_report.queries.across_rounds import visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement, of_rounds
+from annotation.agreement_report.queries.slices import ask
+from annotation.calibration.queries.gate import gate
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Conflict, Invalid
 from annotation.models import AuditEvent, Round, Study
-from annotation.reporting.across import visible_rounds
-from annotation.reporting.gate import gate
-from annotation.reporting.numbers import agreement, of_rounds
-from annotation.reporting.slices import ask
+from annotation.studies.actions.studies import change_study
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import moving
-from annotation.actions.life import archive_study
-from annotation.actions.plans import preview_plan, run_plan
-from annotation.actions.proposals import settle_proposals
 from annotation.models import Proposal, ProposalOutcome, Round, Study
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan
+from annotation.proposals.actions import settle_proposals
+from annotation.studies.actions.life import archive_study
 from taxonomy.actions import publish_version, start_draft
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
@@ -65,7 +65,7 @@ def test_who_sees_the_pages_of_proposals(round_: Round) -> None:
 
 
 def test_an_owner_who_rates_sees_only_their_own_of_the_round_they_are_blind_in(study: Study) -> None:
-    from annotation.actions import members
+    from annotation.members.actions import members
 
     members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 2, raters=("bob", "olga"))

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from annotation.access import Seat
-from annotation.actions import members, resolving, rounds
-from annotation.actions.proposals import settle_proposals
-from annotation.errors import Blind, Conflict, Forbidden, Invalid, NotFound, Stale, WrongState
+from annotation.core.access import Seat
+from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, NotFound, Stale, WrongState
+from annotation.labels.queries.verdicts import n_open_proposals
+from annotation.members.actions import members
 from annotation.models import Annotation, AuditEvent, Proposal, ProposalOutcome, Rating, Round, Study
-from annotation.queries import proposals as queries
-from annotation.queries.studies import audit_of
-from annotation.queries.verdicts import n_open_proposals
+from annotation.proposals import queries
+from annotation.proposals.actions import settle_proposals
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.studies.queries.studies import audit_of
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import document

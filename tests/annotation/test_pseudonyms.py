@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.exports.pseudonyms import Pseudonyms
+from annotation.labels.pseudonyms import Pseudonyms
 
 names = Pseudonyms("a key")
 

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_item
-from annotation.actions import members, rounds
-from annotation.actions.discussing import write_remark
-from annotation.actions.reader_links import make_reader_link
-from annotation.api.results import CURSOR_OF_ITEMS
-from annotation.errors import Blind
+from annotation.agreement_report.api.results import CURSOR_OF_ITEMS
+from annotation.core.access import get_item
+from annotation.core.errors import Blind
+from annotation.discussion.actions.discussion import write_remark
+from annotation.members.actions import members
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Evidence, InboxLine, Item, Round, RoundItem, Study
+from annotation.rounds.actions import rounds
 from shared.public_ids import row_number_of
 from tests import builders as make
 from tests.scripts import Script

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.access import get_seat
-from annotation.actions import members, rounds, studies
-from annotation.actions.imports import import_ratings
-from annotation.exports import rows
+from annotation.core.access import get_seat
+from annotation.exports.queries import rows
+from annotation.imports.actions.ratings import import_ratings
+from annotation.members.actions import members
 from annotation.models import Assignment, Round, Study
-from annotation.ruling import rule_answers, rule_round
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
+from annotation.third_raters.jobs import rule_answers, rule_round
 from tests import builders as make
 from tests.scripts import Script
 

@@ -8,14 +8,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.access import get_item, get_round, get_seat_by_link
-from annotation.actions.analyses import save_analysis
-from annotation.actions.reader_links import make_reader_link
-from annotation.actions.resolving import resolve
-from annotation.actions.rounds import close_round
-from annotation.actions.studies import change_study
-from annotation.errors import Forbidden, Invalid
+from annotation.analysis.actions import save_analysis
+from annotation.core.access import get_item, get_round, get_seat_by_link
+from annotation.core.errors import Forbidden, Invalid
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, ReaderLink, Round, Study
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions.rounds import close_round
+from annotation.studies.actions.studies import change_study
 from tests import builders as make
 from tests.asserts import assert_queries
 

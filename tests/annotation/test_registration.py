@@ -7,15 +7,15 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from annotation.access import get_whole_study
-from annotation.actions import rounds
-from annotation.actions.life import duplicate_study
-from annotation.actions.studies import change_study, register_primary
-from annotation.errors import Conflict, Invalid
+from annotation.agreement_report.queries.coefficients import of_rounds
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown, paragraph
+from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Study
-from annotation.reporting.methods import methods
-from annotation.reporting.numbers import of_rounds
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.life import duplicate_study
+from annotation.studies.actions.studies import change_study, register_primary
 from tests import builders as make
 from tests.annotation.test_api import Caller
 

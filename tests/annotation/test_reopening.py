@@ -2,14 +2,15 @@
 
 import pytest
 
-from annotation.access import get_item, get_round
-from annotation.actions import members, rounds
-from annotation.actions.resolving import reopen, resolve
-from annotation.errors import Blind, Conflict, Forbidden, Invalid, Stale
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, Stale
+from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions import members
 from annotation.models import AuditEvent, Resolution, Round, Study
-from annotation.queries.proposals import narrowed, visible_proposals
-from annotation.queries.resolving import queue_of
-from annotation.queries.verdicts import round_verdicts
+from annotation.proposals.queries import narrowed, visible_proposals
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.resolving.queries.queue import queue_of
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
 

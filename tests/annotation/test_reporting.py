@@ -7,14 +7,14 @@ import pytest
 from django.core.cache import cache
 
 from agreement import COEFFICIENTS, benchmark_words, probability_at_least
-from annotation.access import get_whole_study
-from annotation.errors import Blind, Invalid
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
+from annotation.agreement_report.queries.patterns import Slice
+from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Blind, Invalid
 from annotation.models import Round, Study
-from annotation.queries.patterns import Slice
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement, of_rounds, report
-from annotation.reporting.slices import ask
-from annotation.reporting.units import Behind, units_behind
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries

@@ -7,14 +7,15 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
-from annotation.access import get_item, get_round
-from annotation.actions import members, rounds
-from annotation.actions.resolving import resolve
-from annotation.errors import Blind, Forbidden, Invalid, NotFound, Stale, WrongState
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Blind, Forbidden, Invalid, NotFound, Stale, WrongState
+from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions import members
 from annotation.models import AuditEvent, Resolution, Round, RoundItem, Study
-from annotation.queries import resolving
-from annotation.queries.resolving import Narrowed, queue_of
-from annotation.queries.verdicts import round_verdicts
+from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.queries import queue as resolving
+from annotation.resolving.queries.queue import Narrowed, queue_of
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.asserts import assert_queries
 

@@ -9,14 +9,15 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions import members, rounds
-from annotation.actions.matching import match_parts
+from annotation.agreement_report.queries.newest_labels import beside_agreed
+from annotation.agreement_report.queries.patterns import Slice
+from annotation.labels.queries.batches.labels import label_batches
+from annotation.labels.queries.verdicts import n_open_proposals
+from annotation.members.actions import members
 from annotation.models import Item, Resolution, Round, Study
-from annotation.queries.batches.labels import label_batches
-from annotation.queries.patterns import Slice
-from annotation.queries.resolving import REASONS
-from annotation.queries.standing_labels import beside_agreed
-from annotation.queries.verdicts import n_open_proposals
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.queries.queue import REASONS
+from annotation.rounds.actions import rounds
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 from tests import builders as make

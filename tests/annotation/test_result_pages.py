@@ -11,11 +11,11 @@ from django.test import Client
 from django.urls import reverse
 
 from agreement import COEFFICIENTS, beside
+from annotation.agreement_report.queries.coefficients import Headline
+from annotation.agreement_report.views.tables import bar
+from annotation.agreement_report.views.words import meaning, scale_words, threshold_words, which_rounds
 from annotation.models import Round, Study
-from annotation.reporting.numbers import Headline
 from annotation.templatetags.studies import interval
-from annotation.views.agreement_tables import bar
-from annotation.views.agreement_words import meaning, scale_words, threshold_words, which_rounds
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -91,7 +91,7 @@ def test_a_blind_round_is_left_out_and_said_so_and_refused_when_asked_for(study:
 
 
 def test_an_owner_who_rates_is_blind_too() -> None:
-    from annotation.actions.members import add_member
+    from annotation.members.actions.members import add_member
 
     study = make.study()
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
@@ -368,7 +368,7 @@ def test_without_rounds_the_page_teaches() -> None:
 
 
 def test_an_open_round_without_answers_and_a_draft_say_what_is_missing() -> None:
-    from annotation.actions import rounds
+    from annotation.rounds.actions import rounds
 
     study = make.study()
     make.open_round(study, 1)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from annotation.actions import rounds
-from annotation.errors import Invalid, WrongState
+from annotation.core.errors import Invalid, WrongState
 from annotation.models import Round
+from annotation.rounds.actions import rounds
 from taxonomy.actions import retire_version
 from tests import builders as make
 

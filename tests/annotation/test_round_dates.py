@@ -8,10 +8,10 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.actions import make_token
-from annotation.actions.drafts import return_to_draft
-from annotation.actions.labelling import keep_draft, submit_annotation
-from annotation.errors import WrongState
+from annotation.core.errors import WrongState
+from annotation.labeling.actions.answers import keep_draft, submit_annotation
 from annotation.models import Assignment, AuditEvent, InboxLine, Round, RoundItem, RoundRater
+from annotation.rounds.actions.drafts import return_to_draft
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from annotation.access import get_seat
-from annotation.actions.imports import import_ratings
-from annotation.actions.studies import create_study
-from annotation.exports import rows
+from annotation.core.access import get_seat
+from annotation.exports.queries import rows
+from annotation.imports.actions.ratings import import_ratings
+from annotation.studies.actions.studies import create_study
 from tests import builders as make
 from tests.annotation.test_cells import FIX
 

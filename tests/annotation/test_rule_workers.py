@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from annotation import tasks
-from annotation.actions.rules import apply_rules
 from annotation.models import (
     Annotation,
     Assignment,
@@ -21,6 +20,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
+from annotation.third_raters.actions import apply_rules
 from tests import builders as make
 from tests.conftest import environment_of_servers
 from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint

@@ -6,20 +6,23 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.access import get_item, get_round, get_seat
-from annotation.actions import labelling, members, rounds, studies
-from annotation.actions.giving import withdraw_from_study
-from annotation.actions.life import archive_study, take_out_of_archive
-from annotation.actions.resolving import reopen, resolve
-from annotation.actions.rules import apply_rules, ask_third_rater
-from annotation.actions.taking import take_next
-from annotation.consensus import PENDING, Given, Verdict
-from annotation.errors import Blind, Conflict, Forbidden, Invalid, WrongState
+from annotation.core.access import get_item, get_round, get_seat
+from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
+from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions.next_item import take_next
+from annotation.labels.consensus import PENDING, Given, Verdict
+from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Resolution, Round, RoundRater, Study
-from annotation.queries.resolving import queue_of
-from annotation.queries.verdicts import round_verdicts
-from annotation.rules import Candidate, ruling, third_raters
-from annotation.ruling import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.resolving.queries.queue import queue_of
+from annotation.rounds.actions import rounds
+from annotation.rounds.actions.raters import withdraw_from_study
+from annotation.studies.actions import studies
+from annotation.studies.actions.life import archive_study, take_out_of_archive
+from annotation.third_raters.actions import apply_rules, ask_third_rater
+from annotation.third_raters.jobs import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from annotation.third_raters.rules import Candidate, ruling, third_raters
 from shared.job_holds import Kind, held
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of

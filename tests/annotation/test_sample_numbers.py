@@ -4,11 +4,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from annotation.actions.choosing import draw_sample
-from annotation.actions.members import add_member
-from annotation.actions.rounds import create_round
-from annotation.actions.studies import create_study
+from annotation.choosing.actions.samples import draw_sample
+from annotation.members.actions.members import add_member
 from annotation.models import Sample
+from annotation.rounds.actions.rounds import create_round
+from annotation.studies.actions.studies import create_study
 from tests import builders as make
 from tests.scripts import Script
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.sampling import allocate, draw, equal, proportional, sample_size, unbounded_size
+from annotation.choosing.sampling import allocate, draw, equal, proportional, sample_size, unbounded_size
 from tests.simulation import examples
 
 SIZES = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.integers(0, 60), min_size=1, max_size=8)

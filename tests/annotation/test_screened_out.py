@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions import choosing, rounds
-from annotation.actions.imports import import_ratings
+from annotation.choosing.actions import samples as choosing
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Annotation, Assignment, AuditEvent, Draft, Item, Round, RoundItem, Study
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.test_screening import REASONS, answer, close, decide, drawn
 from tests.scripts import Script

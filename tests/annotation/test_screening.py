@@ -3,17 +3,11 @@
 import pytest
 from django.test import Client
 
-from annotation import moving
-from annotation.actions import choosing, plans, resolving, rounds
-from annotation.actions.studies import change_study
-from annotation.consensus import Verdict
-from annotation.errors import Conflict, Invalid
-from annotation.models import AuditEvent, Item, Round, Study
-from annotation.queries.choosing import flow, sample_lines, unused_of
-from annotation.queries.plans.ground import ground_of
-from annotation.queries.plans.listing import why_not_run
-from annotation.queries.usage import seats_under, usage
-from annotation.screening import (
+from annotation.choosing.actions import samples as choosing
+from annotation.choosing.queries.samples import flow, sample_lines, unused_of
+from annotation.core.errors import Conflict, Invalid
+from annotation.labels.consensus import Verdict
+from annotation.labels.screening import (
     NO_REASON,
     REASON_OPEN,
     USUAL,
@@ -26,6 +20,15 @@ from annotation.screening import (
     reasons_of,
     slug_of,
 )
+from annotation.models import AuditEvent, Item, Round, Study
+from annotation.plans import actions as plans
+from annotation.plans import jobs as moving
+from annotation.plans.queries.ground import ground_of
+from annotation.plans.queries.listing import why_not_run
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import change_study
+from annotation.studies.queries.usage import seats_under, usage
 from taxonomy.checking import load
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document, newest_published

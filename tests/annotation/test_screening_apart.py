@@ -3,10 +3,10 @@
 import pytest
 from django.test import Client
 
-from annotation.actions import rounds
-from annotation.actions.imports import ImportReport, import_ratings
-from annotation.actions.studies import create_study
+from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.models import Proposal, Rating, Round, Study
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import create_study
 from taxonomy.actions import start_draft
 from tests import builders as make
 from tests.annotation.test_screening import REASONS, answer, close, screening

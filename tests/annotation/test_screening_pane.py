@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions import rounds
+from annotation.labels.screening import answer_to_screen
 from annotation.models import Annotation, Assignment, Draft, Item, Round, Study
-from annotation.screening import answer_to_screen
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
 
@@ -207,8 +207,8 @@ def test_keywords_of_study_and_rater_are_given_to_the_page(study: Study, round_:
 def test_a_long_list_comes_in_windows_at_the_same_number_of_queries(
     study: Study, django_assert_max_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.queries.screening.WINDOW", 5)
-    monkeypatch.setattr("annotation.queries.screening.ABOVE", 2)
+    monkeypatch.setattr("annotation.labels.queries.screening.WINDOW", 5)
+    monkeypatch.setattr("annotation.labels.queries.screening.ABOVE", 2)
     round_ = make.open_round(study, 12, kind="screening", reasons=REASONS, raters=["bob"])
     bob = Page("bob", round_)
     own = list(Assignment.objects.filter(round=round_).order_by("position"))

@@ -11,12 +11,12 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.access import Seat
-from annotation.exports.asked import nobody_asks
-from annotation.exports.kinds import read_asked, write_file
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.core.access import Seat
+from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.requests import nobody_asks
 from annotation.models import Item, Study
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement
 from taxonomy.actions import load_document
 from taxonomy.queries import document, newest_published
 from taxonomy.schema import dump

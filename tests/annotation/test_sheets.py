@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from annotation.consensus import PENDING
-from annotation.errors import Invalid, Unreadable
-from annotation.sheets import (
+from annotation.core.errors import Invalid, Unreadable
+from annotation.imports.sheets import (
     Gathered,
     ReadAnswer,
     ValueReader,
@@ -22,8 +21,9 @@ from annotation.sheets import (
     read_answer,
     read_decisions,
 )
-from annotation.sheets.columns import rows_of
-from annotation.sheets.trees import tree_of
+from annotation.imports.sheets.columns import rows_of
+from annotation.imports.sheets.trees import tree_of
+from annotation.labels.consensus import PENDING
 from taxonomy.checking import load
 from taxonomy.schema import AppliesWhen
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree

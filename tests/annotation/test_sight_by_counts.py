@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_item
-from annotation.actions import members, resolving, rounds
-from annotation.actions.rules import ask_third_rater
+from annotation.core.access import get_item
+from annotation.members.actions import members
 from annotation.models import AuditEvent, Plan, Round, Study
-from annotation.queries.studies import audit_of
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.studies.queries.studies import audit_of
+from annotation.third_raters.actions import ask_third_rater
 from ingest.models import Issue
 from tests import builders as make
 from tests.scripts import Script

@@ -9,16 +9,16 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from annotation.access import get_whole_study
-from annotation.actions import rounds
-from annotation.actions.choosing import draw_sample
-from annotation.actions.labelling import submit_annotation
-from annotation.errors import Invalid
+from annotation.agreement_report.queries.across_rounds import visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Invalid
+from annotation.labeling.actions.answers import submit_annotation
 from annotation.models import Assignment, Study
-from annotation.reporting.across import visible_rounds
-from annotation.reporting.numbers import agreement
-from annotation.reporting.slices import ask
-from annotation.reporting.units import Behind, units_behind
+from annotation.rounds.actions import rounds
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,12 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from annotation.access import get_item
-from annotation.actions import members, pinning, rounds
+from annotation.choosing.actions import pinning
+from annotation.choosing.queries.changes import item_change
+from annotation.core.access import get_item
+from annotation.members.actions import members
 from annotation.models import Annotation, AuditEvent, EarlierPin, Item, Round, Study
-from annotation.queries.changes import item_change
+from annotation.rounds.actions import rounds
 from ingest.models import Repository, Snapshot
 from tests import builders as make
 from tests.scripts import Script

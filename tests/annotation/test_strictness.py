@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from annotation.actions import choosing
+from annotation.choosing.actions import samples as choosing
 from annotation.models import AuditEvent, Rating, Sample, SampleIssue, Study
 from ingest.models import FetchRun
 from shared.request_checks import operation_of

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.actions import choosing
+from annotation.choosing.actions import samples as choosing
 from annotation.models import Membership, Round, Sample, Study
 from tests import builders as make
 

@@ -7,12 +7,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.access import get_item, get_round
-from annotation.actions import choosing, members, rounds, studies
-from annotation.actions.labelling import submit_annotation
-from annotation.actions.resolving import resolve
-from annotation.actions.taking import take_next
+from annotation.choosing.actions import samples as choosing
+from annotation.core.access import get_item, get_round
+from annotation.labeling.actions.answers import submit_annotation
+from annotation.labeling.actions.next_item import take_next
+from annotation.members.actions import members
 from annotation.models import AuditEvent, Sample, Study
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
 from tests import builders as make
 from tests.asserts import assert_queries
 

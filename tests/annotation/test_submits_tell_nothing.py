@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.actions.taking import take_next
+from annotation.labeling.actions.next_item import take_next
 from annotation.models import Assignment, Round, Study
 from tests import builders as make
 from tests.scripts import Script

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from annotation.access import get_item, get_round
-from annotation.actions import plans, resolving, rounds
-from annotation.actions.members import add_member
-from annotation.actions.rules import ask_third_rater
-from annotation.actions.studies import change_study, record
-from annotation.errors import Blind, Conflict, WrongState
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Blind, Conflict, WrongState
+from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Export, Item, Membership, Plan, Resolution, Round, Study
-from annotation.queries.plans.listing import why_not_run
-from annotation.queries.studies import audit_of
+from annotation.plans import actions as plans
+from annotation.plans.queries.listing import why_not_run
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import change_study, record
+from annotation.studies.queries.studies import audit_of
+from annotation.third_raters.actions import ask_third_rater
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.actions import gold, rounds
-from annotation.actions.members import add_member
-from annotation.actions.taking import take_next
-from annotation.errors import Forbidden, Invalid, WrongState
+from annotation.calibration.actions import gold
+from annotation.calibration.queries.training import training_items, training_results
+from annotation.core.errors import Forbidden, Invalid, WrongState
+from annotation.labeling.actions.next_item import take_next
+from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Round, RoundItem, Study
-from annotation.queries.resolving import queue_of
-from annotation.queries.training import training_items, training_results
+from annotation.resolving.queries.queue import queue_of
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.test_api import Caller
 

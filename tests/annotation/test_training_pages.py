@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from openpyxl import Workbook
 
-from annotation.actions import rounds
 from annotation.models import RoundItem, Study
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
 

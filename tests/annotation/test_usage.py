@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.actions import rounds
+from annotation.rounds.actions import rounds
 from taxonomy import actions
 from tests import builders as make
 

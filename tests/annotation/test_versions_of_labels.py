@@ -14,14 +14,14 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.access import get_whole_study
-from annotation.errors import Invalid
-from annotation.exports import rows
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.agreement_report.queries.patterns import Slice
+from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.core.access import get_whole_study
+from annotation.core.errors import Invalid
+from annotation.exports.queries import rows
 from annotation.models import Plan, Round, Study
-from annotation.queries.patterns import Slice
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement
-from annotation.reporting.units import Behind, units_behind
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make

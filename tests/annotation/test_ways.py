@@ -12,16 +12,16 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.actions import make_token
-from annotation.access import get_item, get_round
-from annotation.actions.discussing import write_remark
-from annotation.actions.resolving import resolve
-from annotation.actions.rules import ask_third_rater
-from annotation.errors import Invalid
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Invalid
+from annotation.discussion.actions.discussion import write_remark
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.methods import checklist
+from annotation.methods.queries import methods
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
-from annotation.queries.verdicts import round_verdicts
-from annotation.reporting.methods import methods
-from annotation.rules import THIRD_RATER
+from annotation.resolving.actions.resolutions import resolve
+from annotation.third_raters.actions import ask_third_rater
+from annotation.third_raters.rules import THIRD_RATER
 from tests import builders as make
 from tests.scripts import Script
 

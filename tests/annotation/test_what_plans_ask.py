@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.db import connections, transaction
 
-from annotation.actions.proposals import settle_proposals
-from annotation.actions.resolving import resolve
-from annotation.actions.rounds import close_round
 from annotation.models import Item, Plan, Proposal, Round, Study
-from annotation.queries.plans.preview import preview_of
-from annotation.queries.proposals import visible_proposals
+from annotation.plans.queries.preview import preview_of
+from annotation.proposals.actions import settle_proposals
+from annotation.proposals.queries import visible_proposals
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.annotation.test_plans import asked, given_out, planned, ran, rated
 from tests.annotation.test_worklists import stands

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from annotation import deleting, exporting
-from annotation.access import Seat, get_seat, get_whole_study
-from annotation.actions.arriving import bring_study
-from annotation.actions.exporting import request_export
-from annotation.actions.life import delete_study
-from annotation.exports.asked import nobody_asks
-from annotation.exports.kinds import read_asked, write_file
+from annotation.core.access import Seat, get_seat, get_whole_study
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.requests import nobody_asks
 from annotation.models import AuditEvent, Deletion, Export, Study
-from annotation.queries import whole
+from annotation.studies import jobs as deleting
+from annotation.studies.actions.life import delete_study
+from annotation.transfer.actions.arrival import bring_study
+from annotation.transfer.queries import rows as whole
 from tests import builders as make
 from tests.annotation import permission_study
 

@@ -20,12 +20,12 @@ from django.db import connection
 
 from accounts.jobs import sweep_jobs
 from accounts.models import User
-from annotation.access import get_whole_study
-from annotation.actions import arriving
-from annotation.actions.exporting import request_export
+from annotation.core.access import get_whole_study
+from annotation.exports.actions import request_export
 from annotation.models import Arrival, Rating, Study
-from annotation.package.whole import open_study
-from annotation.queries import whole
+from annotation.transfer.actions import arrival as arriving
+from annotation.transfer.archive_of_study import open_study
+from annotation.transfer.queries import rows as whole
 from ingest.models import Issue
 from shared.job_holds import Kind
 from tests import builders as make

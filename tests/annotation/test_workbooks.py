@@ -11,11 +11,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation import jobs
-from annotation.access import get_seat
-from annotation.actions.members import add_member, set_member
+from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement
+from annotation.core.access import get_seat
+from annotation.members.actions.members import add_member, set_member
 from annotation.models import Membership, Study, Workbook
-from annotation.reporting.across import Asked, visible_rounds
-from annotation.reporting.numbers import agreement
 from tests import builders as make
 from tests.published import LIU
 

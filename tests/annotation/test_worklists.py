@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.access import get_round
-from annotation.actions import rounds
-from annotation.actions.resolving import resolve
-from annotation.errors import Conflict, WrongState
-from annotation.exports import rows
+from annotation.core.access import get_round
+from annotation.core.errors import Conflict, WrongState
+from annotation.exports.queries import rows
+from annotation.labels.queries.batches.ratings import rating_batches
+from annotation.labels.queries.items import item_rounds
+from annotation.labels.queries.results import disagreements, resolvable_rounds
+from annotation.labels.queries.verdicts import has_open_disagreements, round_verdicts
 from annotation.models import Item, Round, Study
-from annotation.queries.batches.ratings import rating_batches
-from annotation.queries.items import item_rounds
-from annotation.queries.resolving import queue_of
-from annotation.queries.results import disagreements, resolvable_rounds
-from annotation.queries.verdicts import has_open_disagreements, round_verdicts
+from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.queries.queue import queue_of
+from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.test_plans import asked, ran
 from tests.asserts import assert_queries

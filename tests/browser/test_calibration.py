@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.actions import rounds
 from annotation.models import Annotation, Round
+from annotation.rounds.actions import rounds
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.browser.visitors import assert_accessible, sign_in, wait_until

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation import moving
-from annotation.actions.plans import preview_plan, run_plan
 from annotation.models import Annotation, Plan, Rating
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.test_carried_answers import FAULT, SECOND

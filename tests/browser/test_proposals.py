@@ -2,10 +2,10 @@
 
 import pytest
 
-from annotation.actions import rounds
-from annotation.actions.proposals import settle_proposals
+from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.models import Proposal, ProposalOutcome, Rating, Round
-from annotation.queries.verdicts import n_open_proposals
+from annotation.proposals.actions import settle_proposals
+from annotation.rounds.actions import rounds
 from taxonomy.models import Category
 from tests import builders as make
 from tests.annotation.test_proposals import propose

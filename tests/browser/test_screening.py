@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.actions import choosing, rounds
-from annotation.actions.studies import change_study
+from annotation.choosing.actions import samples as choosing
 from annotation.models import Item, Round, Study
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import change_study
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.browser.visitors import assert_accessible, sign_in

@@ -6,12 +6,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.actions import make_token
-from annotation.access import get_item
-from annotation.actions import choosing, rounds, studies
-from annotation.actions.invitations import invite
-from annotation.actions.reader_links import make_reader_link
-from annotation.actions.resolving import resolve
+from annotation.choosing.actions import samples as choosing
+from annotation.core.access import get_item
+from annotation.members.actions.invitations import invite
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Round, Study
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
+from annotation.studies.actions import studies
 from tests import builders as make
 from tests.browser.visitors import assert_accessible, sign_in
 

@@ -12,8 +12,8 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.test import Client, override_settings
 
-from annotation import exporting
-from annotation.actions.exporting import request_export
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
 from annotation.models import Export
 from config import env
 from config.backups import postgres

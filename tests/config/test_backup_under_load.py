@@ -195,7 +195,14 @@ def debians_postgres() -> Iterator[str]:
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not DEBIANS.exists(), reason="Debian's postgresql-15 is not installed")
 def test_from_embedded_servers_to_debians_and_back_nothing_changes(tmp_path: Path) -> None:
-    manage(tmp_path / "here", "shell", "-v", "0", "-c", "from annotation.actions.demo import load_demo; load_demo()")
+    manage(
+        tmp_path / "here",
+        "shell",
+        "-v",
+        "0",
+        "-c",
+        "from annotation.overview.actions.demo import load_demo; load_demo()",
+    )
     first = json.loads(manage(tmp_path / "here", "backup", str(tmp_path / "1.backup"), "--json"))
     with debians_postgres() as address:
         there = {"DATABASE_URL": address}

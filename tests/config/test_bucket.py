@@ -14,9 +14,10 @@ from django.test import Client
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
-from annotation import exporting, jobs
-from annotation.actions import workbooks
-from annotation.actions.exporting import request_export
+from annotation import jobs
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.imports.actions import workbooks
 from annotation.models import Export, Study, Workbook
 from config import env
 from ingest import sync

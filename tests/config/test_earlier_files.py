@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
-from annotation.actions.arriving import bring_study
 from annotation.models import Round, Study
+from annotation.transfer.actions.arrival import bring_study
 from config.backups.restoring import restore_backup
 from tests import builders as make
 from tests.config.other_databases import empty_database, working_on

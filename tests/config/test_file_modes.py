@@ -35,9 +35,9 @@ ISSUES = json.dumps({"number": 1, "title": "It crashes", "body": "…", "state":
 FILL = f"""
 from io import BytesIO
 from django.core.files import File
-from annotation.access import get_seat
-from annotation.actions.exporting import request_export
-from annotation.exporting import work
+from annotation.core.access import get_seat
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import work
 from ingest.actions.uploads import start_file_fetch
 from tests import builders as make
 

@@ -16,9 +16,9 @@ from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from annotation import exporting
-from annotation.actions.exporting import request_export
-from annotation.errors import ConcordError
+from annotation.core.errors import ConcordError
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
 from config import outages, shell
 from ingest import runs, sync
 from ingest.actions.uploads import start_file_fetch

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
 from accounts.audit import record
-from annotation.actions.exporting import request_export
+from annotation.exports.actions import request_export
 from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
 from config import heartbeats as pulse
 from config import operator_queries as operations

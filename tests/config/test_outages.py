@@ -20,8 +20,8 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from annotation import exporting
-from annotation.actions.exporting import request_export
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
 from annotation.models import Annotation, Export, Study
 from config import env, health
 from config.celery import app

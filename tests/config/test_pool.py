@@ -35,7 +35,7 @@ print(make_token(user=make.user("olga"), name="files", scope="manage")[1])
 """
 SHEET = """
 from django.core.files.base import ContentFile
-from annotation.actions import workbooks
+from annotation.imports.actions import workbooks
 from tests import builders as make
 sheet = ContentFile(b"item,rater,symptom\\nx,bob,crash\\nx,carol,hang\\n", "made.csv")
 book = workbooks.take_workbook(user=make.user("olga"), files=[sheet], seat=make.owner_seat(make.Study.objects.get()))
@@ -43,15 +43,15 @@ workbooks.confirm_workbook(workbook=book)
 """
 ARRIVE = """
 from django.core.files.base import File
-from annotation.actions.arriving import take_study
+from annotation.transfer.actions.arrival import take_study
 from annotation.models import Export
 from tests import builders as make
 with Export.objects.get(what="study").file.open() as file:
     take_study(user=make.user("olga"), file=File(file, "study.zip"), slug="again")
 """
 DELETE = """
-from annotation.access import get_seat
-from annotation.actions.life import delete_study
+from annotation.core.access import get_seat
+from annotation.studies.actions.life import delete_study
 from tests import builders as make
 delete_study(seat=get_seat(make.user("olga"), "study"), typed="study")
 """

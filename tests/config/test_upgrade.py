@@ -61,7 +61,7 @@ CHANGED_ON_PURPOSE = re.compile(
     r"/coefficients/([045689]/(se|p_threshold)|\d/words/\d+/(earned|word)|\d/ci_(low|high|method))$"
     r"|/warnings(/\d+)?$|/confused_pairs/\d+/(a|b|gain|undefined)$|/left_out_because/\d+/reason$"
 )
-"""What the page of agreement lists as reported differently (`annotation/reporting/changed_statistics.py`).
+"""What the agreement page lists as reported differently (`annotation/agreement_report/queries/changed_statistics.py`).
 
 And `earned`, which says nothing of the lowest class any more, the class of a value at the end of one, and the words of
 warnings and reasons. Gains are those of the dimension's own coefficient; pairs with equal counts are sorted by them.

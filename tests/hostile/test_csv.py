@@ -20,11 +20,12 @@ from django.core.management import call_command
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from annotation.exports import batches, writers
-from annotation.exports.kinds import KINDS
+from annotation.exports import columns as writers
+from annotation.exports import record_batches as batches
+from annotation.exports.queries.kinds import KINDS
+from annotation.imports.sheets import open_table as rating_table
+from annotation.imports.sheets.books import open_book
 from annotation.package import dictionary, tables
-from annotation.sheets import open_table as rating_table
-from annotation.sheets.books import open_book
 from config.settings import BASE_DIR
 from ingest.tables import open_table as issue_table
 from ingest.tables.issues import read_rows
@@ -141,7 +142,7 @@ def test_nothing_but_the_one_writer_writes_csv() -> None:
                     found.add((name, "COPY"))
     assert found == {
         ("shared/csv_files.py", "writer"),
-        ("annotation/queries/batches/reading.py", "COPY"),  # read again by the next line, and never sent
+        ("annotation/labels/queries/batches/reading.py", "COPY"),  # read again by the next line, and never sent
     }
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.errors import Unreadable as Unfit
-from annotation.sheets import tables as sheet_tables
-from annotation.sheets.books import Book, open_book
+from annotation.core.errors import Unreadable as Unfit
+from annotation.imports.sheets import tables as sheet_tables
+from annotation.imports.sheets.books import Book, open_book
 from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable
 from ingest.files.json_rows import read_rows

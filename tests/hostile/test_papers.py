@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.analysis.queries.results.parts import Cell, Table
 from annotation.methods import escaped, table
-from annotation.reporting.shown.parts import Cell, Table
 from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES
 from tests.hostile.hostile_study import MARK, make_hostile_study

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from annotation import exporting
-from annotation.actions import arriving, members
+from annotation.exports import jobs as exporting
+from annotation.members.actions import members
 from annotation.models import Arrival, Export, Item, Study
-from annotation.package import whole as form
+from annotation.transfer import archive_of_study as form
+from annotation.transfer.actions import arrival as arriving
 from config.env import People
 from ingest import sync
 from ingest.actions.fetches import continue_run, start_asked, start_fetch

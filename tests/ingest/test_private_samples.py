@@ -10,10 +10,10 @@ import pytest
 from django.core.files.base import ContentFile
 from django.test import Client
 
-from annotation import exporting
-from annotation.actions import members
-from annotation.actions.arriving import bring_study
+from annotation.exports import jobs as exporting
+from annotation.members.actions import members
 from annotation.models import Export, Item, Study
+from annotation.transfer.actions.arrival import bring_study
 from ingest import sync
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun, Issue, Repository

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import ServerEvent, User
-from annotation.actions import rounds as round_actions
+from annotation.rounds.actions import rounds as round_actions
 from config.backups import upgrading
 from config.env import People
 from ingest import queries, sync

@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from accounts.actions import make_token
-from annotation.actions import members
-from annotation.actions import rounds as round_actions
-from annotation.actions.reader_links import make_reader_link
+from annotation.members.actions import members
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Round
+from annotation.rounds.actions import rounds as round_actions
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun, Issue
 from ingest.rendering.images import frame_of

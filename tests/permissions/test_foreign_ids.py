@@ -13,12 +13,13 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation import exporting
-from annotation.actions import choosing, plans
-from annotation.actions.exporting import request_export
-from annotation.actions.invitations import invite
-from annotation.actions.workbooks import take_workbook
+from annotation.choosing.actions import samples as choosing
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.imports.actions.workbooks import take_workbook
+from annotation.members.actions.invitations import invite
 from annotation.models import Assignment, InboxLine, Item, Membership, Proposal, Study
+from annotation.plans import actions as plans
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make

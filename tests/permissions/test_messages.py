@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import User
-from annotation.actions.leaving import remove_member
-from annotation.actions.mailing import send_due_mails
+from annotation.members.actions.leaving import remove_member
 from annotation.models import InboxLine, Membership, Study
+from annotation.overview.actions.mailing import send_due_mails
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.annotation.permission_study import BASE, KNOWN, OF_OPEN, OF_ROUND_1, PAGES, Visitor, told, words_of
@@ -25,8 +25,8 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 SECRETS = OF_OPEN | OF_ROUND_1 | {"known": KNOWN}
 SENDERS = {
     "accounts/views/passwords.py": {"send_password_links", "send_link_notice"},
-    "annotation/views/invitations.py": {"send_message"},
-    "annotation/actions/mailing.py": {"send_message"},
+    "annotation/members/views/invitations.py": {"send_message"},
+    "annotation/overview/actions/mailing.py": {"send_message"},
     "annotation/jobs.py": {"send_due_mails"},
     "config/settings.py": {"send_due_mails"},
 }

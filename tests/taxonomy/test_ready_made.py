@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
-from annotation.asking import LONGEST_LIST, RESERVED
+from annotation.labeling.prompts import LONGEST_LIST, RESERVED
 from annotation.models import Rating
 from taxonomy.models import TaxonomyVersion
 from taxonomy.ready_made import Preset, preset, presets

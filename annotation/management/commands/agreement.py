@@ -9,19 +9,19 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agreement import COEFFICIENTS, bound, decimals, interval_words
-from annotation.access import get_round, get_whole_study
-from annotation.actions.primary import newest_dimensions
+from annotation.agreement_report.queries.across_rounds import CHOICES, WEIGHTS, visible_rounds
+from annotation.agreement_report.queries.coefficients import agreement_and_raters, coefficients_to_print
+from annotation.agreement_report.queries.headline import WORD, headline_set
+from annotation.agreement_report.queries.model_raters import with_machines
+from annotation.agreement_report.queries.more_items import width_of, with_planned
+from annotation.agreement_report.queries.slices import ask
+from annotation.core.access import get_round, get_whole_study
+from annotation.labels.queries.telling import told_version
+from annotation.labels.registration import DEFAULT, is_registered, primary_of
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.methods.facts import numbered
-from annotation.queries.headline import WORD, headline_set
-from annotation.queries.telling import told_version
-from annotation.registration import DEFAULT, is_registered, primary_of
-from annotation.reporting.across import CHOICES, WEIGHTS, visible_rounds
-from annotation.reporting.machines import with_machines
-from annotation.reporting.methods import methods, methods_as_document
-from annotation.reporting.numbers import agreement_and_raters, coefficients_to_print
-from annotation.reporting.planned import width_of, with_planned
-from annotation.reporting.slices import ask
+from annotation.methods.queries import methods, methods_as_document
+from annotation.studies.actions.primary import newest_dimensions
 from shared.errors import ConcordError
 from shared.wording import counted
 

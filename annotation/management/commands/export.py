@@ -11,11 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.access import Seat, get_whole_study
-from annotation.actions.downloads import record_download
-from annotation.exports.asked import Asked
-from annotation.exports.kinds import KINDS, read_asked, write_file
-from annotation.exports.options import READERS, REVISIONS, SHAPES
+from annotation.core.access import Seat, get_whole_study
+from annotation.core.download_log import record_download
+from annotation.exports.queries.kinds import KINDS, read_asked, write_file
+from annotation.exports.queries.options import READERS, REVISIONS, SHAPES
+from annotation.exports.queries.requests import Asked
 from shared.errors import ConcordError
 from shared.file_modes import mode_of_output
 

@@ -10,12 +10,12 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.access import get_user
 from accounts.models import User
 from accounts.permissions import shell_command
-from annotation.access import OWNER
-from annotation.actions.imports import ImportReport, import_plan, plan_import
+from annotation.core.access import OWNER
+from annotation.imports.actions.ratings import ImportReport, import_plan, plan_import
+from annotation.imports.sheets.plans import Options, SheetPlan
+from annotation.imports.sheets.questions import BLANKS, DUPLICATES
+from annotation.imports.sheets.words import FORM_WORDS, meaning_of
 from annotation.models import Membership
-from annotation.sheets.plans import Options, SheetPlan
-from annotation.sheets.questions import BLANKS, DUPLICATES
-from annotation.sheets.words import FORM_WORDS, meaning_of
 from shared.errors import ConcordError, NotFound
 from shared.wording import counted
 

@@ -163,7 +163,7 @@ class Command(BaseCommand):
         from annotation.models import Study
 
         try:
-            from annotation.actions.demo import load_demo
+            from annotation.overview.actions.demo import load_demo
         except ImportError:
             return
         if Study.objects.exists():

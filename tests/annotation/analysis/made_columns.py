@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation.analysis.columns import NONE, Categories, Multi, Single
+from annotation.labels.columns import NONE, Categories, Multi, Single
 
 
 def categories(keys: Sequence[str]) -> Categories:

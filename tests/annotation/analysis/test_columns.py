@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotation.analysis.columns import NOT_AGREED, Categories, Columns, Multi, Number, Single, n_different
+from annotation.labels.columns import NOT_AGREED, Categories, Columns, Multi, Number, Single, n_different
 
 TREE = Categories(
     ("training", "hang", "nccl", "crash", "oom", "slow"),

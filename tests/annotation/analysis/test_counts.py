@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from annotation.analysis.columns import LEFT_OUT, NOT_AGREED, Categories, Single
 from annotation.analysis.counts import counts
 from annotation.analysis.folding import Wanted, as_wanted
 from annotation.analysis.marks import marks
 from annotation.analysis.shares import LeftOut, share
+from annotation.labels.columns import LEFT_OUT, NOT_AGREED, Categories, Single
 from tests.annotation.analysis.made_columns import multi, single
 
 SYMPTOM = ["crash", "crash", "hang", "crash", None, "slow", "hang", "crash"]

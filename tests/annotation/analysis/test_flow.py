@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from annotation.analysis.columns import Categories, Single
 from annotation.analysis.combinations import combinations
 from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
 from annotation.analysis.shares import LeftOut
+from annotation.labels.columns import Categories, Single
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from annotation.analysis.columns import Number
 from annotation.analysis.comparison import cliffs_delta, comparison
 from annotation.analysis.numbers import QUANTILES, distribution, numbers
+from annotation.labels.columns import Number
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
 

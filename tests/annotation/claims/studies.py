@@ -14,24 +14,25 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import moving
-from annotation.access import get_round
-from annotation.actions import gold, rounds
-from annotation.actions.analyses import save_analysis
-from annotation.actions.choosing import draw_sample, screen_items
-from annotation.actions.giving import add_rater, withdraw_rater
-from annotation.actions.headline import fix_headline
-from annotation.actions.imports import import_ratings
-from annotation.actions.plans import preview_plan, run_plan
-from annotation.actions.rules import ask_third_rater
-from annotation.actions.studies import change_study, register_primary
-from annotation.exports import package as exports_package
+from annotation.agreement_report.actions import fix_headline
+from annotation.analysis.actions import save_analysis
+from annotation.calibration.actions import gold
+from annotation.choosing.actions.samples import draw_sample, screen_items
+from annotation.core.access import get_round
+from annotation.imports.actions.ratings import import_ratings
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.methods import Facts
+from annotation.methods.queries import methods
 from annotation.models import Assignment, Study
-from annotation.queries.verdicts import round_verdicts
-from annotation.reporting import package as reporting_package
-from annotation.reporting.methods import methods
-from annotation.ruling import rule_round
+from annotation.package.queries import package as exports_package
+from annotation.package.queries import results as reporting_package
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan
+from annotation.rounds.actions import rounds
+from annotation.rounds.actions.raters import add_rater, withdraw_rater
+from annotation.studies.actions.studies import change_study, register_primary
+from annotation.third_raters.actions import ask_third_rater
+from annotation.third_raters.jobs import rule_round
 from tests import builders as make
 from tests.annotation.claims.rows import Exported
 from tests.annotation.packages import EVERYTHING, labelled, package

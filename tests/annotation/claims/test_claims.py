@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from annotation.actions.imports import import_ratings
+from annotation.imports.actions.ratings import import_ratings
 from annotation.methods import Facts, Sentence, as_text, checklist_as_document, latex, paragraph, sentences
 from annotation.models import Study
 from taxonomy.queries import forget_trees

@@ -8,17 +8,18 @@ import uuid
 from django.core.files.base import ContentFile
 
 from accounts.actions import make_token
-from annotation import exporting, moving
-from annotation.access import get_item, get_round
-from annotation.actions.analyses import save_analysis
-from annotation.actions.demo import load_demo
-from annotation.actions.discussing import write_remark
-from annotation.actions.exporting import request_export
-from annotation.actions.plans import preview_plan, run_plan
-from annotation.actions.resolving import resolve
-from annotation.actions.rounds import close_round, create_round, resolve_round
-from annotation.actions.workbooks import take_workbook
+from annotation.analysis.actions import save_analysis
+from annotation.core.access import get_item, get_round
+from annotation.discussion.actions.discussion import write_remark
+from annotation.exports import jobs as exporting
+from annotation.exports.actions import request_export
+from annotation.imports.actions.workbooks import take_workbook
 from annotation.models import Assignment
+from annotation.overview.actions.demo import load_demo
+from annotation.plans import jobs as moving
+from annotation.plans.actions import preview_plan, run_plan
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions.rounds import close_round, create_round, resolve_round
 from tests import builders as make
 
 SECOND = """

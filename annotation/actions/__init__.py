@@ -1,1 +1,0 @@
-"""Every change of state in a study; pages, API and commands call the same functions."""

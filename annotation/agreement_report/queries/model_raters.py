@@ -1,0 +1,72 @@
+"""Agreement of machines with people and with what was agreed, apart from the agreement among people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from agreement import by_pair
+from annotation.agreement_report.queries.across_rounds import Across, Asked, across, as_patterns, rater_codes
+from annotation.core.access import Seat
+from annotation.models import Membership, Round, RoundRater
+
+
+def machines_in(rounds: Sequence[Round]) -> list[Membership]:
+    """The machines that rate in these rounds, in the order of their codes; one query."""
+    rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.MACHINE).select_related("rater")
+    found = {row.rater_id: row.rater for row in rows}
+    return sorted(found.values(), key=lambda each: (len(each.code or ""), each.code or ""))
+
+
+def against_machines(seat: Seat, rounds: Sequence[Round], asked: Asked) -> dict[str, list[dict[str, Any]]]:
+    """By dimension, each machine beside each person: [{machine, name, version, pairs: [{rater, cohen_kappa, …}]}].
+
+    Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both rated. One query where
+    no machine rates in these rounds; else as `across`, and two more.
+    """
+    machines = machines_in(rounds)
+    if not machines:
+        return {}
+    codes = rater_codes(seat)
+    beside = replace(asked, slice=replace(asked.slice, machines=tuple(each.pk for each in machines)))
+    named = [(each.pk, each.machine_name, each.machine_version) for each in machines]
+    question = (replace(beside, dimension=None, metric=None), codes, named)
+    return {
+        each.dimension.key: each.kept("machines", question, partial(_told, each, codes, machines, asked))
+        for each in across(rounds, beside)
+    }
+
+
+def with_machines(
+    seat: Seat, rounds: Sequence[Round], asked: Asked, entries: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The entries of `reporting.agreement` with `by_machine`, empty where no machine rates."""
+    found = against_machines(seat, rounds, asked)
+    return [entry | {"by_machine": found.get(entry["dimension"], [])} for entry in entries]
+
+
+def _told(
+    found: Across, codes: Mapping[int, str], machines: Sequence[Membership], asked: Asked
+) -> list[dict[str, Any]]:
+    rows = [row for each in found.counted for row in each.rows]
+    pairs = by_pair(as_patterns(found.dimension, rows, dict(codes), asked.level, keys=list(found.categories)))
+    among = {each.code for each in machines}
+    told = []
+    for machine in machines:
+        own = []
+        for pair in pairs:
+            others = [code for code in pair["raters"] if code != machine.code]
+            if len(others) == 1 and others[0] not in among:
+                own.append({"rater": others[0], **{name: pair[name] for name in MEASURES}})
+        told.append(
+            {
+                "machine": machine.code,
+                "name": machine.machine_name,
+                "version": machine.machine_version,
+                "pairs": own,
+            }
+        )
+    return told
+
+
+MEASURES = ("cohen_kappa", "percent_agreement", "n")

@@ -1,0 +1,48 @@
+"""How many more units with two ratings narrow the interval of a coefficient to a wanted width."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agreement import Planned, units_for_width
+from annotation.agreement_report.queries.coefficients import Headline
+from annotation.core.errors import Invalid
+
+WIDTH = 0.2
+"""The width that is offered first: intervals that are wider are warned of."""
+NARROWEST, WIDEST = 0.001, 2.0
+
+
+def width_of(given: str) -> float | None:
+    """The width that an address or command asks for, None where it asks for none. Raises Invalid."""
+    if not given.strip():
+        return None
+    try:
+        width = float(given)
+    except ValueError:
+        width = 0.0
+    if not NARROWEST <= width <= WIDEST:
+        words = f"Enter the width of the whole interval, from {NARROWEST} to {WIDEST:g}, such as {WIDTH:.2f}."
+        raise Invalid("Agreement request not valid.", fields={"width": [words]})
+    return width
+
+
+def planned(head: Headline, width: float) -> Planned:
+    """How many more units the primary coefficient of a dimension needs."""
+    return units_for_width(width, head.units, head.se, head.undefined)
+
+
+def with_planned(entries: Sequence[dict[str, Any]], width: float | None) -> list[dict[str, Any]]:
+    """The entries with `planned` in each coefficient; as they are where no width is asked for."""
+    if width is None:
+        return list(entries)
+    return [
+        {
+            **entry,
+            "coefficients": [
+                {**each, "planned": asdict(units_for_width(width, entry["units"], each["se"], each["undefined"]))}
+                for each in entry["coefficients"]
+            ],
+        }
+        for entry in entries
+    ]

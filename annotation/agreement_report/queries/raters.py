@@ -1,0 +1,141 @@
+"""Each rater, machines too, beside what was agreed on, and beside themselves in a later round."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import Any
+
+from agreement import Patterns, against_reference, intra_rater
+from annotation.agreement_report.queries.across_rounds import Across, Asked, Counted, at_level
+from annotation.agreement_report.queries.model_raters import machines_in
+from annotation.agreement_report.queries.newest_labels import BesideAgreed, beside_agreed, decisions_so_far
+from annotation.agreement_report.queries.patterns import PatternRow, Value, patterns
+from annotation.agreement_report.queries.twice import said_twice
+from annotation.agreement_report.queries.versions import Lost
+from annotation.labels.consensus import PENDING
+from annotation.models import Membership, Round
+from taxonomy.queries import published_version
+
+AGREED = "agreed"
+
+
+def with_raters(
+    rounds: Sequence[Round], found: Sequence[Across], codes: Mapping[int, str], asked: Asked, entries: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """The entries with `by_rater`: [{rater, machine, n, cohen_kappa, percent_agreement, undefined, …}].
+
+    The agreed label of a part is the newest decision, else what two raters or more said and nobody else otherwise; that
+    agrees with its raters by itself. So `n_decided` of the n were decided because raters differed, and
+    `decided_agreement` is the share of these in which the rater gave what was decided (None without any). A worklist
+    has none. `intra_rater` holds each rater beside themselves in the next later round. Cost: two queries, and where
+    answers or decisions changed since, up to three per round and dimension.
+    """
+    machines = machines_in(rounds)
+    decided = decisions_so_far(list(rounds))
+    question = (replace(asked, dimension=None, metric=None, weights=None), dict(codes), [each.pk for each in machines])
+    return [
+        entry
+        | {
+            "by_rater": each.kept("by_rater", question, partial(_by_rater, each, codes, machines, asked), also=decided),
+            "intra_rater": each.kept("intra_rater", question, partial(_intra_rater, each, codes, asked)),
+        }
+        for each, entry in zip(found, entries, strict=True)
+    ]
+
+
+def _intra_rater(found: Across, codes: Mapping[int, str], asked: Asked) -> list[dict[str, Any]]:
+    """Each rater beside themselves where they labelled the same part in two pilot or main rounds; one query."""
+    kinds = (Round.Kind.PILOT, Round.Kind.MAIN)
+    counted = [
+        each for each in found.counted if each.round.kind in kinds and each.told.own.kind == found.dimension.kind
+    ]
+    counted.sort(key=lambda each: each.round.number)
+    if len(counted) < 2:
+        return []
+    told = {each.round.pk: each.told for each in counted}
+    rounds = [(each.round.pk, published_version(each.round.taxonomy_version_id), each.told.own) for each in counted]
+    tables: dict[int, Counter[tuple[Value, Value]]] = {pk: Counter() for pk in codes}
+    days: dict[int, list[int]] = {pk: [] for pk in codes}
+    for row in said_twice(rounds, asked.slice):
+        earlier, later = told[row.rounds[0]].value(row.earlier), told[row.rounds[1]].value(row.later)
+        if row.rater not in codes or isinstance(earlier, Lost) or isinstance(later, Lost):
+            continue
+        (lifted,) = at_level(found.dimension, [PatternRow((0, 1), (earlier, later), row.n)], asked.level)
+        tables[row.rater][lifted.values[0], lifted.values[1]] += row.n
+        days[row.rater] += [row.days] * row.n
+    pairs = {
+        codes[pk]: Patterns.from_counts(list(table.items()), raters=["earlier", "later"])
+        for pk, table in tables.items()
+        if table
+    }
+    between = {codes[pk]: median(each) for pk, each in days.items() if each}
+    return [line | {"days_between": between[line["rater"]]} for line in intra_rater(pairs)]
+
+
+def _by_rater(
+    found: Across, codes: Mapping[int, str], machines: Sequence[Membership], asked: Asked
+) -> list[dict[str, Any]]:
+    said: dict[int, Counter[tuple[Value, Value, bool]]] = {pk: Counter() for pk in codes}
+    for each in found.counted:
+        if each.round.kind != Round.Kind.RELABEL:
+            for row in _beside(each, machines, asked):
+                _count(each, row, asked.level, said)
+    by_machine = {each.pk for each in machines}
+    told = []
+    for pk, code in codes.items():
+        if not said[pk] or (asked.raters and code not in asked.raters):
+            continue
+        table = Patterns.from_counts(
+            [((given, agreed), n) for (given, agreed, _), n in said[pk].items()], raters=[code, AGREED]
+        )
+        (line,) = against_reference(table, AGREED)
+        decided = dict.fromkeys((True, False), 0)
+        for (given, agreed, is_decided), n in said[pk].items():
+            decided[given == agreed] += n if is_decided else 0
+        n_decided = sum(decided.values())
+        told.append(
+            line
+            | {
+                "machine": pk in by_machine,
+                "n_decided": n_decided,
+                "decided_agreement": decided[True] / n_decided if n_decided else None,
+            }
+        )
+    return told
+
+
+def _beside(each: Counted, machines: Sequence[Membership], asked: Asked) -> list[BesideAgreed]:
+    """The patterns of a round with what was agreed on."""
+    tree, own = published_version(each.round.taxonomy_version_id), each.told.own
+    part = replace(asked.slice.whole, applies="both", machines=tuple(machine.pk for machine in machines))
+    whole = each.own_rows if part == asked.slice else patterns(each.round.pk, tree, own, part, n_answers=each.n_answers)
+    exceptions = beside_agreed(each.round, own, part)
+    counted = Counter({(row.raters, row.values): row.n for row in whole})
+    for row in exceptions:
+        counted[row.raters, row.values] -= row.n
+    beside = set(part.machines)
+    found = [row for row in exceptions if row.agreed is not None and not _is_pending(row.agreed)]
+    for (raters, values), n in counted.items():
+        of_people = [value for pk, value in zip(raters, values, strict=True) if pk not in beside]
+        if n > 0 and len(of_people) > 1 and len(set(of_people)) == 1 and not _is_pending(of_people[0]):
+            found.append(BesideAgreed(raters, values, of_people[0], False, n))
+    return found
+
+
+def _is_pending(value: Value) -> bool:
+    return value == PENDING or (isinstance(value, frozenset) and PENDING in value)
+
+
+def _count(each: Counted, row: BesideAgreed, level: str, said: dict[int, Counter[tuple[Value, Value, bool]]]) -> None:
+    """Counts what each rater gave beside what was agreed on, told and lifted as it was asked for."""
+    assert row.agreed is not None
+    agreed = each.told.value(row.agreed)
+    if isinstance(agreed, Lost):
+        return
+    for pk, value in zip(row.raters, row.values, strict=True):
+        told = each.told.value(value)
+        if pk in said and not isinstance(told, Lost):
+            (lifted,) = at_level(each.told.dimension, [PatternRow((pk, pk), (told, agreed), 1)], level)
+            said[pk][lifted.values[0], lifted.values[1], row.is_decided] += row.n

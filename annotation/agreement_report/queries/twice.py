@@ -1,0 +1,63 @@
+"""What a rater said of the same part of an item in an earlier and in the next later round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation.agreement_report.queries.patterns import POINTERS, Slice, Value, given_sql, value_of
+from taxonomy.tree import TreeDimension, VersionTree
+
+TWICE = """
+    SELECT item_id FROM annotation_rounditem WHERE round_id = ANY(%s) AND known IS NULL AND NOT excluded
+    GROUP BY item_id HAVING count(*) > 1"""
+
+
+@dataclass(frozen=True)
+class Twice:
+    """`n` parts of which a rater (member id) said `earlier` in one round and `later` in another, `days` after."""
+
+    rater: int
+    rounds: tuple[int, int]
+    earlier: Value
+    later: Value
+    days: int
+    n: int
+
+
+def said_twice(rounds: Sequence[tuple[int, VersionTree, TreeDimension]], part: Slice) -> list[Twice]:
+    """Counted by round, value and days between; rounds by id in their order with their own dimension. One query."""
+    ids = [round_id for round_id, _, _ in rounds]
+    pointer = POINTERS[part.when]
+    said, params = [], []
+    for place, (round_id, tree, dimension) in enumerate(rounds):
+        given, more = given_sql(round_id, tree, dimension, part, pointer, among=(TWICE, [ids]))
+        said.append(f"""
+            SELECT {place} AS place, g.item_id, g.part, g.rater_id, g.value, x.created_at
+            FROM ({given}) AS g JOIN annotation_assignment a
+                ON a.round_id = %s AND a.item_id = g.item_id AND a.rater_id = g.rater_id
+            JOIN annotation_annotation x ON x.id = a.{pointer}""")
+        params += [*more, round_id]
+    sql = f"""
+        SELECT rater_id, place, next_place, value, next_value, next_at::date - created_at::date AS days, count(*)
+        FROM (
+            SELECT s.*, lead(place) OVER later AS next_place, lead(value) OVER later AS next_value,
+                lead(created_at) OVER later AS next_at
+            FROM ({" UNION ALL ".join(said)}) AS s
+            WINDOW later AS (PARTITION BY item_id, part, rater_id ORDER BY place)
+        ) AS found WHERE next_place IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6"""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        rows: list[Any] = cursor.fetchall()
+    return [
+        Twice(
+            rater,
+            (ids[place], ids[later_place]),
+            value_of(rounds[place][2], value),
+            value_of(rounds[later_place][2], later),
+            days,
+            n,
+        )
+        for rater, place, later_place, value, later, days, n in rows
+    ]

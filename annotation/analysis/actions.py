@@ -1,0 +1,52 @@
+"""Keeping an analysis with the study, and taking it away."""
+
+from collections.abc import Mapping, Sequence
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.errors import Invalid
+from annotation.models import Analysis, Study
+from annotation.studies.actions.studies import record
+from shared.names import wrong_in
+from shared.storable_json import check_storable
+
+LONGEST_TITLE = 200
+MOST_WORDS = 10_000
+
+
+@transaction.atomic
+def save_analysis(*, seat: Seat, title: str, kind: str, question: Mapping[str, Sequence[str]]) -> Analysis:
+    """Keeps a question with the study, under the next number; its answer is computed whenever it is read.
+
+    The audit holds its number and kind alone: a title can tell what came out, which raters who are blind must not read.
+    Raises Forbidden for others than owner and adjudicators, Invalid for a title that is missing or too long.
+    """
+    seat.require(OWNER, ADJUDICATOR)
+    title = " ".join(str(title).split())
+    if not title or len(title) > LONGEST_TITLE:
+        words = f"Enter a title of at most {LONGEST_TITLE} characters."
+        raise Invalid("Analysis not saved.", fields={"title": [words]})
+    check_storable(title)
+    if wrong := wrong_in(title):
+        raise Invalid("Analysis not saved.", fields={"title": [wrong]})
+    words_kept = {name: [str(value) for value in values] for name, values in question.items()}
+    if sum(len(value) for values in words_kept.values() for value in values) > MOST_WORDS:
+        raise Invalid("Analysis not saved.", fields={"title": ["Its URL is too long."]})
+    Study.objects.select_for_update().get(pk=seat.study.pk)
+    newest = Analysis.objects.filter(study=seat.study).aggregate(newest=Max("number"))["newest"] or 0
+    made = Analysis.objects.create(
+        study=seat.study, number=newest + 1, title=title, kind=kind, question=words_kept, created_by=seat.user
+    )
+    record(study=seat.study, user=seat.user, verb="saved an analysis", analysis=made.number, kind=kind)
+    return made
+
+
+@transaction.atomic
+def remove_analysis(*, seat: Seat, analysis: Analysis) -> None:
+    """Takes a saved analysis away; who saved it may, and the owner. Raises Forbidden."""
+    if analysis.created_by_id != seat.user.pk or not seat.has_role(OWNER, ADJUDICATOR):
+        seat.require(OWNER)
+    record(study=seat.study, user=seat.user, verb="removed an analysis", analysis=analysis.number, kind=analysis.kind)
+    analysis.delete()

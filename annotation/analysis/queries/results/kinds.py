@@ -1,0 +1,83 @@
+"""The analyses that there are, each with what answers it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from annotation.analysis.queries.results.counting import combined, marked, profiled, tallied
+from annotation.analysis.queries.results.crossing import crossed, flowed
+from annotation.analysis.queries.results.measuring import measured, saturated
+from annotation.analysis.queries.results.parts import Answer
+from annotation.analysis.queries.results.question import Asked
+from annotation.core.errors import NotFound
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A page of analysis: its title, what it is for in a sentence, what answers it."""
+
+    key: str
+    title: str
+    what_for: str
+    answer: Callable[[Asked], Answer]
+
+
+KINDS = {
+    kind.key: kind
+    for kind in (
+        Kind(
+            "counts",
+            "Counts",
+            "How often each category is the agreed label, in total and by group.",
+            tallied,
+        ),
+        Kind(
+            "crosstab",
+            "Cross table",
+            "How often the categories of two dimensions occur together, and whether they are associated.",
+            crossed,
+        ),
+        Kind(
+            "flow",
+            "Flow",
+            "From symptom to root cause to fix, within each stage.",
+            flowed,
+        ),
+        Kind(
+            "shares",
+            "Share of a yes/no dimension",
+            "How many parts of each category have a mark, such as “only distributed”.",
+            marked,
+        ),
+        Kind(
+            "numbers",
+            "Numbers",
+            "Days open, comments, changed lines: quantiles, the share at or below a cutoff, and whether groups differ.",
+            measured,
+        ),
+        Kind(
+            "profiles",
+            "Profiles",
+            "Whether two repositories or stages have the same ranking of categories.",
+            profiled,
+        ),
+        Kind(
+            "saturation",
+            "Saturation",
+            "Whether labeling more items still brings new categories.",
+            saturated,
+        ),
+        Kind(
+            "combinations",
+            "Combinations",
+            "Which values of several dimensions often occur together.",
+            combined,
+        ),
+    )
+}
+
+
+def get_kind(key: str) -> Kind:
+    """Raises NotFound for a page that there is not."""
+    if key not in KINDS:
+        raise NotFound(f"Unknown analysis “{key[:40]}”. Use one of {', '.join(KINDS)}.")
+    return KINDS[key]

@@ -1,0 +1,72 @@
+"""What every analysis says beside its numbers: what was left out, which labels they are, of which version."""
+
+from collections.abc import Sequence
+
+from annotation.analysis.queries import Answer as Told
+from annotation.analysis.queries.results.parts import Answer
+from annotation.analysis.queries.results.question import Asked
+from annotation.analysis.shares import LeftOut
+from annotation.labels.columns import WHY_NONE
+from shared.wording import counted, listed
+
+STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
+
+
+def nothing(title: str, words: str = "") -> Answer:
+    """Where there is nothing to ask yet."""
+    return Answer(title, [words or "No agreed labels yet."], [], [])
+
+
+def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[str, int, str]]:
+    """(why, how many parts, where their items stand, if that can be said) of what is left out."""
+    out = [(each.why, each.n, "") for each in told.selection.left_out]
+    out += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
+    waiting, hidden = asked.labelled.n_waiting, asked.labelled.n_hidden
+    if waiting:
+        out.append(("Items still being labeled.", waiting, ""))
+    if hidden:
+        out.append(("Items that are hidden until you have labeled them.", hidden, ""))
+    return out
+
+
+def _url(asked: Asked, told: Told, why: str) -> str:
+    for key, column in told.columns.items():
+        for code, word in STATES.items():
+            reason = WHY_NONE[code]
+            if why == f"{column.title}: {reason[0].lower()}{reason[1:]}":
+                return asked.items_url(told, (key, word))
+    return ""
+
+
+def from_which(asked: Asked) -> list[str]:
+    """From which labels an analysis comes: rounds, versions, what was told otherwise, in sentences."""
+    labels = asked.labelled
+    rounds = [each.number for each in labels.rounds]
+    found = []
+    if rounds:
+        which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {listed(rounds)}"
+        versions = sorted(set(labels.versions.values()))
+        of = f"version {versions[0]}" if len(versions) == 1 else f"versions {listed(versions)}"
+        parts = f"{counted(labels.columns.n_rows, 'part')} of {counted(labels.n_items, 'item')}"
+        found.append(f"Agreed labels of {which}, mapped to {of} of the taxonomy: {parts}.")
+    if n := labels.n_screened_out:
+        found.append(f"{counted(n, 'item')} of them {'is' if n == 1 else 'are'} screened out and kept by the study.")
+    for told in asked.answers[-1:]:
+        if told.question.where or told.question.parts == "single":
+            selected = told.selection
+            found.append(
+                f"The analysis includes {counted(selected.n_parts, 'part')} of {counted(selected.n_items, 'item')}."
+            )
+        levels = asked.levels(told)
+        words = {"parent": "by parent category", "root": "by top level"}
+        found += [f"{told.columns[key].title} is reported {words[level]}." for key, level in levels.items()]
+        for key, folded in told.folded.items():
+            if folded.categories:
+                n = len(folded.categories)
+                rare = counted(n, "rare category", "rare categories")
+                is_are = "is" if n == 1 else "are"
+                parts = counted(folded.n, "part")
+                found.append(f"For {told.columns[key].title.lower()}, {rare} {is_are} reported as others ({parts}).")
+        if told.question.left_out:
+            found.append(f"Excluded on request: {', '.join(told.question.left_out)}.")
+    return found

@@ -1,0 +1,35 @@
+"""The analyses that are kept with a study, as far as somebody may read of them."""
+
+from django.db.models import QuerySet
+
+from annotation.core.access import Seat
+from annotation.core.errors import Blind, NotFound
+from annotation.models import Analysis
+
+
+def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
+    """The saved analyses by number. A person from whom results are hidden reads only their own.
+
+    A title can reveal what came out.
+    """
+    rows = Analysis.objects.filter(study=seat.study).select_related("created_by").order_by("number")
+    return rows.filter(created_by=seat.user) if _is_hidden_from(seat) else rows
+
+
+def _is_hidden_from(seat: Seat) -> bool:
+    """Whether results of a round, or of items that this person still has to rate, are hidden from them."""
+    return bool(seat.hidden_round_ids or seat.withheld)
+
+
+def get_analysis(seat: Seat, number: int) -> Analysis:
+    """A saved analysis of the study by its number. Raises NotFound, and Blind where its title is hidden."""
+    found = Analysis.objects.filter(study=seat.study, number=number).select_related("created_by").first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no analysis {number}.")
+    if _is_hidden_from(seat) and found.created_by_id != seat.user.pk:
+        raise Blind(
+            "Some results are hidden from you: a round is open, or you still have to label items that others "
+            "labeled. A title could reveal results, so saved analyses of others stay hidden until then."
+        )
+    found.study = seat.study
+    return found

@@ -1,0 +1,38 @@
+"""The end of labeling: an open round moves to resolving when its last assignment is in."""
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.assignments.actions import states as assignments
+from annotation.discussion.actions.inbox import tell_round_waits
+from annotation.models import Round, RoundItem, Study
+from annotation.third_raters import jobs as ruling
+
+
+def finish_if_done(round_id: int) -> bool:
+    """Moves an open round to resolving when its last assignment is in; call it after the commit of a submit.
+
+    Two last submits at the same moment both see the other's row, because each looks after its own commit.
+    """
+    if not assignments.all_is_in(round_id):
+        return False
+    with transaction.atomic():
+        round_ = Round.objects.select_for_update().get(pk=round_id)
+        if not assignments.all_is_in(round_id):
+            return False
+        start_resolving(round_)
+        return True
+
+
+def start_resolving(round_: Round) -> None:
+    """Moves a round that is held to resolving; the rules of its study follow."""
+    round_.state, round_.resolving_at = Round.State.RESOLVING, timezone.now()
+    has_rules = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id).exists()
+    round_.ruled_at = None if has_rules else round_.resolving_at
+    round_.ruled_until, round_.rules_error = ruling.newest_annotation(), ""
+    round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])
+    if has_rules:  # A message that is lost is sent again by the clock.
+        ruling.RULES.send_later(round_.pk)
+    RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
+    tell_round_waits(round_)

@@ -1,0 +1,81 @@
+"""Lines of the audit log about who read answers, or results that show them, of rounds under way."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from accounts.models import User
+from annotation.assignments.queries import READ
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.labels.answers import digest
+from annotation.labels.queries.cached_statistics import standings
+from annotation.models import AuditEvent, InboxLine, Round
+from annotation.studies.actions.studies import record
+
+PAGE, REST, FILE = "page", "REST", "file"
+"""The doors that answers are read through."""
+
+
+def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
+    """Records that somebody reads single answers of open rounds, or, as a rater alone, of rounds that are resolved.
+
+    Raters who only rate and have such a line are not blind any more where a third one is asked. Nothing is recorded of
+    rounds that they don't read, or that are closed. Call it when the request is known to be allowed, before the answer
+    leaves. There is one line for each person, round and door until an answer comes in or changes; `what` was read
+    first. The operator's shell leaves none. No query where no round is under way, else two and one for each new line.
+    """
+    if seat.user.pk is None or seat.link is not None:
+        return
+    read = [each for each in _under_way(seat, rounds) if each.pk not in seat.sealed_round_ids]
+    _note(seat, read, what, door)
+
+
+def note_results(seat: Seat, what: str, door: str, number: int | None = None) -> None:
+    """Records that someone reads results (labels, agreement) of the rounds that are resolved, or of one of them.
+
+    Numbers about few items show single answers, so this counts as reading answers for everyone who could still be
+    asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
+    where no round is resolved, else three and one for each new line.
+    """
+    is_known = seat.has_role(OWNER, ADJUDICATOR) or (seat.membership is not None and not seat.has_role(RATER))
+    if seat.user.pk is None or seat.link is not None or is_known:
+        return
+    rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)
+    _note(seat, rounds if number is None else rounds.filter(number=number), what, door)
+
+
+def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
+    """Records that someone reads remarks in the inbox: each counts as reading the discussion of its round.
+
+    The inbox shows no remark of a round that is sealed. Two queries for each study of such a remark, as above.
+    """
+    told = sorted((line for line in lines if line.remark is not None), key=lambda line: line.member_id)
+    for _, of_member in groupby(told, key=lambda line: line.member_id):
+        found = list(of_member)
+        seat = Seat(user, found[0].round.study, found[0].member)
+        _note(seat, _under_way(seat, {line.round for line in found}), "inbox", door)
+
+
+def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
+    only_rates = seat.has_role(RATER) and not seat.has_role(OWNER, ADJUDICATOR)
+    states = (Round.State.OPEN, Round.State.RESOLVING) if only_rates else (Round.State.OPEN,)
+    return [each for each in rounds if each.state in states]
+
+
+def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
+    """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
+
+    Answers are compared by the revisions of the raters, which the database counts up and which never come again.
+    """
+    now = {each.number: each for each in rounds}
+    if not now:
+        return
+    revisions = standings(list(now.values()))
+    seen = {number: digest(revisions[each.pk])[:12] for number, each in sorted(now.items())}
+    lines = AuditEvent.objects.filter(study=seat.study, user=seat.user, verb=READ, detail__door=door)
+    lines = lines.filter(detail__round__in=list(seen), detail__answers_hash__in=list(seen.values()))
+    recorded = set(lines.order_by().values_list("detail__round", "detail__answers_hash"))
+    for number, answers in seen.items():
+        if (number, answers) not in recorded:
+            record(
+                study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
+            )

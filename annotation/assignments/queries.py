@@ -1,0 +1,442 @@
+"""Who holds what of a round, what becomes of it when somebody leaves, and what nobody holds."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.assignments.planning import given_on
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
+from annotation.labels.queries.verdicts import ARBITERS, code_order
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    InboxLine,
+    Membership,
+    Round,
+    RoundItem,
+    RoundRater,
+)
+
+READ = "open answers read"
+"""What the audit log calls it that somebody read single answers of a round under way."""
+
+
+def slots(round_: Round) -> QuerySet[Assignment]:
+    """What is held of a round's slots: an arbiter and a machine hold none, nor does whoever was withdrawn.
+
+    Training items are left out: every rater has them all.
+    """
+    held = Assignment.objects.filter(round=round_, slot__isnull=False).exclude(state=Assignment.State.WITHDRAWN)
+    return held.exclude(item__in=training_of(round_)).order_by()
+
+
+def training_of(round_: Round) -> QuerySet[Any]:
+    """The items of a round whose answer is known."""
+    return RoundItem.objects.filter(round=round_, known__isnull=False).order_by().values("item")
+
+
+def n_taken(round_: Round, rater: int | None = None) -> dict[int, int]:
+    """How many slots each rater (by the membership's id), or one of them, holds, finished ones too; one query."""
+    held = slots(round_) if rater is None else slots(round_).filter(rater=rater)
+    return dict(held.values_list("rater").annotate(n=Count("pk")))
+
+
+def has_left(round_: Round, rater: Membership) -> bool:
+    return RoundRater.objects.filter(round=round_, rater=rater, left_at__isnull=False).exists()
+
+
+ASKED_MEANWHILE = ARBITERS & Q(round__state=Round.State.OPEN)
+"""What third raters are asked while a round is open: where it is counted, its raters learn that others differ."""
+
+
+def asked_meanwhile(rounds: Iterable[Round], unsettled: Collection[int] = ()) -> dict[tuple[int, int], tuple[int, int]]:
+    """(round, rater) → how many items the rater is asked as a third one while the round is open, and answered of them.
+
+    So are rounds (ids) that are `unsettled` for who reads.
+
+    What a round tells of its progress is less by these. In a pool `n_assigned` still holds what was withdrawn, so those
+    count, too. One query, none where no round is open; an owner may have changed when disagreements are resolved.
+    """
+    live = [each.pk for each in rounds if each.state == Round.State.OPEN or each.pk in unsettled]
+    if not live:
+        return {}
+    told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
+    rows = Assignment.objects.filter(ARBITERS, round__in=told)
+    rows = rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
+    rows = rows.filter(Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
+    counted = rows.order_by().values("round_id", "rater_id")
+    is_done = Q(state__in=Assignment.FINISHED)
+    return {
+        (row["round_id"], row["rater_id"]): (row["n"], row["n_done"])
+        for row in counted.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done))
+    }
+
+
+@dataclass(frozen=True)
+class ThirdRater:
+    """How many items of a round somebody was asked about as a third rater, and how many of them they answered."""
+
+    rater: Membership
+    n_finished: int
+    n_total: int
+
+    @property
+    def n_left(self) -> int:
+        return self.n_total - self.n_finished
+
+
+def third_raters(round_: Round) -> list[ThirdRater]:
+    """The third raters of a round, in the order of their codes; two queries.
+
+    Who is blind in an open round learns from it that others differ.
+    """
+    counted = _third([round_.pk])
+    members = Membership.objects.filter(pk__in=[rater for _, rater in counted]).select_related("user")
+    found = [ThirdRater(each, *reversed(counted[round_.pk, each.pk])) for each in members]
+    return sorted(found, key=lambda each: code_order(each.rater.code))
+
+
+def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int], tuple[int, int]]:
+    """(round, rater) → how many items, and answers of them, are in no count that this person sees.
+
+    Third answers of rounds that are open or unsettled for them, and their withheld places in relabeling queues. Fewer
+    than none are items that were screened out before they were answered, in a round whose answers the person does not
+    read: these count on, or else the difference would show who has answered one. One query, one more for each of the
+    latter two.
+    """
+    found = asked_meanwhile(rounds, seat.unsettled_round_ids if seat else ())
+    if seat is not None and (sealed := [each.pk for each in rounds if each.pk in seat.sealed_round_ids]):
+        aside = set_aside(sealed).order_by().values_list("round_id", "rater_id").annotate(n=Count("pk"))
+        for round_id, rater, n in aside:
+            before = found.get((round_id, rater), (0, 0))
+            found[round_id, rater] = (before[0] - n, before[1])
+    queues = [each.pk for each in rounds if seat and each.pk in seat.withheld_queues]
+    if seat is None or not queues:
+        return found
+    held = Assignment.objects.filter(~seat.not_queued(), round__in=queues, slot__isnull=False)
+    counted = held.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("round_id", "rater_id")
+    is_done = Q(state__in=Assignment.FINISHED)
+    for round_id, rater, n, n_done in counted.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done)):
+        before = found.get((round_id, rater), (0, 0))
+        found[round_id, rater] = (before[0] + n, before[1] + n_done)
+    return found
+
+
+def set_aside(rounds: Collection[int]) -> QuerySet[Assignment]:
+    """What raters of these rounds (ids) would have to answer if its items were not screened out."""
+    places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), excluded=True)
+    present = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), left_at__isnull=True)
+    again = Assignment.objects.filter(round=OuterRef("round"), item=OuterRef("item"), slot=OuterRef("slot"))
+    return Assignment.objects.filter(
+        Exists(places), Exists(present), ~Exists(again.exclude(state=Assignment.State.WITHDRAWN)),
+        round__in=rounds, round__mode=Round.Mode.PLANNED, slot__isnull=False, state=Assignment.State.WITHDRAWN,
+    )  # fmt: skip
+
+
+def third_from_outside(
+    rounds: Iterable[Round], unsettled: Collection[int] = ()
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """(round, rater) → how many items people who are no raters of the round are asked, and answered of them.
+
+    They are of rounds that are over and not `unsettled`; one query, none without such a round.
+    """
+    over = [each.pk for each in rounds if each.state in Round.OVER and each.pk not in unsettled]
+    return _third(over, ~Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
+
+
+def _third(rounds: Sequence[int], *more: Any) -> dict[tuple[int, int], tuple[int, int]]:
+    if not rounds:
+        return {}
+    rows = Assignment.objects.filter(ARBITERS, *more, round__in=rounds).exclude(state=Assignment.State.WITHDRAWN)
+    counted = (
+        rows.order_by()
+        .values_list("round_id", "rater_id")
+        .annotate(n=Count("pk"), n_done=Count("pk", filter=Q(state__in=Assignment.FINISHED)))
+    )
+    return {(round_id, rater): (n, n_done) for round_id, rater, n, n_done in counted}
+
+
+def has_everything(round_: Round, machine: Membership) -> bool:
+    """Whether a machine was given all items beside the slots; in a pool opened by an older release it takes slots."""
+    return Assignment.objects.filter(round=round_, rater=machine, slot__isnull=True).exists()
+
+
+def takers(round_: Round) -> list[RoundRater]:
+    """The raters of a round who may be given items: people who rate in the study or were invited to, and are not away.
+
+    One query.
+    """
+    rows = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)
+    here = Q(rater__user__isnull=False) | Q(rater__invitation_key__isnull=False)
+    rows = rows.filter(here, rater__roles__contains=[RATER])
+    return [each for each in rows.select_related("rater__user").order_by("pk") if not each.rater.is_away]
+
+
+def room_of(raters: Iterable[RoundRater], taken: Mapping[int, int]) -> dict[int, int | None]:
+    """How many more items each takes; None: any number."""
+    return {
+        each.rater_id: None if each.quota is None else max(each.quota - taken.get(each.rater_id, 0), 0)
+        for each in raters
+    }
+
+
+class Unfinished(NamedTuple):
+    """An assignment that its rater did not answer."""
+
+    pk: int
+    round_id: int
+    item_id: int
+    slot: int | None
+
+
+def unfinished_of(round_: Round, rater: int) -> QuerySet[Assignment]:
+    """What a rater (by the membership's id) of a round did not answer."""
+    return Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.UNFINISHED).order_by()
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What becomes of the unfinished items of a rater who leaves: each with its new rater, or None.
+
+    `n_slots` of them are to be taken by others: training items, and what an arbiter or a machine is asked, are not.
+    `is_pool`: they go back to the pool. `is_given_up`: nobody else is asked, as in a worklist. `n_answers` are in.
+    No number counts what the rater is asked as a third one, because raters would learn from it that others differ.
+    """
+
+    rater: Membership
+    moves: Sequence[tuple[Unfinished, Membership | None]]
+    n_slots: int = 0
+    is_pool: bool = False
+    is_given_up: bool = False
+    n_answers: int = 0
+
+    @property
+    def n(self) -> int:
+        return sum(each.slot is not None or self.rater.is_machine for each, _ in self.moves)
+
+    @property
+    def given(self) -> list[tuple[Membership, int]]:
+        """Who gets how many, in the order of their codes."""
+        found = Counter(to for _, to in self.moves if to is not None)
+        return sorted(found.items(), key=lambda each: code_order(each[0].code))
+
+    @property
+    def n_given(self) -> int:
+        return sum(n for _, n in self.given)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many slots wait for somebody who can take them."""
+        return 0 if self.is_given_up else self.n_slots - self.n_given
+
+    @property
+    def sentence(self) -> str:
+        """Where the items go, in one sentence: “12 items go to R2 (5) and R3 (4); 3 find nobody”."""
+        if not self.n:
+            return f"{self.rater} has no unfinished item"
+        if not self.n_slots or self.is_given_up:
+            return f"{_items(self.n)} of {self.rater} {_are(self.n)} unassigned"
+        if self.is_pool:
+            return f"{_items(self.n_slots)} {'goes' if self.n_slots == 1 else 'go'} back to the pool"
+        if not self.n_given:
+            return f"{_items(self.n_slots)} {'finds' if self.n_slots == 1 else 'find'} nobody"
+        who = [f"{to} ({n})" for to, n in self.given]
+        named = who[0] if len(who) == 1 else f"{', '.join(who[:-1])} and {who[-1]}"
+        words = f"{_items(self.n_given)} {'goes' if self.n_given == 1 else 'go'} to {named}"
+        return words + (
+            f"; {self.n_waiting} {'has' if self.n_waiting == 1 else 'have'} no rater" if self.n_waiting else ""
+        )
+
+
+def _items(n: int) -> str:
+    return f"{n} item" if n == 1 else f"{n} items"
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def leaving(round_: Round, leaver: RoundRater) -> Leaving:
+    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries at most.
+
+    In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
+    """
+    own = unfinished_of(round_, leaver.rater_id)
+    rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
+    unfinished = [Unfinished(*row) for row in rows]
+    _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
+    n_answers = leaver.n_finished - n_third
+    nobody: list[tuple[Unfinished, Membership | None]] = [(each, None) for each in unfinished]
+    if round_.kind == Round.Kind.RELABEL:
+        return Leaving(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
+    training = set(training_of(round_).values_list("item", flat=True))
+    held = [each for each in unfinished if each.slot is not None and each.item_id not in training]
+    if round_.mode == Round.Mode.POOL:
+        return Leaving(leaver.rater, nobody, len(held), is_pool=True, n_answers=n_answers)
+    others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
+    if not others or not held:
+        return Leaving(leaver.rater, nobody, len(held), n_answers=n_answers)
+    had: dict[int, set[int]] = {}
+    theirs = Assignment.objects.filter(round=round_, item__in=own.values("item"), rater__in=list(others))
+    for item, rater in theirs.order_by().values_list("item_id", "rater_id"):
+        had.setdefault(item, set()).add(rater)
+    taken = n_taken(round_)
+    found = given_on(
+        [each.item_id for each in held],
+        had,
+        {rater: taken.get(rater, 0) for rater in others},
+        room_of(others.values(), taken),
+        f"left {round_.seed} {leaver.rater_id}",
+    )
+    to = {each.pk: None if rater is None else others[rater].rater for each, (_, rater) in zip(held, found, strict=True)}
+    return Leaving(leaver.rater, [(each, to.get(each.pk)) for each in unfinished], len(held), n_answers=n_answers)
+
+
+@dataclass(frozen=True)
+class FreeSlot:
+    """A slot that nobody holds and somebody is to take."""
+
+    item: int
+    slot: int
+
+
+def free_slots(round_: Round) -> list[FreeSlot]:
+    """The free slots of a round in its order; two queries."""
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0)
+    held: dict[int, set[int | None]] = {}
+    for item, slot in slots(round_).filter(item__in=free.order_by().values("item")).values_list("item_id", "slot"):
+        held.setdefault(item, set()).add(slot)
+    found: list[FreeSlot] = []
+    for item, n_raters, n_free in free.order_by("position").values_list("item_id", "n_raters", "n_free"):
+        numbers = [n for n in range(1, n_raters + 1) if n not in held.get(item, ())]
+        found.extend(FreeSlot(item, slot) for slot in numbers[:n_free])
+    return found
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """Free slots that none of a round's raters can take, and who is at their quota."""
+
+    n_slots: int
+    at_quota: Sequence[Membership]
+
+
+def stuck(round_: Round) -> Stuck | None:
+    """The free slots of an open round, if no rater can take any of them; None where somebody can, or none is free.
+
+    In a planned round whoever could take a slot holds it already. Three queries at most.
+    """
+    if round_.state != Round.State.OPEN:
+        return None
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0)
+    n_slots = free.aggregate(n=Sum("n_free"))["n"] or 0
+    if not n_slots:
+        return None
+    present = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)
+    if round_.mode == Round.Mode.POOL:
+        had = Assignment.objects.filter(round=round_, rater=OuterRef(OuterRef("rater")), item=OuterRef("item"))
+        for_them = free.filter(~Exists(had.exclude(state=Assignment.State.WITHDRAWN)))
+        if present.filter(below_quota()).filter(Exists(for_them)).exists():
+            return None
+    taken = n_taken(round_)
+    limited = present.filter(quota__isnull=False).select_related("rater__user")
+    at_quota = [each for each in limited if room_of([each], taken)[each.rater_id] == 0]
+    return Stuck(n_slots, [each.rater for each in at_quota])
+
+
+def below_quota() -> Q:
+    """Raters of a pool who may take one more item.
+
+    Outside of their quota are training items, which they answer first, and what they answered as third raters.
+    """
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    given = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
+    given = given.filter(Exists(training) | ARBITERS & Q(state__in=Assignment.FINISHED))
+    counted = given.order_by().values("rater").annotate(n=Count("pk")).values("n")
+    n_outside = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return Q(quota__isnull=True) | Q(n_finished__lt=F("quota") + n_outside)
+
+
+def candidates(round_: Round) -> list[Membership]:
+    """Who may be added to an open round: raters of the study, or invited as such, who are not in it now."""
+    present = RoundRater.objects.filter(round=round_, left_at__isnull=True)
+    here = Q(user__isnull=False) | Q(invitation_key__isnull=False)
+    rows = Membership.objects.filter(here, study=round_.study_id, roles__contains=[RATER])
+    rows = rows.exclude(pk__in=present.values("rater")).select_related("user")
+    return sorted(rows, key=lambda each: code_order(each.code))
+
+
+def unblinded_among(
+    round_: Round, members: Iterable[Membership], in_round: Mapping[int, RoundRater] | None = None
+) -> set[int]:
+    """The ids of those who could read the round's answers, at a time when others had answered.
+
+    Whoever has a line in the audit log that they read answers or results of it (`note_reading`, `note_results`) is
+    among them, by any of their accounts: the one that is invited, and the one on the server that the study came from.
+
+    Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
+    when they joined until they left it without an answer (with one they stay blind), or until it is over. A third
+    answer of an open round counts as none there, because whether somebody can come back would tell it. Whoever was
+    marked before stays so. `in_round` are the raters of the round, where they were read. Four queries at most.
+    """
+    everybody = list(members)
+    if in_round is None:
+        in_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_, rater__in=everybody)}
+    found = {each.pk for each in everybody if each.pk in in_round and in_round[each.pk].unblinded}
+    accounts = {pk for each in everybody for pk in each.account_ids}
+    lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, detail__round=round_.number, user__in=accounts)
+    read_at = dict(lines.order_by().values_list("user_id").annotate(at=Max("at")))
+    readers = [each for each in everybody if not each.account_ids.isdisjoint(read_at)]
+    suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
+    if not suspects and not readers:
+        return found
+    given = Assignment.objects.filter(
+        round=round_, rater__in=[each.pk for each in suspects if each.pk], state__in=Assignment.FINISHED
+    )
+    with_answer = set(given.exclude(ASKED_MEANWHILE).order_by().values_list("rater_id", flat=True))
+    answers = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater_id")
+    first = dict(answers.annotate(at=Min("created_at")))
+
+    def answered_at(member: Membership) -> datetime | None:
+        return min((at for rater, at in first.items() if rater != member.pk), default=None)
+
+    for member in readers:
+        since = answered_at(member)
+        if since is not None and max(read_at[pk] for pk in member.account_ids if pk in read_at) >= since:
+            found.add(member.pk)
+    for member in suspects:
+        since = answered_at(member)
+        row = in_round.get(member.pk)
+        if row is not None and (row.left_at is None or member.pk in with_answer):
+            since = since and round_.resolving_at
+        elif row is not None and row.left_at is not None:
+            since = since and max(since, row.left_at)
+        if since is None:
+            continue
+        if _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since):
+            found.add(member.pk)
+    return found
+
+
+def rounds_to_rate_blind(member: Membership) -> list[Round]:
+    """The rounds in which a member is still to answer without seeing others: open ones, and asked as a third rater."""
+    present = RoundRater.objects.filter(rater=member, left_at__isnull=True, unblinded=False).order_by()
+    asked = Assignment.objects.filter(
+        rater=member, slot__isnull=True, state__in=Assignment.UNFINISHED, unblinded=False
+    ).order_by()
+    is_open = Q(state=Round.State.OPEN, pk__in=present.values("round"))
+    rounds = Round.objects.filter(is_open | Q(pk__in=asked.values("round")), study=member.study_id)
+    return list(rounds.order_by("number"))
+
+
+def _reads_open_answers(member: Membership) -> bool:
+    """Staff count before they accept an invitation, too, because they read every study."""
+    if member.user is None:
+        return member.invited_user is not None and member.invited_user.is_staff
+    return member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff

@@ -1,0 +1,98 @@
+"""Items of a study: made of issues, however many, by a fixed number of statements."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import connection
+from django.db.models import Exists, OuterRef
+from django.db.models.expressions import RawSQL
+
+from annotation.core.access import Seat
+from annotation.core.errors import Forbidden, NotFound
+from annotation.core.states import newest_takeable
+from annotation.models import Item
+from ingest.identifiers import GITHUB_HOST
+from ingest.models import Issue, Snapshot
+from ingest.upsert.copying import stage
+
+WANTED = "wanted_issues"
+"""A temporary table of issues that are to be items, and their places; gone at the end of the transaction."""
+
+
+def items_for(seat: Seat, issues: Iterable[Issue]) -> list[Item]:
+    """The study's items of these issues, in order; made where they are missing. Call it in a transaction.
+
+    An issue that becomes an item is pinned to the newest state that this person may pin; what was an item before
+    keeps its own. Raises Forbidden where there is an issue of which they may pin none.
+    """
+    wanted = [issue.pk for issue in issues]
+    stage(WANTED, {"issue_id": "bigint", "place": "int"}, ((pk, n) for n, pk in enumerate(dict.fromkeys(wanted))))
+    make_items(seat)
+    by_issue = {item.issue_id: item for item in Item.objects.filter(study=seat.study, issue__in=wanted)}
+    return [by_issue[pk] for pk in wanted]
+
+
+def make_items(seat: Seat) -> int:
+    """Makes items of the issues in the table of wanted ones, as `items_for` does; how many were none before."""
+    study = seat.study.pk
+    new = Issue.objects.filter(pk__in=RawSQL("SELECT issue_id FROM new_items", []))
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {WANTED}; DROP TABLE IF EXISTS new_items")
+        cursor.execute(_NEW_ITEMS, [study])
+        n_new: int = cursor.rowcount
+        if not n_new:
+            return 0
+        cursor.execute("ALTER TABLE new_items ADD state bigint; ANALYZE new_items")
+        # What most studies hold is public: its current state is read without a look at each issue's other states.
+        current = Snapshot.objects.takeable_by(seat.user).filter(pk=OuterRef("current_snapshot"))
+        _pin(cursor, new.filter(Exists(current)).values_list("pk", "current_snapshot"))
+        others = Issue.objects.filter(pk__in=RawSQL("SELECT issue_id FROM new_items WHERE state IS NULL", []))
+        cursor.execute("SELECT EXISTS (SELECT FROM new_items WHERE state IS NULL)")
+        if cursor.fetchone()[0]:
+            _pin(cursor, others.annotate(newest=newest_takeable(seat)).values_list("pk", "newest"))
+            if n := others.filter(current_snapshot__isnull=False).count():
+                these = "1 of these issues is" if n == 1 else f"{n} of these issues are"
+                raise Forbidden(
+                    f"{these} in a private repository that you can’t read. Ask the person who drew the sample "
+                    "to do this."
+                )
+        cursor.execute(_MAKE_ITEMS, [study])
+        n_made: int = cursor.rowcount
+        if n_made < n_new:
+            cursor.execute(_ATTACH_ITEMS, [study, study])  # identifiers imported before their issues were stored
+            n_made += cursor.rowcount
+        if n_made < n_new:  # somebody else made some at the same moment, or an identifier belongs to another issue
+            cursor.execute(f"SELECT identifier FROM ({_NAMED_ITEMS}) n WHERE NOT EXISTS ({_IS_ITEM}) LIMIT 1", [study])
+            if row := cursor.fetchone():
+                raise NotFound(f"{row[0]} could not be made an item of the study.")
+        return n_new
+
+
+def _pin(cursor: Any, states: Any) -> None:
+    """Sets the states of new items: rows of issue and state."""
+    sql, params = states.query.sql_with_params()
+    cursor.execute(
+        f"UPDATE new_items n SET state = s.state FROM ({sql}) s (issue_id, state) WHERE s.issue_id = n.issue_id", params
+    )
+
+
+_IS_ITEM = "SELECT FROM annotation_item t WHERE t.study_id = %s AND t.issue_id = n.issue_id"
+_NEW_ITEMS = f"""
+    CREATE TEMP TABLE new_items ON COMMIT DROP AS
+    SELECT n.issue_id, n.place FROM {WANTED} n WHERE NOT EXISTS ({_IS_ITEM})
+"""
+_NAMED_ITEMS = f"""
+    SELECT n.issue_id, n.place, n.state,
+        CASE r.host WHEN '{GITHUB_HOST}' THEN '' ELSE r.host || '/' END
+            || r.owner || '/' || r.name || '#' || i.number AS identifier
+    FROM new_items n JOIN ingest_issue i ON i.id = n.issue_id JOIN ingest_repository r ON r.id = i.repository_id
+"""
+_MAKE_ITEMS = f"""
+    INSERT INTO annotation_item (study_id, issue_id, identifier, snapshot_id, screening, screening_reason, attributes)
+    SELECT %s, issue_id, identifier, state, 'unscreened', '', '{{}}' FROM ({_NAMED_ITEMS}) n ORDER BY place
+    ON CONFLICT DO NOTHING
+"""
+_ATTACH_ITEMS = f"""
+    UPDATE annotation_item i SET issue_id = n.issue_id, snapshot_id = n.state FROM ({_NAMED_ITEMS}) n
+    WHERE i.study_id = %s AND i.identifier = n.identifier AND i.issue_id IS NULL AND NOT EXISTS ({_IS_ITEM})
+"""

@@ -1,0 +1,624 @@
+"""The only road from an address to an object of a study: found and allowed, or 404, or 403."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.models import User
+from annotation.core.errors import Blind, Forbidden, NotFound, WrongState
+from annotation.models import (
+    Arrival,
+    Assignment,
+    Export,
+    Invitation,
+    Item,
+    Membership,
+    Plan,
+    ReaderLink,
+    Round,
+    RoundItem,
+    RoundRater,
+    Sample,
+    Study,
+    Workbook,
+)
+from ingest.access import present_identifiers
+from shared.compiled_queries import Compiled
+
+OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
+
+_changing: ContextVar[bool] = ContextVar("changing", default=False)
+
+
+def set_changing(is_so: bool) -> None:
+    """Says, inside `changing`, whether what is asked for changes studies."""
+    _changing.set(is_so)
+
+
+@contextmanager
+def changing(is_so: bool = True) -> Iterator[None]:
+    """While something is asked for that changes studies, or not: one that is archived gives no seat for it."""
+    token = _changing.set(is_so)
+    try:
+        yield
+    finally:
+        _changing.reset(token)
+
+
+def require_at_work(study: Study) -> None:
+    """Raises WrongState for a study that is archived."""
+    if study.archived_at is not None:
+        raise WrongState(
+            f"The study “{study.slug}” is archived and read-only. Its owner can unarchive it in its settings.",
+            code="archived",
+        )
+
+
+@dataclass
+class Seat:
+    """Somebody's place at a study: who they are there, what they may do, and what is hidden from them.
+
+    Who came by a reader link is nobody known: `user` and `membership` stand for no row, and what is not closed is
+    hidden, for it may be a rater of it.
+    """
+
+    user: User
+    study: Study
+    membership: Membership | None
+    link: ReaderLink | None = None
+
+    def has_role(self, *roles: str) -> bool:
+        return self.membership is not None and self.membership.has_role(*roles)
+
+    def require(self, *roles: str) -> None:
+        """Raises Forbidden unless the person holds one of the roles."""
+        if not self.has_role(*roles):
+            wanted = " or ".join(roles)
+            raise Forbidden(f"You need the role {wanted} in the study “{self.study.slug}”. Ask its owner.")
+
+    def require_reading(self) -> None:
+        """Raises Forbidden unless the person may read results: any role, or staff."""
+        if self.membership is None and not self.user.is_staff:
+            raise Forbidden("Only members of the study can see results.")
+
+    @property
+    def sees_issues(self) -> bool:
+        """Whether titles, bodies, comments and quotes of issues may be shown."""
+        return self.link is None or self.link.with_issues
+
+    def require_issues(self) -> None:
+        """Raises Forbidden for who came by a link that leaves out the texts of issues."""
+        if not self.sees_issues:
+            raise Forbidden("Your reader link hides issue texts.")
+
+    @cached_property
+    def blind_round_ids(self) -> frozenset[int]:
+        """Open rounds in which this person rates; nothing that others said there may reach them. One query.
+
+        A rater is blind before their first item, too: the next one that is reassigned may be any of them. Members who
+        left a round stay blind in it if they have an answer there.
+        """
+        if self.link is not None:
+            under_way = Round.objects.filter(study=self.study, state__in=(Round.State.OPEN, Round.State.RESOLVING))
+            return frozenset(under_way.order_by().values_list("pk", flat=True))
+        if self.user.pk is None:
+            return frozenset()
+        own = Q(rater__study=self.study, round__state=Round.State.OPEN)
+        if self.membership:
+            own &= Q(rater__user=self.user)
+        else:  # staff see a study that they left, or that they were invited to
+            own &= Q(rater__former_user=self.user) | Q(rater__invited_user=self.user)
+        given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN)
+        present = RoundRater.objects.filter(own, left_at__isnull=True)
+        rounds = given.order_by().values_list("round_id", flat=True)
+        return frozenset(rounds.union(present.order_by().values_list("round_id", flat=True)))
+
+    @cached_property
+    def sealed_round_ids(self) -> frozenset[int]:
+        """Rounds whose single answers this person does not read: those they are blind in, and those for others only.
+
+        Owners and adjudicators read answers of open rounds, raters of a round once it is over, everyone else once it is
+        closed. One query more than `blind_round_ids`, none for owners and adjudicators.
+        """
+        return self.blind_round_ids | frozenset(self._not_closed)
+
+    @cached_property
+    def hidden_round_ids(self) -> frozenset[int]:
+        """Rounds of which no result reaches this person, neither labels nor agreement nor a count of what was said.
+
+        Those they are blind in, and every open round for everyone but owners and adjudicators: numbers about few items
+        show single answers. No query in addition to that of `sealed_round_ids`.
+        """
+        return self.blind_round_ids | {pk for pk, state in self._not_closed.items() if state == Round.State.OPEN}
+
+    def sees_all_answers(self, round_id: int) -> bool:
+        """Whether the person reads the answers of a round on every item; only then is a number about them no leak."""
+        return round_id not in self.sealed_round_ids | self.unsettled_round_ids
+
+    def sees_all_results(self, round_id: int) -> bool:
+        """Whether the results of a round reach the person for every item; only then do its third raters."""
+        return round_id not in self.hidden_round_ids | self.unsettled_round_ids
+
+    @property
+    def only_rates(self) -> bool:
+        """Whether the person has no role but that of a rater, so that they may still join an open round."""
+        return not self.has_role(OWNER, ADJUDICATOR, READER) and not self.user.is_staff
+
+    @cached_property
+    def _not_closed(self) -> Mapping[int, str]:
+        """Rounds under way, and their state, of which only others read the answers."""
+        if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
+            return {}
+        rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=self.membership)
+        not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
+        return dict(Round.objects.filter(not_closed, study=self.study).order_by().values_list("pk", "state"))
+
+    def require_answers(self, round_: Round) -> None:
+        """Raises Blind or Forbidden where this person does not read the single answers of this round."""
+        self.require_sight(round_)
+        if round_.pk in self.sealed_round_ids:
+            raise self._for_others(round_)
+
+    @staticmethod
+    def _for_others(round_: Round) -> Forbidden:
+        return Forbidden(
+            f"Round {round_.number} is {round_.state}. Until it closes, only owners and adjudicators can see "
+            "its labels."
+        )
+
+    def require_sight(self, round_: Round) -> None:
+        """Raises Blind when the person rates in this round while it is open, Forbidden where its results are hidden."""
+        if round_.pk in self.blind_round_ids:
+            if self.link is not None:
+                raise Blind(f"Reader links show closed rounds only, and round {round_.number} is {round_.state}.")
+            raise Blind(
+                f"You are a rater in round {round_.number}, so the labels of others are hidden until the round closes."
+            )
+        if round_.pk in self.hidden_round_ids and not self.only_rates:
+            raise self._for_others(round_)
+        if round_.pk in self.hidden_round_ids:
+            raise Forbidden(
+                f"Round {round_.number} is open, and you could still become one of its raters, so its results "
+                "are hidden from you until it closes."
+            )
+
+    @cached_property
+    def arbitrated(self) -> frozenset[tuple[int, int]]:
+        """Round and item where this person is asked as an arbiter and has not answered yet; one query."""
+        if self.membership is None or not self.membership.code:
+            return frozenset()
+        asked = Assignment.objects.filter(
+            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED
+        ).order_by()
+        return frozenset(asked.values_list("round_id", "item_id"))
+
+    @cached_property
+    def withheld(self) -> frozenset[tuple[int, int]]:
+        """Round and item of which nothing that others said reaches this person before their own answer is final.
+
+        Those of `arbitrated`, and the same items in other rounds under the same taxonomy. So are there the items of the
+        open rounds that they rate in, until those are over, except of relabeling rounds, which show earlier labels on
+        purpose. One query more than `arbitrated` and `blind_round_ids`, none for someone who is blind nowhere.
+        """
+        rates = [] if self.link is not None else [*self.blind_round_ids]
+        if not rates and not self.arbitrated:
+            return self.arbitrated
+        taxonomy = "round__taxonomy_version__taxonomy"
+        same = {"item": OuterRef("item"), taxonomy: OuterRef(taxonomy)}
+        own = RoundItem.objects.filter(round__in=rates, **same).exclude(round__kind=Round.Kind.RELABEL)
+        asked = Assignment.objects.filter(
+            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED, **same
+        )
+        again = Q(Exists(own)) | Q(Exists(asked)) if self.arbitrated else Q(Exists(own))
+        others = RoundItem.objects.filter(again, round__study=self.study).exclude(round__in=rates).order_by()
+        return self.arbitrated | frozenset(others.values_list("round_id", "item_id"))
+
+    @cached_property
+    def unsettled_round_ids(self) -> frozenset[int]:
+        """Rounds in which something is withheld from this person: of third answers nothing is counted there."""
+        return frozenset(round_id for round_id, _ in self.withheld)
+
+    @cached_property
+    def withheld_queues(self) -> Mapping[int, Sequence[int]]:
+        """Relabeling rounds with those of their items whose being there shows a label that is withheld; one query.
+
+        No query where nothing is withheld.
+        """
+        if not self.withheld:
+            return {}
+        queues = Round.objects.filter(pk__in=self.unsettled_round_ids, kind=Round.Kind.RELABEL).order_by()
+        return {
+            pk: sorted(item for round_id, item in self.withheld if round_id == pk)
+            for pk in queues.values_list("pk", flat=True)
+        }
+
+    def not_queued(self, round_: str = "round", item: str = "item") -> Q:
+        """The condition that excludes the places of `withheld_queues`."""
+        found = Q()
+        for pk, items in self.withheld_queues.items():
+            found &= ~Q(**{round_: pk, f"{item}__in": items})
+        return found
+
+    def withheld_in(self, round_: Round) -> frozenset[int]:
+        """The items (ids) of a round of which what others said is withheld from this person."""
+        return frozenset(item for round_id, item in self.withheld if round_id == round_.pk)
+
+    def not_withheld(self, round_: str = "round", item: str = "item") -> Q:
+        """The condition that excludes every item of which what others said is withheld from this person."""
+        found = Q()
+        by_round: dict[int, list[int]] = {}
+        for round_id, item_id in sorted(self.withheld):
+            by_round.setdefault(round_id, []).append(item_id)
+        for round_id, items in by_round.items():
+            found &= ~Q(**{round_: round_id, f"{item}__in": items})
+        return found
+
+    def require_nothing_withheld(self, what: str) -> None:
+        """Raises Blind while answers are withheld from the person: `what` counts answers that it can't omit."""
+        if n := len(self.arbitrated):
+            items = "1 item" if n == 1 else f"{n} items"
+            raise Blind(
+                f"You are assigned to {items} as a third rater. {what} stays hidden until you submit your "
+                "labels, because it includes labels of others."
+            )
+        if n := len({item for _, item in self.withheld}):
+            items = "1 item that was" if n == 1 else f"{n} items that were"
+            raise Blind(
+                f"In an open round you label {items} labeled in another round before. {what} stays hidden "
+                "until your round closes, because it includes labels of others."
+            )
+
+    def hides(self, round_: Round, item: int) -> bool:
+        """Whether what others said of this item (its id) in this round must not reach this person yet."""
+        return round_.pk in self.hidden_round_ids or (round_.pk, item) in self.withheld
+
+    def hides_answers(self, round_: Round, item: int) -> bool:
+        """Whether single answers on this item (its id) in this round must not reach this person yet."""
+        return round_.pk in self.sealed_round_ids or self.hides(round_, item)
+
+    def require_sight_of(self, round_: Round, item: Item) -> None:
+        """Raises Blind where the round is hidden, or where what others said of this very item is withheld."""
+        self.require_sight(round_)
+        if (round_.pk, item.pk) in self.arbitrated:
+            raise Blind(
+                f"You are assigned to {item.identifier} as a third rater, so the labels of others are hidden "
+                "until you submit yours."
+            )
+        if self.hides(round_, item.pk):
+            raise Blind(
+                f"You label {item.identifier} in another round, too, so the labels of others are hidden until "
+                "that round closes."
+            )
+
+    def require_discussion(self, round_: Round) -> None:
+        """Raises Forbidden unless the person decides in the study, or rated in this round and it is over; or Blind."""
+        self.require_sight(round_)
+        if self.has_role(ADJUDICATOR, OWNER):
+            return
+        if (
+            self.membership is None
+            or round_.state not in Round.OVER
+            or not RoundRater.objects.filter(round=round_, rater=self.membership).exists()
+        ):
+            raise Forbidden(
+                f"The discussion of round {round_.number} is for its raters, once all of them have finished, and "
+                f"for adjudicators and owners of the study “{self.study.slug}”."
+            )
+
+
+def get_seat(user: User, slug: str) -> Seat:
+    """The study and the person's place in it; staff see every study. Raises NotFound.
+
+    It raises WrongState where something is asked for that would change a study which is archived.
+    """
+    membership = _membership.first(slug, user.pk)
+    if membership is not None:
+        membership.user = user
+        study: Study | None = membership.study
+    else:
+        here = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None)
+        study = here.first() if user.is_staff else None
+    if study is None:
+        raise NotFound(f"Study “{slug}” not found, or you are not a member.")
+    if _changing.get():
+        require_at_work(study)
+    return Seat(user, study, membership)
+
+
+def made_by_an_owner(maker: str = "created_by") -> Exists:
+    """The condition on rows of studies that the account which made them (a column) owns the study now.
+
+    Whatever an owner hands out, so that others come in or read, is good for as long.
+    """
+    owners = Membership.objects.filter(study=OuterRef("study"), user=OuterRef(maker), user__is_active=True)
+    return Exists(owners.filter(roles__contains=[OWNER]))
+
+
+def get_seat_by_link(pk: int, slug: str) -> Seat:
+    """The place of who came by a reader link of this study; one query. Raises NotFound where it holds no more."""
+    rows = ReaderLink.objects.select_related("study__taxonomy").filter(pk=pk, study__slug=slug, study__deleted_at=None)
+    link = rows.filter(made_by_an_owner()).first()
+    if link is None or not link.holds:
+        raise NotFound("Your reader link was revoked or has expired. Ask the person who sent it for a new one.")
+    reader = Membership(pk=0, study=link.study, name="Reviewer", roles=[READER])
+    return Seat(User(pk=0), link.study, reader, link)
+
+
+_membership = Compiled(
+    lambda slug, user: (
+        Membership.objects.select_related("study__taxonomy").filter(study__slug=slug, user=user).order_by()
+    ),
+    str,
+    int,
+)
+
+
+def get_whole_study(slug: str) -> Seat:
+    """A study as the operator of the shell sees it, blind in no round. Raises NotFound."""
+    study = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None).first()
+    if study is None:
+        raise NotFound(f"Study “{slug}” not found.")
+    return Seat(User(is_staff=True), study, None)
+
+
+def snapshots_of_own_studies(user: User) -> Any:
+    """The ids of the snapshots that studies of this person have pinned: their members read them, and nothing newer."""
+    return Item.objects.filter(study__memberships__user=user, snapshot__isnull=False).order_by().values("snapshot")
+
+
+def screening_taxonomies() -> Any:
+    """The ids of the taxonomies that screening rounds ask, whose titles tell of their studies."""
+    return Study.objects.filter(screening_taxonomy__isnull=False).order_by().values("screening_taxonomy")
+
+
+def taxonomies_of_own_studies(user: User) -> Any:
+    """The ids of the taxonomies by which this person's studies label and screen."""
+    own = Study.objects.filter(memberships__user=user).order_by()
+    screening = own.filter(screening_taxonomy__isnull=False).values_list("screening_taxonomy")
+    return own.values_list("taxonomy").union(screening)
+
+
+def get_round(seat: Seat, number: int) -> Round:
+    found = Round.objects.select_related("taxonomy_version__taxonomy").filter(study=seat.study, number=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no round {number}.")
+    found.study = seat.study
+    return found
+
+
+def get_round_rater(round_: Round, name: str) -> RoundRater:
+    """A rater of a round, also one who left, by code or user name; raises NotFound."""
+    rows = RoundRater.objects.select_related("rater__user").filter(round=round_)
+    by_code = rows.filter(rater__code__iexact=name).first()
+    by_name = Q(rater__user__username__iexact=name) | Q(rater__invitation_key__isnull=False, rater__name__iexact=name)
+    found = by_code or rows.filter(by_name).first()
+    if found is None:
+        raise NotFound(f"Round {round_.number} has no rater “{name[:40]}”.")
+    return found
+
+
+def get_member_at(seat: Seat, pk: int) -> Membership:
+    """The member at an address of the study; raises NotFound."""
+    found = Membership.objects.select_related("user").filter(study=seat.study, pk=pk).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no such member.")
+    return found
+
+
+def get_own_invitation(user: User, key: str) -> Membership:
+    """The membership that this very person is invited to; raises NotFound for anybody else's, or one that is over."""
+    rows = Membership.objects.select_related("study", "invited_by").filter(study__deleted_at=None)
+    rows = rows.filter(made_by_an_owner("invited_by"))
+    found = rows.filter(invited_user=user, invitation_key=key, study__archived_at=None).first()
+    if found is None:
+        raise NotFound("Invitation not found. It may have been answered or withdrawn.")
+    return found
+
+
+def get_invitation(seat: Seat, pk: int) -> Invitation:
+    """An invitation of the study, for its owners; raises Forbidden, NotFound."""
+    seat.require(OWNER)
+    found = Invitation.objects.filter(study=seat.study, pk=pk).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no such invitation.")
+    return found
+
+
+def items_called(study: Study, names: Iterable[str]) -> dict[str, Item]:
+    """The items of a study by these identifiers, also by those of before their repository was renamed.
+
+    One query, and two where some are not found.
+    """
+    wanted = list(dict.fromkeys(names))
+    rows = Item.objects.filter(study=study)
+    found = {item.identifier: item for item in rows.filter(identifier__in=wanted)}
+    if present := present_identifiers(name for name in wanted if name not in found):
+        renamed = {item.identifier: item for item in rows.filter(identifier__in=present.values())}
+        found |= {name: renamed[now] for name, now in present.items() if now in renamed}
+    return found
+
+
+def get_item(seat: Seat, identifier: str) -> Item:
+    """The item of the study with this identifier, or with it before its repository was renamed; raises NotFound."""
+    rows = Item.objects.select_related("issue__repository").filter(study=seat.study)
+    found = rows.filter(identifier=identifier).first()
+    if found is None and (present := present_identifiers([identifier])):
+        found = rows.filter(identifier=present[identifier]).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no item “{identifier}”.")
+    return found
+
+
+def get_item_at(seat: Seat, pk: int) -> Item:
+    """The item at an address of the study; raises NotFound."""
+    found = Item.objects.select_related("issue__repository", "snapshot").filter(study=seat.study, pk=pk)
+    item = found.first()
+    if item is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no such item.")
+    return item
+
+
+def get_sample(seat: Seat, identifier: object) -> Sample:
+    """A sample of the study by what stands in an address; raises NotFound."""
+    number = row_number(identifier)
+    found = None if number is None else Sample.objects.defer("frame").filter(study=seat.study, pk=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no sample {str(identifier)[:40]}.")
+    return found
+
+
+def get_export_at(seat: Seat, number: int) -> Export:
+    """An export of the study by its number, for its owners and staff; raises Forbidden, NotFound."""
+    if not seat.user.is_staff:
+        seat.require(OWNER)
+    found = Export.objects.select_related("study", "created_by").filter(study=seat.study, number=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no export {number}.")
+    found.study = seat.study
+    return found
+
+
+def get_export(user: User, identifier: object) -> tuple[Seat, Export]:
+    """An export by what stands in a request, and the seat of who asks in its study.
+
+    Raises NotFound, also for who may not know of the study, and Forbidden for members who don't own it.
+    """
+    number = Export.number_of(identifier)
+    row = Export.objects.filter(pk=number).values_list("study__slug", "number").first() if number is not None else None
+    missing = NotFound(f"Export {str(identifier)[:40]} not found.")
+    if row is None:
+        raise missing
+    try:
+        seat = get_seat(user, row[0])
+    except NotFound:
+        raise missing from None
+    return seat, get_export_at(seat, row[1])
+
+
+def get_plan(seat: Seat, identifier: object) -> Plan:
+    """A plan of the study by what stands in a request.
+
+    Raises NotFound, and Blind for someone who still has to answer as a third rater: a plan counts labels.
+    """
+    number = row_number(identifier)
+    rows = Plan.objects.select_related("from_version", "to_version__taxonomy", "worklist", "run_by", "undone_by")
+    found = None if number is None else rows.filter(study=seat.study, pk=number).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no migration {str(identifier)[:40]}.")
+    seat.require_nothing_withheld("A plan")
+    found.study = seat.study
+    return found
+
+
+def get_plan_at(seat: Seat, number: int) -> Plan:
+    """A plan of the study by its number, as its address has it; raises NotFound."""
+    found = Plan.objects.filter(study=seat.study, number=number).values_list("pk", flat=True).first()
+    if found is None:
+        raise NotFound(f"The study “{seat.study.slug}” has no migration {number}.")
+    return get_plan(seat, found)
+
+
+def get_workbook(seat: Seat, number: int) -> Workbook:
+    """A file that this very owner uploaded into the study; raises NotFound or Forbidden.
+
+    Other owners don't see it: it may hold answers of rounds in which they are blind.
+    """
+    seat.require(OWNER)
+    rows = Workbook.objects.select_related("created_by").filter(study=seat.study, created_by=seat.user, pk=number)
+    found = rows.first()
+    if found is None:
+        raise NotFound(f"You have no import {number} in the study “{seat.study.slug}”.")
+    found.study = seat.study
+    return found
+
+
+def get_own_workbook(user: User, number: int) -> Workbook:
+    """A file that this very person uploaded for a new study; raises NotFound."""
+    found = Workbook.objects.select_related("created_by", "study").filter(created_by=user, pk=number).first()
+    if found is None:
+        raise NotFound(f"You have no upload {number}.")
+    return found
+
+
+def get_arrival(user: User, number: int) -> Arrival:
+    """A study's file that this very person brought; raises NotFound."""
+    found = Arrival.objects.select_related("study", "created_by").filter(created_by=user, pk=number).first()
+    if found is None:
+        raise NotFound(f"You have no import {number} of a study.")
+    return found
+
+
+def get_own_assignment(
+    seat: Seat, identifier: object, *, lock: bool = False, round_number: int | None = None
+) -> Assignment:
+    """An assignment of this very person, by its public id; another's is not found, nor one of another round than named.
+
+    With `lock` it is held until the commit, and so is the state of its round; then it carries as `known` what is known
+    of a training item, which is for the answer to a submit alone, and as `has_no_blind` whether its rater is unblinded.
+    """
+    number = Assignment.number_of(identifier)
+    found = None
+    if number is not None and seat.membership is not None:
+        if lock:
+            _held_by_assignment.first(number)
+            found = _held_assignment.first(number, seat.membership.pk)
+        else:
+            found = _assignment.first(number, seat.membership.pk)
+    if found is None or round_number not in (None, found.round.number):
+        where = "" if round_number is None else f"round {round_number} of "
+        raise NotFound(f"You have no assignment {str(identifier)[:40]} in {where}the study “{seat.study.slug}”.")
+    assert seat.membership is not None
+    found.rater = seat.membership
+    found.round.study = seat.study
+    return found
+
+
+def get_own_assignment_of(seat: Seat, round_: Round, identifier: str) -> Assignment:
+    """This very person's assignment of an item in a round; raises NotFound."""
+    item = items_called(round_.study, [identifier]).get(identifier)
+    rows = Assignment.objects.filter(round=round_, item=item, rater=seat.membership)
+    found = None if seat.membership is None or item is None else rows.first()
+    if found is None:
+        raise NotFound(f"You have no assignment of {identifier[:80]} in round {round_.number}.")
+    return found
+
+
+def row_number(identifier: object) -> int | None:
+    """The number of a row that stands in an address or a request; None for what can't be one."""
+    text = str(identifier)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def hold_state(round_id: int) -> str | None:
+    """The state of a round, which stays so until the commit: whoever moves the round on waits, other raters do not.
+
+    It comes before every other lock, as it does where a round is moved on; so nobody waits for each other.
+    """
+    row = _held.first(round_id)
+    return row[0] if row else None
+
+
+def _own_assignment(number: int, member: int) -> QuerySet[Assignment]:
+    return Assignment.objects.select_related("round", "item").filter(pk=number, rater=member).order_by()
+
+
+def _own_assignment_held(number: int, member: int) -> QuerySet[Assignment]:
+    places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"))
+    unblinded = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), unblinded=True)
+    found = _own_assignment(number, member).select_for_update(of=("self",))
+    return found.annotate(known=places.values("known"), has_no_blind=Q(unblinded=True) | Exists(unblinded))
+
+
+def _states(**which: object) -> QuerySet[Round, tuple[str]]:
+    return Round.objects.filter(**which).order_by().values_list("state")
+
+
+_assignment = Compiled(_own_assignment, int, int)
+_held_assignment = Compiled(_own_assignment_held, int, int)
+_held = Compiled(lambda pk: _states(pk=pk), int, lock="FOR SHARE OF annotation_round")
+_held_by_assignment = Compiled(lambda pk: _states(assignments=pk), int, lock="FOR SHARE OF annotation_round")

@@ -1,0 +1,70 @@
+"""People of the demo study: who they are, and who may act as them without a password."""
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+
+from accounts.models import User
+from accounts.permissions import require_study_creator
+from annotation.core.errors import Forbidden
+from annotation.models import Membership, Study
+from shared.addresses import is_from_here
+
+SLUG = "demo"
+PEOPLE = {
+    "demo-olga": ("Olga Owner", "owner: created the study and follows its progress"),
+    "demo-alice": ("Alice Rater", "rater R1 in rounds 1 and 2"),
+    "demo-bob": ("Bob Rater", "rater R2 in rounds 1 to 3"),
+    "demo-carol": ("Carol Newcomer", "rater R3 in round 3"),
+    "demo-ada": ("Ada Adjudicator", "adjudicator: resolves disagreements"),
+}
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def demo_people() -> dict[str, User]:
+    """The demo study's people whom everyone may act as, by user name in the order of PEOPLE; none without the demo.
+
+    Members of another study and staff are not among them: a visitor would be in that study, too. An invitation alone
+    opens nothing.
+    """
+    elsewhere = Membership.objects.filter(user=OuterRef("pk")).exclude(study__slug=SLUG)
+    found = User.objects.filter(
+        ~Exists(elsewhere), username__in=PEOPLE, memberships__study__slug=SLUG, is_active=True, is_staff=False
+    )
+    accounts = {user.username: user for user in found}
+    return {name: accounts[name] for name in PEOPLE if name in accounts}
+
+
+def require_no_demo_person(user: User, study: Study | None = None) -> None:
+    """Raises Forbidden for one of the demo's people, as whom everyone may act, outside of the demo study.
+
+    Otherwise any visitor could take them away from all others by a study that they make or join. Staff add them.
+    """
+    if user.username in PEOPLE and (study is None or study.slug != SLUG) and user.pk in _people_of_the_demo():
+        raise Forbidden(
+            "Anyone can act as the people of the demo study, so they create no studies and join no others. Use another "
+            "account."
+        )
+
+
+def require_may_create_studies(user: User) -> None:
+    """Raises Forbidden unless STUDY_CREATORS includes this person, and for the people of the demo."""
+    require_study_creator(user)
+    require_no_demo_person(user)
+
+
+def _people_of_the_demo() -> set[int]:
+    return {pk for pk in Membership.objects.filter(study__slug=SLUG).values_list("user", flat=True) if pk is not None}
+
+
+def is_demo_open(request: HttpRequest) -> bool:
+    """Whether a visitor may act as the demo's people without a password.
+
+    Only someone at this machine may, by a loopback name and without a proxy between, on a server that listens there
+    alone and has no address of its own; with DEMO_OPEN everyone may.
+    """
+    if settings.DEMO_OPEN:
+        return True
+    host, _ = split_domain_port(request.get_host())
+    return is_from_here(request) and host in LOOPBACK_NAMES and not settings.SITE_URL_GIVEN

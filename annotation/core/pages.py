@@ -1,0 +1,62 @@
+"""What pages of a study share: who asks, the frame with its header, the status of a form that was sent."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from accounts.models import User
+from annotation.choosing.queries.jobs import job_of
+from annotation.core.access import OWNER, Seat
+from annotation.models import Round, Sample
+
+
+def me(request: HttpRequest) -> User:
+    """Who is signed in; the view lets in nobody else."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def in_archive_too(view: View) -> View:
+    """Marks a view that may do something to a study which is archived: no answer, decision or setting changes by it."""
+    view.in_archive_too = True  # type: ignore[attr-defined]
+    return view
+
+
+def study_page(
+    request: HttpRequest,
+    seat: Seat,
+    template: str,
+    tab: str,
+    *,
+    folder: str = "studies",
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """A page of a study under its header; `folder` holds the template."""
+    context |= {"seat": seat, "study": seat.study, "tab": tab, "is_owner": seat.has_role(OWNER)}
+    return render(request, f"annotation/{folder}/{template}.html", context, status=status)
+
+
+def status_of(*given: forms.Form) -> int:
+    """422 where a form that was sent has errors."""
+    return 422 if any(form.is_bound and form.errors for form in given) else 200
+
+
+def job_progress(request: HttpRequest, row: Round | Sample) -> HttpResponse | None:
+    """The part of a page that loads itself while a job is at work, where it is what is asked for; then all of the page.
+
+    None for every other request.
+    """
+    if request.headers.get("HX-Target") != "bulk-job":
+        return None
+    job = job_of(row)
+    answer = render(request, "annotation/studies/_bulk_job.html", {"job": job})
+    if job is None or not job.is_at_work:
+        answer["HX-Refresh"] = "true"
+    return answer

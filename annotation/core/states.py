@@ -1,0 +1,69 @@
+"""Which states of issues a person may read in a study, pin and answer on, and which of them is the newest."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import BigIntegerField, Case, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+
+from annotation.core.access import Seat
+from annotation.models import EarlierPin, Item, Sample
+from ingest.models import Snapshot
+
+
+def readable_states(seat: Seat) -> QuerySet[Snapshot]:
+    """The states of issues that this person may read here: those that are visible to them, and those that they drew.
+
+    The frames of their samples of this study hold what they could read then, and nothing that came later.
+    """
+    visible: QuerySet[Snapshot] = Snapshot.objects.visible_to(seat.user)
+    return visible if seat.user.is_staff else visible | _drawn(seat)
+
+
+def takeable_states(seat: Seat) -> QuerySet[Snapshot]:
+    """The states that this person may pin here, or take along into a study of theirs.
+
+    They are those of repositories that they may see, and those that they drew. What they read only because a study pins
+    it is not theirs to pass on.
+    """
+    takeable: QuerySet[Snapshot] = Snapshot.objects.takeable_by(seat.user)
+    return takeable if seat.user.is_staff else takeable | _drawn(seat)
+
+
+def _drawn(seat: Seat) -> QuerySet[Snapshot]:
+    drawn = Sample.objects.filter(study=seat.study, created_by=seat.user).order_by()
+    states = drawn.values_list(Func(F("frame"), function="unnest", output_field=BigIntegerField()))
+    return Snapshot.objects.filter(pk__in=states)
+
+
+def states_of_members(item: Item, since: datetime | None = None) -> QuerySet[Snapshot]:
+    """The states of an item's issue that every member may read: those of public repositories, and what was pinned.
+
+    With `since` only what is pinned, or was at that time or later. A hash alone leads to no other state: an
+    answer on it would put it before everybody in the study.
+    """
+    earlier = EarlierPin.objects.filter(item=item)
+    if since is not None:
+        earlier = earlier.filter(until__gte=since)
+    pinned = Q(pk=item.snapshot_id) | Q(pk__in=earlier.order_by().values("snapshot"))
+    return Snapshot.objects.filter(pinned | Q(issue__repository__private=False), issue=item.issue_id)
+
+
+def newest_readable(seat: Seat, issue: str = "pk", column: str = "pk") -> Subquery:
+    """A column of the newest state that this person may read of an issue (`OuterRef(issue)`); null where there is none.
+
+    The newest is the current one, or else the one that was stored last.
+    """
+    return _newest(readable_states(seat), issue, column)
+
+
+def newest_takeable(seat: Seat) -> Subquery:
+    """The newest state of an issue (`OuterRef("pk")`) that this person may pin; null where there is none."""
+    return _newest(takeable_states(seat), "pk", "pk")
+
+
+def _newest(states: QuerySet[Snapshot], issue: str, column: str) -> Subquery:
+    is_current = Case(
+        When(issue__current_snapshot=F("pk"), then=Value(1)), default=Value(0), output_field=IntegerField()
+    )
+    rows: Any = states.filter(issue=OuterRef(issue)).order_by(is_current.desc(), "-pk")
+    return Subquery(rows.values(column)[:1])

@@ -1,0 +1,32 @@
+"""The inbox: what is written there when a round is over, and lines that were read."""
+
+from collections.abc import Sequence
+
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.core.access import ADJUDICATOR, OWNER
+from annotation.discussion.queries.inbox import lines_of
+from annotation.models import InboxLine, Membership, Round
+
+
+def read_lines(*, user: User, lines: Sequence[object] | None = None) -> int:
+    """Marks inbox lines of a person as read, all that they may see where none are named; how many were unread.
+
+    Lines are named by public ID; IDs of lines that this person may not see are passed over.
+    """
+    unread = lines_of(user).filter(read_at__isnull=True)
+    if lines is not None:
+        numbers = [InboxLine.number_of(each) for each in lines]
+        unread = unread.filter(pk__in=[number for number in numbers if number is not None])
+    found = list(unread.values_list("pk", flat=True))
+    return InboxLine.objects.filter(pk__in=found, read_at__isnull=True).update(read_at=timezone.now())
+
+
+def tell_round_waits(round_: Round) -> None:
+    """Tells owner and adjudicators that a round waits for decisions; two statements."""
+    deciding = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__overlap=[OWNER, ADJUDICATOR])
+    InboxLine.objects.bulk_create(
+        [InboxLine(member=each, kind=InboxLine.Kind.RESOLVING, round=round_) for each in deciding],
+        ignore_conflicts=True,
+    )

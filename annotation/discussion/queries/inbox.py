@@ -1,0 +1,45 @@
+"""What a person is told in the inbox: who mentions them and what waits for them, never across blindness."""
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.models import User
+from annotation.core.access import ADJUDICATOR, OWNER
+from annotation.models import Assignment, InboxLine, Round, RoundItem, RoundRater
+
+OF_OTHERS = (InboxLine.Kind.MENTION, InboxLine.Kind.RESOLVING)
+"""Lines that tell of what others said or did; the other kinds tell of one's own work."""
+
+
+def lines_of(user: User) -> QuerySet[InboxLine]:
+    """The lines that this person may see now; what tells of others in a round they are blind in comes later.
+
+    So does what is said of an item that they are yet to answer as a third rater or rate again in an open round, or of
+    a round whose discussion they do not take part in. One query, whose conditions look at lines of this person alone.
+    """
+    own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
+    in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
+    rates = Exists(own.exclude(state=Assignment.State.WITHDRAWN)) | Exists(in_round.filter(left_at__isnull=True))
+    arbitrates = own.filter(item=OuterRef("item"), slot__isnull=True, state__in=Assignment.UNFINISHED)
+    decides = Q(member__roles__overlap=[OWNER, ADJUDICATOR])
+    takes_part = decides | (Q(round__state__in=Round.OVER) & Exists(in_round))
+    is_blind = Q(round__state=Round.State.OPEN) & rates
+    again = RoundItem.objects.filter(
+        Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef(OuterRef("member")), left_at=None)),
+        item=OuterRef("item"),
+        round__state=Round.State.OPEN,
+        round__taxonomy_version__taxonomy=OuterRef("round__taxonomy_version__taxonomy"),
+    ).exclude(round__kind=Round.Kind.RELABEL)
+    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~Exists(arbitrates) & ~Exists(again))
+    return InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE).filter(seen)
+
+
+def n_unread(user: User) -> int:
+    """How many lines were not read yet; one query over the unread ones."""
+    return lines_of(user).filter(read_at__isnull=True).count()
+
+
+def with_places(lines: QuerySet[InboxLine]) -> QuerySet[InboxLine]:
+    """The lines with all that is shown of them, newest first."""
+    return lines.select_related(
+        "member", "round__study", "item", "remark__author__user", "remark__dimension", "remark__round", "remark__item"
+    ).order_by("-pk")

@@ -1,0 +1,95 @@
+"""Files out of a study: asked for, cancelled, removed; a job makes them."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.core.access import OWNER, Seat
+from annotation.core.errors import Conflict, WrongState
+from annotation.exports.jobs import EXPORTS
+from annotation.exports.queries.kinds import read_asked
+from annotation.models import Export, Study
+from annotation.studies.actions.studies import record
+
+AT_WORK_MOST = 20
+
+
+@transaction.atomic
+def request_export(
+    *, seat: Seat, what: object, format: object = None, options: Mapping[str, Any] | None = None, send: bool = True
+) -> Export:
+    """Queues the making of a file. The same that this person has at work already is handed back as it is.
+
+    Raises Invalid with the fields, NotFound, Blind for a round that is asked for and hidden, Conflict where too many
+    are at work. Without `send` no worker is told.
+    """
+    seat.require(OWNER)
+    asked = read_asked(seat, what, format, options or {})
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    at_work = Export.objects.filter(study=study, state__in=Export.AT_WORK)
+    same = at_work.filter(created_by=seat.user, what=asked.what, format=asked.format, asked=dict(asked.options))
+    if (found := same.select_related("study").first()) is not None:
+        return found
+    if at_work.count() >= AT_WORK_MOST:
+        raise Conflict(f"{AT_WORK_MOST} exports of this study are running. Wait for one of them, or cancel some.")
+    newest = study.exports.order_by("-number").values_list("number", flat=True).first()
+    export = Export.objects.create(
+        study=study,
+        number=(newest or 0) + 1,
+        what=asked.what,
+        format=asked.format,
+        asked=dict(asked.options),
+        created_by=seat.user,
+        worked_at=timezone.now(),
+    )
+    narrowed = {"options": dict(asked.options)} if asked.options else {}
+    said = {"export": export.number, "what": asked.what, "format": asked.format, **narrowed}
+    record(study=study, user=seat.user, verb="export asked for", **said)
+    if send:
+        EXPORTS.send_later(export.pk)
+    return export
+
+
+@transaction.atomic
+def cancel_export(*, seat: Seat, export: Export) -> Export:
+    """Stops the making of a file; one that is over is handed back as it is."""
+    seat.require(OWNER)
+    export = _held(export)
+    if not export.is_at_work:
+        return export
+    name = export.file.name
+    EXPORTS.end(export, Export.State.CANCELLED, file="", step="")
+    record(study=export.study, user=seat.user, verb="export cancelled", export=export.number)
+    transaction.on_commit(lambda: _throw_away(export, name))
+    return export
+
+
+@transaction.atomic
+def remove_export(*, seat: Seat, export: Export) -> Export:
+    """Removes the file of an export; its row keeps the hash. Raises WrongState while it is being made."""
+    seat.require(OWNER)
+    export = _held(export)
+    if export.is_at_work:
+        raise WrongState(f"Export {export.number} is running. Cancel it first.")
+    if export.state == Export.State.REMOVED:
+        return export
+    name = export.file.name
+    export.state, export.file = Export.State.REMOVED, ""
+    export.save(update_fields=["state", "file"])
+    record(study=export.study, user=seat.user, verb="export removed", export=export.number, sha256=export.sha256)
+    transaction.on_commit(lambda: _throw_away(export, name))
+    return export
+
+
+def _held(export: Export) -> Export:
+    return Export.objects.select_for_update(of=("self",)).select_related("study", "created_by").get(pk=export.pk)
+
+
+def _throw_away(export: Export, name: str | None) -> None:
+    """Takes a file out of the storage; one that can't be reached now stays there without harm."""
+    if name:
+        with suppress(Exception):
+            export.file.storage.delete(name)

@@ -1,0 +1,190 @@
+"""Files that a job makes, over REST: asked for, looked at, downloaded, cancelled, removed."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import AnyAccept, scope
+from annotation.assignments.actions.reading_log import FILE, note_reading, note_results
+from annotation.core.access import OWNER, Seat, get_export
+from annotation.core.api_requests import body_of, caller, seat_of
+from annotation.core.download_log import record_download
+from annotation.exports import actions
+from annotation.exports.columns import CONTENT_TYPES
+from annotation.exports.queries.kinds import KINDS
+from annotation.exports.queries.made import exports_of, require_download, rounds_held, why_hidden
+from annotation.exports.queries.options import REVISIONS, SHAPES
+from annotation.exports.views.downloads import OTHER_TYPES, handed_out
+from annotation.models import Export
+from annotation.overview.api import PAGE, paged, pages_of
+from annotation.package.papers import LICENCES, TEXTS
+
+
+class ExportBody(serializers.Serializer[Any]):
+    """The file that is wanted. Each kind takes the options that concern it."""
+
+    what = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
+    format = serializers.CharField(
+        required=False, help_text="csv, jsonl, parquet or zip; else the first that the kind has."
+    )
+    round = serializers.IntegerField(required=False)
+    round_label = serializers.CharField(
+        required=False, help_text="In place of `round`: what the sheet that the round came from calls it."
+    )
+    dimension = serializers.CharField(required=False)
+    version = serializers.IntegerField(required=False)
+    raters = serializers.ListField(child=serializers.CharField(), required=False, help_text="Codes.")
+    revision = serializers.ChoiceField(REVISIONS, required=False)
+    shape = serializers.ChoiceField(SHAPES, required=False)
+    texts = serializers.ChoiceField(list(TEXTS), required=False, help_text="Of a package: the texts of the issues.")
+    pseudonymise = serializers.BooleanField(
+        required=False, help_text="Of a package: people by pseudonyms, as if left out."
+    )
+    licence = serializers.ChoiceField(list(LICENCES), required=False, help_text="Of a package.")
+    authors = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Of a package: whom to cite, as Family, Given."
+    )
+
+
+class ExportShape(serializers.Serializer[Any]):
+    """A file that was asked for, and what became of it."""
+
+    id = serializers.UUIDField()
+    study = serializers.CharField()
+    number = serializers.IntegerField()
+    what = serializers.CharField()
+    format = serializers.CharField()
+    options = serializers.DictField()
+    state = serializers.ChoiceField(Export.State.choices)
+    step = serializers.CharField()
+    rows = serializers.IntegerField(
+        allow_null=True, help_text="Null, as bytes and sha256, while answers in the file are hidden from who asks."
+    )
+    rows_expected = serializers.IntegerField(allow_null=True)
+    rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose answers are in it.")
+    left_out = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Rounds that are not in it, because who asked was blind in them."
+    )
+    bytes = serializers.IntegerField(allow_null=True)
+    sha256 = serializers.CharField(allow_null=True)
+    error = serializers.CharField(allow_null=True)
+    created_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    done_at = serializers.DateTimeField(allow_null=True)
+    download = serializers.URLField(allow_null=True)
+
+
+def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
+    """An export as REST shows it; without its length and hash to someone from whom the answers in it are hidden."""
+    is_hidden = bool(why_hidden(seat, export))
+    download = request.build_absolute_uri(reverse("api_export_download", args=[export.public_id]))
+    return {
+        "id": export.public_id,
+        "study": export.study.slug,
+        "number": export.number,
+        "what": export.what,
+        "format": export.format,
+        "options": export.asked,
+        "state": export.state,
+        "step": export.step,
+        "rows": None if is_hidden else export.n_rows,
+        "rows_expected": None if is_hidden else export.n_expected,
+        "rounds": export.rounds,
+        "left_out": export.left_out,
+        "bytes": None if is_hidden else export.n_bytes,
+        "sha256": None if is_hidden else export.sha256 or None,
+        "error": export.error or None,
+        "created_by": export.created_by.username,
+        "created_at": export.created_at,
+        "started_at": export.started_at,
+        "done_at": export.done_at,
+        "download": download if export.state == Export.State.DONE else None,
+    }
+
+
+class Exports(APIView):
+    """The files that were made of a study, newest first, and a new one; for its owners."""
+
+    in_archive_too = True
+    permission_classes = [scope("manage")]
+    ordering = ("-number",)
+
+    @extend_schema(responses=pages_of(ExportShape), parameters=PAGE, operation_id="studies_exports_list")
+    def get(self, request: Request, slug: str) -> Response:
+        seat = seat_of(request, slug)
+        if not seat.user.is_staff:
+            seat.require(OWNER)
+        return paged(self, request, exports_of(seat.study), lambda each: export_answer(request, seat, each))
+
+    @extend_schema(request=ExportBody, responses={202: ExportShape})
+    def post(self, request: Request, slug: str) -> Response:
+        seat, body = seat_of(request, slug), body_of(request)
+        seat.require(OWNER)
+        what, format = body.pop("what", None), body.pop("format", None)
+        return Response(
+            export_answer(request, seat, actions.request_export(seat=seat, what=what, format=format, options=body)),
+            status=202,
+        )
+
+
+class OneExport(APIView):
+    """A file that was asked for: how far it is; DELETE removes it."""
+
+    in_archive_too = True
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=ExportShape)
+    def get(self, request: Request, pk: UUID) -> Response:
+        return Response(export_answer(request, *get_export(caller(request), pk)))
+
+    @extend_schema(request=None, responses={200: ExportShape})
+    def delete(self, request: Request, pk: UUID) -> Response:
+        seat, export = get_export(caller(request), pk)
+        return Response(export_answer(request, seat, actions.remove_export(seat=seat, export=export)))
+
+
+class CancelExport(APIView):
+    """Stops the making of a file."""
+
+    in_archive_too = True
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=None, responses=ExportShape)
+    def post(self, request: Request, pk: UUID) -> Response:
+        seat, export = get_export(caller(request), pk)
+        return Response(export_answer(request, seat, actions.cancel_export(seat=seat, export=export)))
+
+
+FILE_TYPES = [*CONTENT_TYPES.values(), *OTHER_TYPES.values()]
+
+
+class DownloadExport(APIView):
+    """The file, whatever storage holds it."""
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(
+        responses={
+            **{(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in FILE_TYPES},
+            302: OpenApiResponse(description="To the file, where the storage signs its addresses."),
+            409: OpenApiResponse(description="The file does not exist yet, or was deleted."),
+        }
+    )
+    def get(self, request: Request, pk: UUID) -> HttpResponseBase:
+        seat, export = get_export(caller(request), pk)
+        require_download(seat, export)
+        answer = handed_out(export)
+        note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
+        note_results(seat, f"export {export.number}", FILE)
+        record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)
+        return answer

@@ -1,0 +1,61 @@
+"""The files that were made of a study, and which of them somebody may take home."""
+
+from django.db.models import QuerySet
+
+from annotation.core.access import Seat
+from annotation.core.errors import Blind, Conflict, Forbidden, NotFound
+from annotation.models import Export, Round, Study
+
+WHOLE = "study"
+"""The kind of file that holds a whole study, and what of it only its maker may see."""
+SINGLE_ANSWERS = ("ratings", "evidence", "package", WHOLE)
+"""The kinds of files that hold what each rater gave."""
+
+
+def exports_of(study: Study) -> QuerySet[Export]:
+    """The exports of a study, the newest first, without those that were removed before they had a file."""
+    rows = Export.objects.filter(study=study).exclude(state=Export.State.REMOVED, sha256="")
+    return rows.select_related("study", "created_by").order_by("-number")
+
+
+def rounds_held(export: Export) -> list[Round]:
+    """The rounds of which a file holds what each rater gave; none for a file of labels or numbers."""
+    if export.what not in SINGLE_ANSWERS:
+        return []
+    return list(Round.objects.filter(study=export.study_id, number__in=export.rounds).order_by("number"))
+
+
+def require_download(seat: Seat, export: Export) -> None:
+    """Raises NotFound or Conflict where there is no file (any more), Blind where it holds what is hidden from them.
+
+    Another owner may have made it, or it was made before this person was given something in an open round. A whole
+    study that somebody else had made is Forbidden.
+    """
+    if export.state == Export.State.REMOVED:
+        raise NotFound(f"The file of export {export.number} was deleted.")
+    if export.state != Export.State.DONE:
+        raise Conflict(f"Export {export.number} is {export.state}. It has no file to download.")
+    if export.what == WHOLE and export.created_by_id != seat.user.pk:
+        raise Forbidden("Only the person who created a full export can download it. Create your own.")
+    if why := why_hidden(seat, export):
+        raise Blind(why)
+    for round_ in rounds_held(export):
+        seat.require_answers(round_)
+
+
+def why_hidden(seat: Seat, export: Export) -> str:
+    """Why this person may not open a file or learn how long it is, in a sentence; empty where they may.
+
+    The number of rows and bytes of a file, and its hash, depend on the answers in it.
+    """
+    if not export.rounds or not (seat.hidden_round_ids or seat.withheld):
+        return ""
+    rounds = Round.objects.filter(pk__in=seat.hidden_round_ids, number__in=export.rounds).order_by("number")
+    if (number := rounds.values_list("number", flat=True).first()) is not None:
+        return f"This file contains labels of others in round {number}. It is hidden from you until that round closes."
+    if any([*place] not in export.hidden for place in seat.withheld):
+        return (
+            "This file contains labels of others for items that you still have to label. It is hidden from you "
+            "until then."
+        )
+    return ""

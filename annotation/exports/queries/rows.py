@@ -1,0 +1,386 @@
+"""Which rows somebody may take home from a study: the rules that the page of exports and REST share."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from django.db.models import Q
+from django.http import StreamingHttpResponse
+
+from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
+from annotation.core.texts import IssueRow, change_rows, issue_rows
+from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
+from annotation.exports.record_batches import write_batches
+from annotation.exports.wide import wide_columns, widened
+from annotation.labels.pseudonyms import Pseudonyms
+from annotation.labels.queries import results
+from annotation.labels.queries.batches.labels import Batches
+from annotation.labels.queries.batches.labels import label_batches as of_labels
+from annotation.labels.queries.batches.ratings import rating_batches as of_ratings
+from annotation.labels.queries.evidence import evidence_rows
+from annotation.labels.queries.label_version import label_version, standing_version
+from annotation.labels.queries.telling import told_version
+from annotation.models import Item, Round, Study
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import published_version
+
+TOLD_EVERY = 500
+Tell = Callable[[int, results.Place | None], None]
+Found = Iterable[tuple[results.Place, list[Any]]]
+"""Item by item: where the reading stands, and the rows of the item."""
+
+
+def own_only(seat: Seat) -> bool:
+    """Whether this person reads only their own ratings: a rater without a role that shows more."""
+    return not seat.has_role(OWNER, ADJUDICATOR, READER) and not seat.user.is_staff
+
+
+def labels(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    version: int | None = None,
+    after: results.Place = (0, 0),
+) -> Found:
+    """Agreed labels of the rounds that this person may see, in terms of a version or as the study stands.
+
+    Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has not.
+    """
+    seat.require_reading()
+    told_in = _told_in(seat, version, round_number)
+    rounds = in_sight(seat, round_number)
+    standing = standing_version(seat.study) if told_in is None else None
+    found = results.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
+    return _seen(seat, found)
+
+
+def ratings(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    revision: str | None = None,
+    version: int | None = None,
+    after: results.Place = (0, 0),
+) -> Found:
+    """What raters gave: a rater's own, others' where that may be seen; of a blind or sealed round one's own.
+
+    As given, or in terms of a version. Raises NotFound, Forbidden, and Invalid for a version that the taxonomy has not.
+    """
+    told_in = _told_in(seat, version, round_number)
+    rounds = read_by(seat, round_number)
+    is_own = own_only(seat)
+    own_rounds = frozenset() if is_own else seat.sealed_round_ids
+    found = results.ratings(
+        rounds,
+        dimension=dimension,
+        revision=revision,
+        own=seat if is_own or own_rounds else None,
+        own_round_ids=own_rounds,
+        after=after,
+        version=told_in,
+    )
+    return found if is_own else _seen(seat, found)
+
+
+def label_batches(
+    seat: Seat, *, round_number: int | None = None, dimension: str | None = None, version: int | None = None
+) -> Batches:
+    """The rows of `labels` as record batches. Raises as it does."""
+    seat.require_reading()
+    told_in = _told_in(seat, version, round_number)
+    rounds = in_sight(seat, round_number)
+    standing = standing_version(seat.study) if told_in is None else None
+    hidden = _withheld(seat)
+    return of_labels(rounds, dimension=dimension, version=told_in, standing=standing, hidden=hidden)
+
+
+def rating_batches(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    revision: str | None = None,
+    version: int | None = None,
+    raters: Sequence[str] = (),
+    whole_only: bool = False,
+) -> Batches:
+    """The rows of `ratings` as record batches, or only those of some raters by code. Raises as it does.
+
+    `whole_only` leaves out blind rounds, one's own answers there too.
+    """
+    told_in = _told_in(seat, version, round_number)
+    rounds = in_sight(seat, round_number) if whole_only else read_by(seat, round_number)
+    is_own = own_only(seat)
+    own_rounds = frozenset() if is_own else seat.sealed_round_ids
+    return of_ratings(
+        rounds,
+        dimension=dimension,
+        revision=revision,
+        raters=raters,
+        own=seat if is_own or own_rounds else None,
+        own_round_ids=own_rounds,
+        version=told_in,
+        hidden=() if is_own else _withheld(seat),
+    )
+
+
+def _withheld(seat: Seat) -> list[tuple[int, int]]:
+    """Round's number and item's key of each item whose answers of others are withheld from this person."""
+    if not seat.withheld:
+        return []
+    numbers = {each.pk: each.number for each in Round.objects.filter(study=seat.study)}
+    return [(numbers[round_id], item) for round_id, item in sorted(seat.withheld) if round_id in numbers]
+
+
+def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
+    """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
+    seat.require_reading()
+    found = results.resolutions(in_sight(seat, round_number))
+    if seat.link is not None:  # who came by a link learns no names
+        codes = set(seat.study.memberships.filter(code__isnull=False).values_list("code", flat=True))
+        found = (
+            replace(
+                row, decided_by="", meeting_participants=[each for each in row.meeting_participants if each in codes]
+            )
+            for row in found
+        )
+    return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
+
+
+def issues(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
+    """The study's issues as raters read them, for every member; people by pseudonym unless the study says otherwise."""
+    names = pseudonyms_of(seat.study)
+    for key, row in issue_rows(seat.study, after=after[1]):
+        yield (0, key), [_named_otherwise(row, names) if names else row]
+
+
+def changes(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
+    """What closed the study's issues or is linked to them, for every member; people by pseudonym as in `issues`."""
+    names = pseudonyms_of(seat.study)
+    for key, found in change_rows(seat.study, after=after[1]):
+        if names:
+            for row in found:
+                author = row["author"]
+                row["author"], row["title"] = names.name(author), names.text(row["title"], [author])
+        yield (0, key), found
+
+
+def evidence(
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    rater: str | None = None,
+    after: results.Place = (0, 0),
+    whole_only: bool = False,
+) -> Found:
+    """The quotes under the ratings that this person may read, by the same rules. Raises NotFound.
+
+    `whole_only` leaves out blind rounds, one's own answers there too.
+    """
+    is_own = own_only(seat)
+    own_rounds = frozenset() if is_own else seat.sealed_round_ids
+    found = evidence_rows(
+        in_sight(seat, round_number) if whole_only else read_by(seat, round_number),
+        dimension=dimension,
+        rater=rater,
+        own=seat.user.pk if is_own or own_rounds else None,
+        own_round_ids=own_rounds,
+        after=after[1],
+    )
+    hidden = frozenset() if is_own else _withheld_by_name(seat)
+    return (((0, key), [row] if (row["round"], row["item"]) not in hidden else []) for key, row in found)
+
+
+def _seen(seat: Seat, found: Found) -> Found:
+    """The rows without those of items of which what others said is withheld from this person."""
+    hidden = _withheld_by_name(seat)
+    if not hidden:
+        return found
+    return ((place, [row for row in rows if (row.round, row.item) not in hidden]) for place, rows in found)
+
+
+def _withheld_by_name(seat: Seat) -> frozenset[tuple[int, str]]:
+    """Round and item of the same, by number and identifier; two queries where anything is withheld."""
+    found = _withheld(seat)
+    names = dict(Item.objects.filter(pk__in={item for _, item in found}).values_list("pk", "identifier"))
+    return frozenset((number, names[item]) for number, item in found)
+
+
+def _named_otherwise(row: IssueRow, names: Pseudonyms) -> IssueRow:
+    logins = [row.author or "", *(comment["author"] for comment in row.comments or ())]
+    comments = row.comments and [
+        {**comment, "author": names.name(comment["author"]), "body": names.text(comment["body"], logins)}
+        for comment in row.comments
+    ]
+    return replace(
+        row,
+        title=row.title and names.text(row.title, logins),
+        body=row.body and names.text(row.body, logins),
+        author=row.author and names.name(row.author),
+        comments=comments,
+    )
+
+
+def pseudonyms_of(study: Study) -> Pseudonyms | None:
+    """What stands for people in the study's files; None where its owner decided that they keep their names."""
+    return Pseudonyms(study.pseudonym_key) if study.pseudonymise else None
+
+
+def of_kind(
+    what: str,
+    seat: Seat,
+    *,
+    round_number: int | None = None,
+    dimension: str | None = None,
+    version: int | None = None,
+) -> Found:
+    """Labels, ratings (both in terms of a version), resolutions or (of all rounds) issues or changes.
+
+    Raises KeyError for anything else.
+    """
+    if what == "issues":
+        return issues(seat)
+    if what == "changes":
+        return changes(seat)
+    if what == "resolutions":
+        return resolutions(seat, round_number=round_number, dimension=dimension)
+    read = {"labels": labels, "ratings": ratings}[what]
+    return read(seat, round_number=round_number, dimension=dimension, version=version)
+
+
+def _told_in(seat: Seat, version: int | None, round_number: int | None) -> TaxonomyVersion | None:
+    """The version that is asked for: of a named round's taxonomy, else of the study's."""
+    if version is None:
+        return None
+    return told_version(seat, version, None if round_number is None else get_round(seat, round_number))
+
+
+def in_sight(seat: Seat, number: int | None) -> list[Round]:
+    """Rounds of every kind that count and whose labels are not hidden. Raises Blind or Forbidden for one asked for."""
+    rounds = counting(seat, number)
+    if number is not None:
+        for round_ in rounds:
+            seat.require_sight(round_)
+    return [round_ for round_ in rounds if round_.pk not in seat.hidden_round_ids]
+
+
+def read_by(seat: Seat, number: int | None) -> list[Round]:
+    """Rounds of which this person reads single answers, all or their own. Raises Forbidden for one that they don't."""
+    rounds = counting(seat, number)
+    if number is not None and not own_only(seat):
+        for round_ in rounds:
+            if round_.pk not in seat.blind_round_ids:
+                seat.require_answers(round_)
+    return rounds
+
+
+def read_of_others(seat: Seat, number: int | None) -> list[Round]:
+    """The rounds of `read_by` if this person reads answers of others there, none where they read only their own."""
+    return [] if own_only(seat) else read_by(seat, number)
+
+
+def counting(seat: Seat, number: int | None) -> list[Round]:
+    """Rounds that are neither drafts nor undone nor screen; undone ones and those that screen are read by number."""
+    rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
+    if number is not None:
+        get_round(seat, number)
+        rounds = rounds.filter(number=number)
+    else:
+        rounds = rounds.exclude(Q(state=Round.State.UNDONE) | Q(kind=Round.Kind.SCREENING))
+    return list(rounds.select_related("taxonomy_version").order_by("number"))
+
+
+def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
+    """Row after row, as mappings for the writers; in what people wrote about issues nobody is named either."""
+    names = pseudonyms_of(seat.study)
+    for _, here in found:
+        for row in here:
+            said = row if isinstance(row, dict) else results.as_dict(row)
+            for column in ("memo", "rationale", "quote"):
+                if names and said.get(column):
+                    said[column] = names.text(said[column])
+            yield said
+
+
+def streamed(seat: Seat, what: str, format: str, *, options: Mapping[str, Any] | None = None) -> StreamingHttpResponse:
+    """All rows as a file, written while it is sent. Raises what the reading of this kind does."""
+    return sent(seat, what, format, written(seat, what, format, options or {}))
+
+
+def sent(seat: Seat, what: str, format: str, pieces: Iterable[bytes]) -> StreamingHttpResponse:
+    """The pieces of a file as an answer."""
+    answer = StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[format])
+    answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
+    return answer
+
+
+def written(
+    seat: Seat, what: str, format: str, options: Mapping[str, Any], tell: Tell | None = None
+) -> Iterator[bytes]:
+    """The bytes of a file of rows in pieces; `tell` hears how many rows were written, and up to which place.
+
+    Labels and ratings come as batches, all else row by row. Raises what the reading of this kind does.
+    """
+    if what in ("labels", "ratings"):
+        read = {"labels": label_batches, "ratings": rating_batches}[what]
+        asked = {name: value for name, value in options.items() if name != "shape"}
+        found = read(seat, **asked)
+        if options.get("shape") != "wide":
+            return write_batches(COLUMNS[what], format, _told_batches(seat, found, tell))
+        narrowed = {name: value for name, value in asked.items() if name in ("round_number", "dimension", "version")}
+        dimensions = _dimensions(seat, what, **narrowed)
+        wide = ((place, each) for place, batch in found for each in widened(what, [batch], dimensions))
+        return write_batches(wide_columns(what, dimensions), format, _told_batches(seat, wide, tell))
+    return write(what, format, _told_rows(flat(seat, of_kind(what, seat, **options)), tell))
+
+
+def _dimensions(
+    seat: Seat, what: str, *, round_number: int | None = None, dimension: str | None = None, version: int | None = None
+) -> list[tuple[str, str]]:
+    """Key and kind of the dimensions that labels or ratings can have, those of the newest version first."""
+    told_in = _told_in(seat, version, round_number)
+    if what == "labels":
+        standing = standing_version(seat.study) if told_in is None else None
+        versions = {told_in or label_version(each, standing) for each in in_sight(seat, round_number)}
+    else:
+        versions = {told_in or each.taxonomy_version for each in read_by(seat, round_number)}
+    found: dict[str, str] = {}
+    for each in sorted(versions, key=lambda version: (-version.number, version.pk)):
+        for one in published_version(each.pk).dimensions:
+            found.setdefault(one.key, one.kind)
+    return [(key, kind) for key, kind in found.items() if dimension in (None, key)]
+
+
+def _told_batches(seat: Seat, batches: Batches, tell: Tell | None) -> Iterator[pa.RecordBatch]:
+    n_rows = 0
+    names = pseudonyms_of(seat.study)
+    for place, batch in batches:
+        yield _nobody_named(batch, names) if names else batch
+        n_rows += batch.num_rows
+        if tell:
+            tell(n_rows, place)
+
+
+def _nobody_named(batch: pa.RecordBatch, names: Pseudonyms) -> pa.RecordBatch:
+    """The batch with nobody named in what people wrote, as `flat` has it."""
+    at = batch.schema.get_field_index("memo")
+    if at < 0:
+        return batch
+    memos = batch.column(at)
+    words = pa.array([names.text(word) for word in memos.dictionary.to_pylist()], pa.string())
+    return batch.set_column(at, "memo", pa.DictionaryArray.from_arrays(memos.indices, words))
+
+
+def _told_rows(found: Iterable[dict[str, Any]], tell: Tell | None) -> Iterator[dict[str, Any]]:
+    n_rows = 0
+    for row in found:
+        yield row
+        n_rows += 1
+        if tell and n_rows % TOLD_EVERY == 0:
+            tell(n_rows, None)
+    if tell:
+        tell(n_rows, None)

@@ -1,0 +1,326 @@
+"""Writes imported answers and decisions of one round in few statements, a thousand items at a time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import F, OuterRef, Subquery
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.assignments.actions.states import submit_imported
+from annotation.assignments.queries import unblinded_among
+from annotation.imports.queries.ratings import MARK
+from annotation.imports.sheets import Decided, ReadAnswer
+from annotation.labels.answers import digest
+from annotation.labels.queries.verdicts import code_order
+from annotation.labels.value_rows import value_columns
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Item,
+    Membership,
+    Proposal,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundItem,
+    RoundRater,
+)
+from ingest.upsert.copying import copy, new_ids
+from taxonomy.tree import VersionTree
+
+BATCH = 5_000
+
+
+@dataclass(frozen=True)
+class NewAnswer:
+    """An answer to be stored: for a new assignment, or as the next revision on one that stands."""
+
+    item: Item
+    rater: Membership
+    read: ReadAnswer
+    answers_digest: str
+    assignment: Assignment | None = None
+    is_later: bool = False
+    """Given after discussion: the blind answer stays."""
+    is_beside: bool = False
+    """Given by a third or a model rater, who holds no place of the item."""
+    is_unblinded: bool = False
+    """By a third rater who could read the answers before."""
+
+
+@dataclass(frozen=True)
+class NewDecision:
+    """A decision to be stored."""
+
+    item: Item
+    decided: Decided
+    revision: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The assignment that an answer is stored for, by its number; slot and position of a new one."""
+
+    assignment: int
+    is_blind: bool
+    slot: int | None = None
+    position: int = 0
+    is_unblinded: bool = False
+
+
+_VALUES = ("category_id", "proposal_id", "boolean", "number", "text")
+_RATING = ["annotation_id", "round_id", "item_id", "rater_id", "part", "dimension_id", *_VALUES]
+_ANNOTATION = [
+    "id", "assignment_id", "rater_id", "revision", "snapshot_id", "skip_reason", "n_parts", "memo", "part_memos",
+    "seconds", "is_flagged", "n_proposals", "answers_digest", "idempotency_key", "request_digest", "submitted_by_id",
+    "created_at",
+]  # fmt: skip
+
+
+@dataclass
+class RoundWriter:
+    """Keeps the places of a round's items and raters while answers come in, and writes them."""
+
+    round_: Round
+    tree: VersionTree
+    user: User
+    n_ratings: int = 0
+    n_decided: int = 0
+    n_left_blank: int = 0
+    _position: int = 0
+    _slots: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    _places: dict[int, RoundItem] = field(default_factory=dict)
+    _raters: dict[int, RoundRater] = field(default_factory=dict)
+    _of_round: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        last = RoundItem.objects.filter(round=self.round_).order_by("-position").values_list("position", flat=True)
+        self._position = last.first() or 0
+        self._raters = {row.rater_id: row for row in RoundRater.objects.filter(round=self.round_)}
+
+    def mark_unblinded(self, members: Sequence[Membership]) -> list[str]:
+        """Marks those of these members who join only now and could read answers given in Concord; their codes.
+
+        Answers that came from sheets don't count: raters may have filled in theirs before any was imported.
+        """
+        rows = self._raters
+        joining = [each for each in members if each.pk not in rows or rows[each.pk].left_at is not None]
+        if not joining or not self._has_answers_of_concord():
+            return []
+        found = unblinded_among(self.round_, joining, rows)
+        for pk in found:
+            rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
+        return sorted((member.code or "" for member in joining if member.pk in found), key=code_order)
+
+    def start_unblinded(self, members: Sequence[Membership]) -> None:
+        """Marks raters of a new round who were not blind where its answers were given."""
+        for member in members:
+            self._rater(member).unblinded = True
+
+    def _has_answers_of_concord(self) -> bool:
+        given = Annotation.objects.filter(assignment__round=self.round_)
+        return given.exclude(idempotency_key__startswith=MARK).exists()
+
+    def write(self, items: Sequence[Item], answers: Sequence[NewAnswer], decisions: Sequence[NewDecision]) -> None:
+        """Stores the answers and decisions of these items; places are given in the order of `items`."""
+        self._place(items, answers)
+        self._answer(answers)
+        self._decide(decisions)
+
+    def _place(self, items: Sequence[Item], answers: Sequence[NewAnswer]) -> None:
+        """Gives every item a place in the round, and a slot more for each new rater of it."""
+        n_new: dict[int, int] = defaultdict(int)
+        for answer in answers:
+            if _takes_a_slot(answer):
+                n_new[answer.item.pk] += 1
+        standing = {
+            row.item_id: row for row in RoundItem.objects.filter(round=self.round_, item__in=[i.pk for i in items])
+        }
+        made = []
+        for item in items:
+            row = standing.get(item.pk)
+            self._slots[item.pk] = row.n_raters if row else 0
+            if row is None:
+                self._position += 1
+                made.append((self.round_.pk, item.pk, self._position, n_new[item.pk], 0))
+        copy("annotation_rounditem", ["round_id", "item_id", "position", "n_raters", "n_free"], made)
+        grown: dict[int, list[int]] = defaultdict(list)
+        for item_id, row in standing.items():
+            if n_new[item_id]:
+                grown[n_new[item_id]].append(row.pk)
+        for n, rows in grown.items():
+            RoundItem.objects.filter(pk__in=rows).update(n_raters=F("n_raters") + n)
+
+    def _assign(self, answers: Sequence[NewAnswer]) -> list[_Place]:
+        """Where each answer goes, in order: a new assignment, whose number is drawn here, or the one that stands."""
+        numbers = iter(new_ids("annotation_assignment", sum(answer.assignment is None for answer in answers)))
+        never_blind = {pk for pk, row in self._raters.items() if row.unblinded}
+        found: list[_Place] = []
+        for answer in answers:
+            row = self._rater(answer.rater)
+            assignment = answer.assignment
+            is_blind = answer.rater.pk not in never_blind and not answer.is_later and not answer.is_unblinded
+            slot = None
+            if _takes_a_slot(answer):
+                self._slots[answer.item.pk] += 1
+                slot = self._slots[answer.item.pk]
+            if slot is not None or answer.rater.is_machine:
+                self._of_round.add(answer.rater.pk)
+            if assignment is None:
+                row.n_assigned += 1
+                row.n_finished += 1
+                found.append(_Place(next(numbers), is_blind, slot, row.n_assigned, answer.is_unblinded))
+                continue
+            if assignment.state not in Assignment.FINISHED:
+                row.n_assigned += submit_imported(assignment, slot)
+                row.n_finished += 1
+            found.append(_Place(assignment.pk, is_blind and not assignment.unblinded))
+        return found
+
+    def _rater(self, rater: Membership) -> RoundRater:
+        if rater.pk not in self._raters:
+            self._raters[rater.pk] = RoundRater(round=self.round_, rater=rater)
+        return self._raters[rater.pk]
+
+    def _answer(self, answers: Sequence[NewAnswer]) -> None:
+        """Stores answers, then the assignments that point to them, then their ratings, for triggers to compare."""
+        places = self._assign(answers)
+        annotations = new_ids("annotation_annotation", len(answers))
+        now = timezone.now()
+        copy(
+            "annotation_annotation",
+            _ANNOTATION,
+            (
+                self._annotation(number, place, answer, now)
+                for number, place, answer in zip(annotations, places, answers, strict=True)
+            ),
+        )
+        copy(
+            "annotation_assignment",
+            ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id",
+             "unblinded"],
+            (
+                (place.assignment, self.round_.pk, answer.item.pk, answer.rater.pk, place.slot,
+                 str(Assignment.State.SUBMITTED), place.position, number, number if place.is_blind else None,
+                 place.is_unblinded)
+                for number, place, answer in zip(annotations, places, answers, strict=True)
+                if answer.assignment is None
+            ),
+        )  # fmt: skip
+        asked = [
+            (place, number, dimension, part.proposals[dimension.key])
+            for place, answer in enumerate(answers)
+            for number, part in enumerate(answer.read.parts, start=1)
+            if part.proposals
+            for dimension in self.tree.dimensions
+            if dimension.key in part.proposals
+        ]
+        proposals = Proposal.objects.bulk_create(
+            [
+                Proposal(
+                    annotation_id=annotations[place],
+                    round_id=self.round_.pk,
+                    item_id=answers[place].item.pk,
+                    proposed_by_id=answers[place].rater.pk,
+                    part=number,
+                    dimension_id=dimension.id,
+                    name=each.name,
+                    memo=each.memo,
+                )
+                for place, number, dimension, each in asked
+            ],
+            batch_size=BATCH,
+        )
+        ids = {
+            (place, number, dimension.key): row.pk
+            for (place, number, dimension, _), row in zip(asked, proposals, strict=True)
+        }
+        ratings = [
+            (annotations[place], self.round_.pk, answer.item.pk, answer.rater.pk, number, dimension.id,
+             *map(columns.get, _VALUES))
+            for place, answer in enumerate(answers)
+            for number, part in enumerate(answer.read.parts, start=1)
+            for dimension in self.tree.dimensions
+            if dimension.key in part.values
+            for columns in value_columns(dimension, part.values[dimension.key], ids.get((place, number, dimension.key)))
+        ]  # fmt: skip
+        copy("annotation_rating", _RATING, ratings)
+        self.n_ratings += len(ratings)
+        self._point(answers, places)
+
+    def _point(self, answers: Sequence[NewAnswer], places: Sequence[_Place]) -> None:
+        """Has assignments that stood before point to their newest revision."""
+        newest = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision").values("pk")[:1]
+        stood = [place for answer, place in zip(answers, places, strict=True) if answer.assignment is not None]
+        for is_blind in (True, False):
+            found = [place.assignment for place in stood if place.is_blind == is_blind]
+            if found:
+                pointers = {"current": Subquery(newest)} | ({"blind": Subquery(newest)} if is_blind else {})
+                Assignment.objects.filter(pk__in=found).update(**pointers)
+
+    def _annotation(self, number: int, place: _Place, answer: NewAnswer, now: datetime) -> tuple[Any, ...]:
+        """The row of an answer, in the order of `_ANNOTATION`."""
+        parts = answer.read.parts
+        memos = tuple(part.memo for part in parts)
+        request = digest([self.round_.pk, answer.item.pk, answer.answers_digest])
+        current = answer.assignment.current if answer.assignment else None
+        return (
+            number, place.assignment, answer.rater.pk, current.revision + 1 if current else 1, answer.item.snapshot_id,
+            "", len(parts), "", memos if any(memos) else (), answer.read.seconds, False,
+            sum(len(part.proposals) for part in parts), answer.answers_digest, f"{MARK}{request}", request,
+            self.user.pk, now,
+        )  # fmt: skip
+
+    def _decide(self, decisions: Sequence[NewDecision]) -> None:
+        resolutions = Resolution.objects.bulk_create(
+            [
+                Resolution(
+                    round=self.round_,
+                    item=each.item,
+                    part=each.decided.part,
+                    dimension_id=self.tree.by_key[each.decided.dimension].id,
+                    revision=each.revision,
+                    method=Resolution.Method.IMPORTED,
+                    rationale=each.decided.rationale,
+                    decided_by=self.user,
+                )
+                for each in decisions
+            ],
+            batch_size=BATCH,
+        )
+        ResolutionValue.objects.bulk_create(
+            [
+                ResolutionValue(resolution=resolution, **columns)
+                for resolution, each in zip(resolutions, decisions, strict=True)
+                for columns in value_columns(self.tree.by_key[each.decided.dimension], each.decided.values)
+                if columns
+            ],
+            batch_size=BATCH,
+        )
+        n_blank = sum(not each.decided.values for each in decisions)
+        self.n_left_blank += n_blank
+        self.n_decided += len(decisions) - n_blank
+
+    def finish(self) -> None:
+        """Writes how much each rater was given and has done; who was asked as a third rater alone is none of these."""
+        rows = list(self._raters.values())
+        RoundRater.objects.bulk_create([row for row in rows if row.pk is None and row.rater_id in self._of_round])
+        there = [row for row in rows if row.pk is not None]
+        RoundRater.objects.bulk_update(there, ["n_assigned", "n_finished", "unblinded"])
+        if there:  # as the database does where an assignment comes to point to an answer
+            with connection.cursor() as cursor:
+                raters = [row.rater_id for row in there]
+                cursor.execute("SELECT annotation_count_up_raters(%s, %s)", [[self.round_.pk] * len(raters), raters])
+
+
+def _takes_a_slot(answer: NewAnswer) -> bool:
+    """Whether the item needs a slot more: not where the rater was given it before and has it still, or holds none."""
+    is_there = answer.assignment is not None and answer.assignment.state != Assignment.State.WITHDRAWN
+    return not is_there and not answer.is_beside

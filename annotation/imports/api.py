@@ -1,0 +1,197 @@
+"""A sheet of ratings sent over REST: as the body, or as the file of a form."""
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.files.base import File
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.core.access import OWNER, Seat, get_workbook
+from annotation.core.api_requests import seat_of
+from annotation.core.errors import Invalid, Unreadable
+from annotation.imports.actions.ratings import import_ratings
+from annotation.imports.actions.workbooks import import_later
+from annotation.imports.sheets.plans import Options
+from annotation.models import Workbook
+
+JOB_BYTES = 2 * 1024 * 1024
+"""A job imports a larger sheet."""
+
+
+class SheetParser(BaseParser):
+    """Hands on the bytes of a sheet as they came."""
+
+    media_type = "text/csv"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, bytes]:
+        return {"sheet": stream.read(settings.UPLOAD_BYTES_MAX + 1)}
+
+
+class PlainParser(SheetParser):
+    media_type = "text/plain"
+
+
+class BytesParser(SheetParser):
+    media_type = "application/octet-stream"
+
+
+class ParquetParser(SheetParser):
+    media_type = "application/vnd.apache.parquet"
+
+
+class WorkbookParser(SheetParser):
+    media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, ParquetParser, WorkbookParser]
+_SAID = {
+    "map": "FIELD=COLUMN, repeated: which column holds item, rater, round, part …, a dimension, or an attribute.",
+    "dimensions": "Columns that hold one dimension each, separated by commas; none for the long form.",
+    "attributes": "Columns that say something of the item itself, separated by commas.",
+    "final": "The rater whose rows are what was decided (`final`).",
+    "duplicates": "`reject`, `first` or `last`: which of the labels that one rater gave twice, differently.",
+    "blank": "`none` or `empty`: what a blank means for a dimension that takes several values, in a row with other "
+    "labels.",
+    "guess": "`true`: all sheets of a workbook are read as the page would guess them.",
+}
+SHEET_OPTIONS = [
+    OpenApiParameter(name, str, many=name == "map", description=f"{said} Beside a file it is a field of the form.")
+    for name, said in _SAID.items()
+]
+SHEET_FORM = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        **{
+            name: {"type": "array", "items": {"type": "string"}} if name == "map" else {"type": "string"}
+            for name in _SAID
+        },
+    },
+}
+
+
+class ImportReportShape(serializers.Serializer[Any]):
+    """What came of a sheet: counts, rounds, and the rows that were refused, each with its line and the reason."""
+
+    study = serializers.CharField()
+    new = serializers.BooleanField()
+    taxonomy = inline_serializer(
+        "ImportTaxonomy", {"slug": serializers.CharField(), "version": serializers.IntegerField()}
+    )
+    n_rows = serializers.IntegerField()
+    n_ratings = serializers.IntegerField(help_text="New ratings.")
+    n_resolutions = serializers.IntegerField()
+    n_left_blank = serializers.IntegerField()
+    n_unchanged = serializers.IntegerField(help_text="Answers and resolutions that were there before.")
+    n_ratings_unchanged = serializers.IntegerField(help_text="Ratings that were there before.")
+    n_attributes = serializers.IntegerField()
+    n_items = serializers.IntegerField()
+    n_raters = serializers.IntegerField()
+    n_refused = serializers.IntegerField()
+    unblinded = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Codes of raters who could read answers of a round before the sheet was imported: their labels "
+        "do not count before discussion.",
+    )
+    rounds = inline_serializer(
+        "ImportRound",
+        {
+            "number": serializers.IntegerField(),
+            "label": serializers.CharField(),
+            "state": serializers.CharField(),
+            "new": serializers.BooleanField(),
+            "n_items": serializers.IntegerField(),
+            "newest": serializers.BooleanField(
+                help_text="Whether it is the newest round of the study: its labels count for items of several rounds."
+            ),
+        },
+        many=True,
+    )
+    refusals = inline_serializer(
+        "ImportRefusal",
+        {
+            "line": serializers.IntegerField(),
+            "reason": serializers.CharField(),
+            "row": serializers.CharField(),
+            "sheet": serializers.CharField(required=False),
+        },
+        many=True,
+    )
+
+
+class ImportJobShape(serializers.Serializer[Any]):
+    """The import of a large sheet, which a job does."""
+
+    id = serializers.CharField()
+    state = serializers.ChoiceField(Workbook.State.choices)
+    done = serializers.IntegerField(help_text="Items stored so far.")
+    total = serializers.IntegerField()
+    error = serializers.CharField(required=False, help_text="Why it failed; nothing was stored.")
+    report = ImportReportShape(allow_null=True, help_text="Once it is done.")
+
+
+class ImportOfStudy(APIView):
+    """How far an import of one's own into the study is, and its report."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=ImportJobShape)
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        return Response(import_as_document(get_workbook(seat_of(request, slug), number)))
+
+
+def import_as_document(workbook: Workbook) -> dict[str, Any]:
+    """The job of an import in an answer, with its report once it is done."""
+    failed = {"error": workbook.error} if workbook.state == Workbook.State.FAILED else {}
+    counts = {"done": workbook.n_done, "total": workbook.n_total}
+    return {"id": str(workbook.pk), "state": workbook.state, **counts, **failed, "report": workbook.report}
+
+
+def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int]:
+    """Brings in the ratings of a request; its report and 201, or the row of the job that imports a large sheet and 202.
+
+    `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`, `duplicates`, `blank` and `guess` are options.
+    They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
+    Invalid with the fields.
+    """
+    seat.require(OWNER)
+    sent: Any = request.data
+    given = sent.get("sheet") or sent.get("file")
+    if not given:
+        raise Unreadable("No sheet found. Send it as the body (text/csv), or as the file “file” of a form.")
+    size = len(given) if isinstance(given, bytes) else given.size
+    if size > settings.UPLOAD_BYTES_MAX:
+        raise Invalid(f"The sheet is larger than {settings.UPLOAD_BYTES_MAX // 2**20} MB.", code="too_large")
+    options = request.query_params if isinstance(given, bytes) else sent
+    if options is sent and request.query_params:
+        sentence = "With a file, send it as a form field."
+        raise Invalid("Sheet not imported.", fields={name: [sentence] for name in request.query_params})
+    asked: dict[str, Any] = {
+        "mapping": _mapping(options.getlist("map")),
+        "dimensions": [name for name in options.get("dimensions", "").split(",") if name.strip()],
+        "attributes": [name for name in options.get("attributes", "").split(",") if name.strip()],
+        "final": options.get("final") or "final",
+        "guess": options.get("guess") in ("true", "1"),
+        "duplicates": options.get("duplicates") or "",
+        "blank": options.get("blank") or "",
+    }
+    if size > JOB_BYTES:
+        file = File(io.BytesIO(given), "sheet") if isinstance(given, bytes) else given
+        return import_as_document(import_later(seat=seat, file=file, options=Options(**asked))), 202
+    report = import_ratings(user=seat.user, study=seat.study.slug, file=given, name=getattr(given, "name", ""), **asked)
+    return report.as_document(), 201
+
+
+def _mapping(pairs: list[str]) -> Mapping[str, str]:
+    wrong = [pair for pair in pairs if "=" not in pair]
+    if wrong:
+        raise Invalid("Sheet not imported.", fields={"map": [f"“{wrong[0]}” is not FIELD=COLUMN."]})
+    return dict(pair.split("=", 1) for pair in pairs)

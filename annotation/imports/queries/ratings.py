@@ -1,0 +1,153 @@
+"""What an import has to know of a study before it writes: people, items, and what is there already."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice
+from operator import or_
+from typing import TypeVar
+
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from accounts.models import User
+from annotation.core.access import Seat
+from annotation.core.errors import Invalid
+from annotation.imports.sheets import ItemName
+from annotation.labels.consensus import PENDING, Values
+from annotation.labels.queries.verdicts import resolution_values
+from annotation.models import Assignment, AuditEvent, Item, Membership, Resolution, Round, Spelling, Study
+from ingest.models import Issue, Repository, lowered, names_after
+from taxonomy.tree import VersionTree
+
+IMPORTED = "ratings imported"
+MARK = "import:"
+"""How the idempotency key of an answer from a sheet begins."""
+CHUNK = 1_000
+REPOSITORIES_AT_ONCE = 50
+
+
+def earlier_imports(study: Study) -> list[Mapping[str, object]]:
+    """What was noted of each import into the study, the newest first."""
+    events = AuditEvent.objects.filter(study=study, verb=IMPORTED).order_by("-pk")
+    return [detail for detail in events.values_list("detail", flat=True) if isinstance(detail, dict)]
+
+
+def round_labels(study: Study) -> dict[int, str]:
+    """What sheets call the rounds of a study, by number; empty for those that came from no sheet."""
+    return dict(Round.objects.filter(study=study).order_by("number").values_list("number", "label"))
+
+
+def number_of_label(seat: Seat, label: str, number: int | None = None) -> int:
+    """The number of the round that a sheet brought with this label; Invalid for none, or another than `number`."""
+    labels = {each.casefold(): found for found, each in round_labels(seat.study).items() if each}
+    found = labels.get(label.casefold())
+    if found is not None and number in (None, found):
+        return found
+    known = ", ".join(f"“{each}”" for each in labels) or "none"
+    sentence = f"No round has the label “{label[:100]}”. Known labels: {known}."
+    if found is not None:
+        sentence = f"Round {number} does not have the label “{label[:100]}”; round {found} has."
+    raise Invalid("Some query parameters are not valid.", fields={"round_label": [sentence]})
+
+
+def decided_spellings(study: Study) -> dict[tuple[str, str], str]:
+    """Dimension key and spelling → the category's key, "PENDING" or "" for no rating, as was decided last."""
+    rows = Spelling.objects.filter(study=study).order_by("pk")
+    return {(each.dimension_key, each.spelling): PENDING if each.is_pending else each.category_key for each in rows}
+
+
+def members_by_name(study: Study) -> dict[str, Membership]:
+    """Members by user name, by name, and by rater code, in small letters; the former stand before the latter."""
+    members = list(Membership.objects.filter(study=study).select_related("user"))
+    found: dict[str, Membership] = {}
+    for names in (
+        [(member.user.username if member.user else "", member) for member in members],
+        [(member.name, member) for member in members],
+        [(member.code or "", member) for member in members],
+    ):
+        for name, member in names:
+            if name:
+                found.setdefault(name.casefold(), member)
+    return found
+
+
+def users_by_name(names: Collection[str]) -> dict[str, User]:
+    """Users by their names in small letters."""
+    found: dict[str, User] = {}
+    for chunk in _chunks(names):
+        users = User.objects.annotate(folded=Lower("username")).filter(folded__in=[name.lower() for name in chunk])
+        found |= {user.username.casefold(): user for user in users}
+    return found
+
+
+def stored_issues(user: User, names: Iterable[ItemName]) -> dict[str, Issue]:
+    """Of these items those that are stored issues which the user may take into a study, by the item's key."""
+    wanted: dict[tuple[str, str, str], dict[int, str]] = {}
+    for name in names:
+        if name.issue:
+            host, owner, repository, number = name.issue
+            wanted.setdefault((host.lower(), owner.lower(), repository.lower()), {})[number] = name.key
+    found: dict[str, Issue] = {}
+    for chunk in _chunks(list(wanted), REPOSITORIES_AT_ONCE):
+        for former, now in names_after(chunk).items():
+            wanted.setdefault(lowered(now), {}).update(wanted[former])
+    for chunk in _chunks(wanted, REPOSITORIES_AT_ONCE):
+        named = reduce(
+            or_, (Q(host__iexact=host, owner__iexact=owner, name__iexact=name) for host, owner, name in chunk)
+        )
+        homes = {
+            home.pk: wanted[home.host.lower(), home.owner.lower(), home.name.lower()]
+            for home in Repository.objects.filter(named)
+        }
+        numbers = {number for keys in homes.values() for number in keys}
+        for some in _chunks(numbers):
+            issues = Issue.objects.takeable_by(user).filter(repository__in=list(homes), number__in=some)
+            for issue in issues.select_related("repository"):
+                if key := homes[issue.repository_id].get(issue.number):
+                    found[key] = issue
+    return found
+
+
+def items_by_key(study: Study, names: Mapping[str, ItemName], issues: Mapping[str, Issue]) -> dict[str, Item]:
+    """The study's items of these names, by key: found by their issue, else by their identifier."""
+    found: dict[str, Item] = {}
+    for chunk in _chunks([key for key, name in names.items() if name.issue]):
+        items = Item.objects.annotate(folded=Lower("identifier")).filter(study=study, folded__in=chunk)
+        found |= {item.identifier.casefold(): item for item in items}
+    for chunk in _chunks([name.identifier for name in names.values() if not name.issue]):
+        found |= {item.identifier: item for item in Item.objects.filter(study=study, identifier__in=chunk)}
+    keys = {issue.pk: key for key, issue in issues.items()}
+    for some in _chunks(keys):
+        linked = Item.objects.filter(study=study, issue__in=some)
+        found |= {keys[item.issue_id]: item for item in linked if item.issue_id}
+    return found
+
+
+def standing_assignments(round_: Round, items: Sequence[int]) -> dict[tuple[int, int], Assignment]:
+    """Assignments of these items with their current answers, by item and rater."""
+    found = Assignment.objects.filter(round=round_, item__in=items).select_related("current")
+    return {(each.item_id, each.rater_id): each for each in found}
+
+
+def standing_decisions(
+    round_: Round, tree: VersionTree, items: Sequence[int]
+) -> dict[tuple[int, int, str], tuple[Resolution, Values]]:
+    """The newest resolutions of these items with their values, by item, part and dimension key."""
+    newest = list(
+        Resolution.objects.filter(round=round_, item__in=items)
+        .order_by("item_id", "part", "dimension_id", "-revision")
+        .distinct("item_id", "part", "dimension_id")
+    )
+    values = resolution_values(tree, newest)
+    return {
+        (each.item_id, each.part, tree.by_id[each.dimension_id].key): (each, values.get(each.pk, ())) for each in newest
+    }
+
+
+T = TypeVar("T")
+
+
+def _chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[tuple[T, ...]]:
+    left = iter(values)
+    while chunk := tuple(islice(left, size)):
+        yield chunk

@@ -1,0 +1,27 @@
+"""Spreadsheets in: a file becomes rows, rows become what raters said, and that is read against a taxonomy. Pure."""
+
+from annotation.imports.sheets.columns import Layout, SheetRow, lay_out
+from annotation.imports.sheets.gathering import Gathered, ItemName, Refusal, gather
+from annotation.imports.sheets.reading import Blank, Decided, ReadAnswer, ValueReader, read_answer, read_decisions
+from annotation.imports.sheets.tables import Row, Table, open_table
+from annotation.imports.sheets.vocabulary import document_from_values
+
+__all__ = [
+    "Blank",
+    "Decided",
+    "Gathered",
+    "ItemName",
+    "Layout",
+    "ReadAnswer",
+    "Refusal",
+    "Row",
+    "SheetRow",
+    "Table",
+    "ValueReader",
+    "document_from_values",
+    "gather",
+    "lay_out",
+    "open_table",
+    "read_answer",
+    "read_decisions",
+]

@@ -1,0 +1,139 @@
+"""A CSV, XLSX or Parquet file as a head line and rows of text that can be stored, one after another."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import IO, Any, BinaryIO
+
+from annotation.core.errors import Unreadable
+from ingest import tables
+from ingest.tables import TableRow as Row
+from ingest.tables.workbooks import EXPANDED_BYTES_MAX
+
+ROWS_MAX = 1_000_000
+COLUMNS_MAX = 2_000
+CELLS_MAX = 50_000_000
+BATCH = 5_000
+BATCH_BYTES_MAX = 256 << 20
+
+UNSTORABLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The head line and the rows below it; rows are read while they are asked for and can be read once.
+
+    In Parquet, which has no lines, rows are numbered from 1.
+    """
+
+    columns: Sequence[str]
+    rows: Iterator[Row]
+
+
+def open_table(file: BinaryIO) -> Table:
+    """The table of a file that can seek: Parquet is told by its first bytes, the rest as `ingest.tables` does.
+
+    Rows without any text are left out. Raises Unreadable, also while rows are read.
+    """
+    start = file.read(4)
+    file.seek(0)
+    if start == b"PAR1":
+        lines = parquet_lines(file)
+        columns: Sequence[str] = next(lines).cells
+    else:
+        table = tables.open_table(file)
+        columns, lines = table.columns, iter(table.rows)
+    return Table(columns, _checked(lines))
+
+
+def _checked(lines: Iterator[Row]) -> Iterator[Row]:
+    for n_rows, row in enumerate(lines, start=1):
+        if n_rows > ROWS_MAX:
+            raise Unreadable(f"The sheet has more than {ROWS_MAX:,} rows. Import it in pieces.")
+        if not row.fault and (found := UNSTORABLE.search("".join(row.cells))):
+            fault = f"The row contains the character U+{ord(found[0]):04X}, which can't be stored."
+            row = replace(row, fault=fault)
+        yield row
+
+
+def parquet_lines(file: IO[bytes]) -> Iterator[Row]:
+    """The names of the columns as line 0, then the rows from 1; those without any text are left out.
+
+    What the file says of its size is looked at before anything is unpacked. Texts stay the dictionaries they are stored
+    as until it is known how long they are, for a few bytes can repeat a long one without end.
+    """
+    from pyarrow import ArrowException, parquet
+
+    try:
+        texts = _text_columns(parquet.read_metadata(file))
+        file.seek(0)
+        with parquet.ParquetFile(file, read_dictionary=texts) as source:
+            yield Row(0, [name.strip() for name in source.schema_arrow.names])
+            line = 0
+            for batch in source.iter_batches(batch_size=BATCH):
+                for values in zip(*(_values(column) for column in batch.columns), strict=True):
+                    line += 1
+                    cells = [_text(value) for value in values]
+                    if any(cell and not cell.isspace() for cell in cells):
+                        yield Row(line, cells)
+    except (ArrowException, OSError, ValueError) as error:
+        raise Unreadable(f"The Parquet file can't be read: {error}") from error
+
+
+def _text_columns(metadata: Any) -> list[str]:
+    """The names of its columns of texts; raises Unreadable for a file that is larger or deeper than a sheet."""
+    from pyarrow import types
+
+    if metadata.num_columns > COLUMNS_MAX:
+        raise Unreadable(f"The file has more than {COLUMNS_MAX} columns.")
+    if metadata.num_rows > ROWS_MAX:
+        raise Unreadable(f"The sheet has more than {ROWS_MAX:,} rows. Import it in pieces.")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > EXPANDED_BYTES_MAX:
+        raise Unreadable("The file is larger than a gigabyte when unpacked. Import it in pieces.")
+    fields = list(metadata.schema.to_arrow_schema())
+    for field in fields:
+        if types.is_nested(field.type) and not (
+            types.is_list(field.type) and not types.is_nested(field.type.value_type)
+        ):
+            raise Unreadable(f"The column “{field.name[:100]}” contains tables within cells. Use one value or a list.")
+    n_listed = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
+    if n_listed > CELLS_MAX:
+        raise Unreadable(f"The sheet has more than {CELLS_MAX:,} values. Import it in pieces.")
+    return [field.name for field in fields if types.is_string(field.type) or types.is_large_string(field.type)]
+
+
+def _values(column: Any) -> list[Any]:
+    import pyarrow
+    from pyarrow import compute
+
+    if not isinstance(column, pyarrow.DictionaryArray):
+        found: list[Any] = column.to_pylist()
+        return found
+    lengths = compute.binary_length(column.dictionary).take(column.indices)
+    if (compute.sum(lengths).as_py() or 0) > BATCH_BYTES_MAX:
+        raise Unreadable(f"{BATCH:,} rows contain more than {BATCH_BYTES_MAX >> 20} MB of text. Import it as CSV.")
+    words = column.dictionary.to_pylist()
+    return [None if at is None else words[at] for at in column.indices.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    """A value as it would stand in CSV: whole numbers without a fraction, true and false in small letters."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            if value != value:
+                return ""
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        case datetime() | date():
+            return value.isoformat()
+        case list() | tuple():
+            return "; ".join(_text(each) for each in value) if value else "[]"
+        case _:
+            return str(value)

@@ -1,0 +1,40 @@
+"""Words for forms of sheets and roles of columns, for the page and the shell."""
+
+from annotation.imports.sheets.mapping import BY_DIMENSION, BY_RATER, LONG, NAMED_IN, Column
+
+FORM_WORDS = {
+    BY_DIMENSION: "one column per dimension",
+    BY_RATER: "one column per rater",
+    LONG: "one value per row (long)",
+}
+ROLE_WORDS = {
+    "": "excluded",
+    "item": "the item",
+    "rater": "the rater",
+    "round": "the round",
+    "part": "the part of the item",
+    "dimension": "the dimension",
+    "value": "the value",
+    "answer": "labels for",
+    "seconds": "seconds spent",
+    "memo": "memo",
+    "attribute": "attribute of the item",
+    "round_label": "the label of the round",
+    "round_kind": "the kind of the round",
+    "role": "the role of the rater",
+    "training": "whether the item is for training",
+    "revision": "blind, current or first",
+    "version": "the taxonomy version",
+}
+
+
+def meaning_of(column: Column) -> str:
+    """What a column holds, in words."""
+    found = ROLE_WORDS[column.role]
+    if column.role in ("answer", "attribute"):
+        found += f" “{column.dimension or column.name}”"
+    if column.role == "answer" and column.rater.startswith(NAMED_IN):
+        found += f", by the rater named in “{column.rater.removeprefix(NAMED_IN)}”"
+    elif column.role == "answer" and column.rater:
+        found += f", by {column.rater}"
+    return found

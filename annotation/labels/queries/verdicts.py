@@ -1,0 +1,373 @@
+"""Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.expressions import RawSQL
+
+from annotation.core.lookups import Looked
+from annotation.labels.answers import applies
+from annotation.labels.consensus import (
+    PENDING,
+    Answer,
+    Base,
+    Decision,
+    Part,
+    ProposalAsked,
+    Question,
+    Values,
+    Verdict,
+    verdicts,
+)
+from annotation.labels.part_matching import in_place
+from annotation.labels.queries.agreed_before import base_verdicts
+from annotation.labels.queries.part_matches import matches_of
+from annotation.models import (
+    Annotation,
+    Assignment,
+    MeetingResolution,
+    Membership,
+    PartMatch,
+    Proposal,
+    Rating,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundItem,
+    RoundRater,
+)
+from annotation.proposals.queries import OPEN, with_states
+from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
+
+CHUNK = 1000
+COUNTS = Q(slot__isnull=False) | Q(rater__kind=Membership.Kind.PERSON)
+"""A machine that answers beside the raters of an item has no say in what is agreed; a third rater has."""
+ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
+"""Assignments of third raters."""
+
+
+@dataclass(frozen=True)
+class ItemVerdicts:
+    """An item of a round with the verdicts of all its parts and dimensions; in a worklist, what was agreed before."""
+
+    round_item: RoundItem
+    verdicts: Sequence[Verdict]
+    is_complete: bool
+    base: Base | None = None
+
+    @property
+    def identifier(self) -> str:
+        return self.round_item.item.identifier
+
+
+def questions(tree: VersionTree) -> list[Question]:
+    return [
+        Question(
+            dimension.key,
+            dimension.applies_when.dimension if dimension.applies_when else None,
+            dimension.required,
+            dimension.is_set,
+            not dimension.has_categories,
+        )
+        for dimension in tree.dimensions
+    ]
+
+
+def round_verdicts(
+    round_: Round,
+    *,
+    items: Iterable[int] | QuerySet[Any] | None = None,
+    disputed_only: bool = False,
+    answered_only: bool = False,
+    after_position: int = 0,
+) -> Iterator[ItemVerdicts]:
+    """The verdicts of a round's items in its order, in chunks of a thousand items with five queries each.
+
+    `items` are item ids or a query for them; `disputed_only` leaves out those where all raters said the same and
+    nothing was decided; `answered_only` those that nobody answered or decided. Training and excluded items have none:
+    they count nowhere. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
+    """
+    rows: QuerySet[RoundItem] = (
+        RoundItem.objects.counting().filter(round=round_).select_related("item__issue__repository").order_by("position")
+    )
+    if items is not None:
+        rows = rows.filter(item__in=items if isinstance(items, QuerySet) else list(items))
+    if disputed_only and round_.kind != Round.Kind.RELABEL:  # there earlier answers of others count as well
+        # Read once and not with every chunk: it takes all answers of the round to tell.
+        rows = rows.filter(item__in=list(disputed_items(round_).values_list("item", flat=True)))
+    if answered_only and round_.kind != Round.Kind.RELABEL:
+        rows = answered_places(rows, round_, decided=True)
+    tree = published_version(round_.taxonomy_version_id)
+    asked = questions(tree)
+    position = after_position
+    while chunk := list(rows.filter(position__gt=position)[:CHUNK]):
+        position = chunk[-1].position
+        answers, unfinished, n_done = _answers(round_, tree, [row.item_id for row in chunk])
+        decisions = _decisions(round_, tree, [row.item_id for row in chunk])
+        bases = base_verdicts(round_, chunk, round_verdicts)
+        for row in chunk:
+            given, base = answers.get(row.item_id, []), bases.get(row.item_id)
+            is_complete = round_.state != Round.State.OPEN or (
+                row.item_id not in unfinished and n_done[row.item_id] >= row.n_raters
+            )
+            judged = (
+                verdicts(
+                    asked,
+                    partial(applies, tree),
+                    given,
+                    decisions[row.item_id],
+                    row.n_raters,
+                    base,
+                    is_relabel=round_.kind == Round.Kind.RELABEL,
+                )
+                if is_complete
+                else []
+            )
+            yield ItemVerdicts(row, judged, is_complete, base)
+        if len(chunk) < CHUNK:
+            return
+
+
+FEW_SHARE = 0.25
+"""Where fewer of a round's items are answered, these are looked up; else the round is walked through."""
+
+
+def answered_places(places: QuerySet[RoundItem], round_: Round, *, decided: bool = False) -> QuerySet[RoundItem]:
+    """Those places of a round whose items somebody answered (or, if `decided`, that were decided); one query.
+
+    A page of a large round with few answers would otherwise read all that lies before them.
+    """
+    n_items = RoundItem.objects.filter(round=OuterRef("round")).order_by().values("round").annotate(n=Count("pk"))
+    finished = RoundRater.objects.filter(round=round_).order_by().values("round").annotate(n=Sum("n_finished"))
+    counted = finished.annotate(n_items=Subquery(n_items.values("n"))).values_list("n", "n_items")
+    if any(n < FEW_SHARE * (n_all or 0) for n, n_all in counted):
+        # As an array it is read once, and its items are looked up in an index of the round.
+        condition = _AMONG.format(or_decided=_OR_DECIDED if decided else "")
+        params = [round_.pk] * (2 if decided else 1)
+        return places.filter(RawSQL(condition, params, output_field=BooleanField()))  # noqa: S611
+    given = Assignment.objects.filter(round=round_, item=OuterRef("item"), current__isnull=False)
+    found = Q(Looked(given))
+    if decided:
+        found |= Q(Looked(Resolution.objects.filter(round=round_, item=OuterRef("item"))))
+    return places.filter(found)
+
+
+_AMONG = """annotation_rounditem.item_id = ANY (ARRAY (
+    SELECT item_id FROM annotation_assignment WHERE round_id = %s AND current_id IS NOT NULL{or_decided}
+))"""
+_OR_DECIDED = " UNION SELECT item_id FROM annotation_resolution WHERE round_id = %s"
+
+
+def disputed_items(round_: Round) -> QuerySet[Any, Any]:
+    """Ids of items where answers differ or miss, somebody skipped or proposed, or they were decided or matched.
+
+    While the round is open, of those alone on which all raters are done.
+    """
+    counting = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
+    decided = Resolution.objects.filter(round=round_).values("item")
+    matched = PartMatch.objects.filter(annotation__assignment__round=round_).values("annotation__assignment__item")
+    found = (
+        Assignment.objects.filter(COUNTS, round=round_, state__in=Assignment.FINISHED)
+        .order_by()
+        .values("item")
+        .annotate(
+            n_kinds=Count("current__answers_digest", distinct=True),
+            n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
+            n_proposing=Count("pk", filter=Q(current__n_proposals__gt=0)),
+            n_done=Count("slot"),
+        )
+        .annotate(n_planned=counting.order_by().values("n_raters"))
+        .filter(n_planned__isnull=False)
+        .filter(
+            Q(n_kinds__gt=1)
+            | Q(n_skipped__gt=0)
+            | Q(n_proposing__gt=0)
+            | Q(n_done__lt=F("n_planned"))
+            | Q(item__in=decided)
+            | Q(item__in=matched)
+        )
+    )
+    if round_.state == Round.State.OPEN:
+        found = found.filter(n_done__gte=F("n_planned"))
+    return found.values("item")
+
+
+def has_open_disagreements(round_: Round, *, items: Collection[int] | None = None) -> bool:
+    """Whether any item of the round, or of these (ids), waits for a decision; stops at the first."""
+    if items is not None and not items:
+        return False
+    found = round_verdicts(round_, items=items, disputed_only=items is None)
+    return any(verdict.state == "open" for each in found for verdict in each.verdicts)
+
+
+def open_proposals(round_: Round) -> QuerySet[Proposal]:
+    """Categories asked for in current answers of a round, or while resolving it, that were not answered or decided.
+
+    Without those on training items, whose right answer is known, and on excluded ones.
+    """
+    counting = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
+    proposals = Proposal.objects.filter(Exists(counting), round=round_)
+    open_ones: QuerySet[Proposal] = with_states(proposals).filter(state=OPEN)
+    return open_ones.select_related("item", "proposed_by", "dimension")
+
+
+def n_open_proposals(round_: Round, *, without: Collection[int] = ()) -> int:
+    """How many proposals wait for an answer, those on some items (ids) left out."""
+    return open_proposals(round_).exclude(item__in=list(without)).count()
+
+
+def _answers(
+    round_: Round, tree: VersionTree, items: Sequence[int]
+) -> tuple[dict[int, list[Answer]], set[int], Counter[int]]:
+    """Per item the current answers of its raters (arbiters too), in the order of their codes.
+
+    Also the items that a planned rater has not done yet, and how many have each: an arbiter is not waited for. The
+    parts of an answer stand where they were matched to.
+    """
+    rows = list(
+        Assignment.objects.filter(COUNTS, round=round_, item__in=items)
+        .exclude(state=Assignment.State.WITHDRAWN)
+        .values_list(
+            "item_id",
+            "rater__code",
+            "state",
+            "current_id",
+            "current__skip_reason",
+            "current__n_parts",
+            "current__memo",
+            "current__part_memos",
+            "current__n_proposals",
+            Exists(PartMatch.objects.filter(annotation=OuterRef("current"))),
+            "blind_id",
+            "slot",
+        )
+    )
+    rows.sort(key=lambda row: code_order(row[1]))
+    unfinished = {row[0] for row in rows if row[2] in Assignment.UNFINISHED and row[-1] is not None}
+    done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
+    changed = [row[-2] for row in done if row[-2] not in (None, row[3])]
+    values = read_values(tree, [*(row[3] for row in done), *changed])
+    proposals = _proposals(tree, [row[3] for row in done if row[-4]])
+    matched = matches_of([*(row[3] for row in done if row[-3]), *changed])
+    n_blind = dict(Annotation.objects.filter(pk__in=changed).values_list("pk", "n_parts")) if changed else {}
+    found: dict[int, list[Answer]] = defaultdict(list)
+    n_done: Counter[int] = Counter()
+    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, blind, slot in done:
+        n_done[item] += slot is not None
+        answer = Answer(
+            rater=code or "",
+            parts=[] if skip_reason else [values.get((current, part), {}) for part in range(1, n_parts + 1)],
+            skip_reason=skip_reason,
+            memo=memo,
+            part_memos=part_memos,
+            proposals=proposals.get(current, {}),
+            is_third=slot is None,
+            blind=None if blind == current else _parts_of(blind, n_blind.get(blind or 0, 0), values, matched),
+        )
+        found[item].append(in_place(answer, matched[current]) if current in matched else answer)
+    return found, unfinished, n_done
+
+
+def _parts_of(
+    annotation: int | None,
+    n_parts: int,
+    values: Mapping[tuple[int, int], dict[str, Values]],
+    matched: Mapping[int, Mapping[int, int]],
+) -> Sequence[Part | None]:
+    """What was said in an annotation, its parts where they were matched to; nothing without one."""
+    if annotation is None:
+        return ()
+    said = Answer("", [values.get((annotation, part), {}) for part in range(1, n_parts + 1)])
+    return (in_place(said, matched[annotation]) if annotation in matched else said).parts
+
+
+def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[tuple[int, str], ProposalAsked]]:
+    """Annotation id → part and dimension key → the category asked for; one query where there is any."""
+    found: dict[int, dict[tuple[int, str], ProposalAsked]] = defaultdict(dict)
+    rows = Rating.objects.filter(annotation__in=annotations, proposal__isnull=False)
+    for annotation, part, dimension, name, memo in rows.values_list(
+        "annotation_id", "part", "dimension_id", "proposal__name", "proposal__memo"
+    ):
+        found[annotation][part, tree.by_id[dimension].key] = ProposalAsked(name or "", memo or "")
+    return found
+
+
+def code_order(code: str | None) -> tuple[int, str]:
+    """Sorts R2 before R10."""
+    return len(code or ""), code or ""
+
+
+def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int, int], dict[str, Values]]:
+    """The values of annotations: (annotation id, part) → dimension key → values; one query."""
+    gathered: dict[tuple[int, int], dict[str, list[str | bool | float]]] = defaultdict(dict)
+    rows = Rating.objects.filter(annotation__in=annotations).values_list(
+        "annotation_id", "part", "dimension_id", "category_id", "proposal_id", "boolean", "number", "text"
+    )
+    for annotation_id, part, dimension_id, category_id, proposal_id, boolean, number, text in rows:
+        dimension = tree.by_id[dimension_id]
+        kept = gathered[annotation_id, part].setdefault(dimension.key, [])
+        if proposal_id is not None:
+            kept.append(PENDING)
+        elif category_id is not None:
+            kept.append(dimension.by_id[category_id].key)
+        else:
+            kept.extend(value for value in (boolean, number, text) if value is not None)
+    return {
+        place: {key: tuple(sorted(values, key=str)) for key, values in dimensions.items()}
+        for place, dimensions in gathered.items()
+    }
+
+
+def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[int, dict[tuple[int, str], Decision]]:
+    """Per item the newest resolution of each part and dimension, none where it was reopened; two queries.
+
+    What was discussed in a meeting, as whoever resolved it stated, has the method `discussion`.
+    """
+    newest = list(
+        Resolution.objects.filter(round=round_, item__in=items)
+        .select_related("decided_by")
+        .annotate(has_meeting=Exists(MeetingResolution.objects.filter(resolution=OuterRef("pk"))))
+        .order_by("item_id", "part", "dimension_id", "-revision")
+        .distinct("item_id", "part", "dimension_id")
+    )
+    newest = [each for each in newest if each.method != Resolution.Method.REOPENED]
+    values = resolution_values(tree, newest)
+    found: dict[int, dict[tuple[int, str], Decision]] = defaultdict(dict)
+    for resolution in newest:
+        key = tree.by_id[resolution.dimension_id].key
+        found[resolution.item_id][resolution.part, key] = Decision(
+            id=resolution.pk,
+            values=values.get(resolution.pk, ()),
+            method=Resolution.Method.DISCUSSION if resolution.has_meeting else resolution.method,
+            rationale=resolution.rationale,
+            decided_by=resolution.decided_by.told_name if resolution.decided_by else "",
+            decided_at=resolution.created_at,
+            no_part=resolution.no_part,
+        )
+    return found
+
+
+def newest_of_each_place(rows: QuerySet[Resolution]) -> QuerySet[Resolution]:
+    """Those of the rows that no later revision replaced."""
+    newest = Resolution.objects.filter(
+        round=OuterRef("round"), item=OuterRef("item"), part=OuterRef("part"), dimension=OuterRef("dimension")
+    ).order_by("-revision")
+    return rows.filter(pk=Subquery(newest.values("pk")[:1]))
+
+
+def resolution_values(tree: VersionTree, resolutions: Sequence[Resolution]) -> dict[int, Values]:
+    """Resolution id → its values, as consensus writes them."""
+    by_id = {resolution.pk: resolution for resolution in resolutions}
+    gathered: dict[int, list[str | bool | float]] = defaultdict(list)
+    for row in ResolutionValue.objects.filter(resolution__in=list(by_id)):
+        dimension = tree.by_id[by_id[row.resolution_id].dimension_id]
+        if row.category_id is not None:
+            gathered[row.resolution_id].append(dimension.by_id[row.category_id].key)
+        else:
+            gathered[row.resolution_id].extend(v for v in (row.boolean, row.number, row.text) if v is not None)
+    return {pk: tuple(sorted(values, key=str)) for pk, values in gathered.items()}

@@ -1,0 +1,88 @@
+"""A member who stands in a study by name only becomes an account here: “this is Alice”."""
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from accounts.models import User
+from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.core.access import OWNER, Seat
+from annotation.core.errors import Conflict, Invalid
+from annotation.members.queries.own_invitations import roles_asked
+from annotation.models import Membership, Study
+from annotation.studies.actions.studies import account_named, ask_in, come_in, place_of, record
+
+
+@transaction.atomic
+def join_member(*, seat: Seat, member: Membership, username: object) -> Membership:
+    """Gives a member without an account the account of this user, who then has its code, answers and roles here.
+
+    Accounts that are not in the study are invited, and have all that once their person accepts; staff give it at once.
+    What was said stays under the code, and what was done before under the name that it was done by. Who is in the study
+    already without a code of their own keeps their roles beside the member's. Nobody gets the answers of a member who
+    left: they are another person's. Raises Invalid, Conflict, TooMany.
+    """
+    seat.require(OWNER)
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    member = Membership.objects.select_for_update(of=("self",)).get(pk=member.pk)
+    if member.user_id is not None:
+        raise Conflict(f"{member} is already linked to an account.")
+    if member.left_at is not None:
+        raise Conflict(f"{member} left this study. Their labels stay theirs and can't be linked to another account.")
+    if member.is_invited:
+        raise Conflict(f"{member} was invited and has not answered. Withdraw the invitation first.")
+    if member.is_machine:
+        raise Conflict(f"{member} is a model rater. Model raters don't sign in.")
+    wanted = str(username or "").strip()
+    user = account_named(seat, wanted)
+    directly = seat.user.is_staff or (user is not None and user.pk == seat.user.pk)
+    if user is None or (directly and not user.is_active):
+        sentence = f"User “{wanted[:80]}” not found."
+        raise Invalid("Account not linked.", fields={"username": [sentence]})
+    there = place_of(seat.study, user)
+    is_in = there is not None and there.user_id is not None
+    roles = set(member.roles)
+    if there is not None and there.pk != member.pk:
+        if there.code:
+            sentence = f"{user.username} is already {there.code} in this study. Nobody can be two raters of it."
+            raise Conflict(sentence, fields={"username": [sentence]})
+        roles |= set(there.roles) if is_in else roles_asked(there)
+        _require_blind(there, member)
+        member.could_read_until = there.could_read_until
+        _give_way(there, user)
+    elif there is None:
+        _require_blind(Membership(study=seat.study, user=user, roles=[]), member)
+    was = member.name
+    if is_in or directly:
+        come_in(member, user)
+    else:
+        ask_in(member, user, by=seat.user)
+    member.roles = [each for each in Membership.Role.values if each in roles]
+    member.save()
+    said = {"code": member.code} if member.code else {}
+    verb = "member invited" if member.is_invited else "member joined"
+    record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, **said)
+    if seat.user.pk == user.pk:
+        seat.membership = member
+    return member
+
+
+def _require_blind(there: Membership, member: Membership) -> None:
+    """Raises Conflict where the member still rates blind in a round whose answers the person could read until now."""
+    for round_ in rounds_to_rate_blind(member):
+        if unblinded_among(round_, [there], {}):
+            raise Conflict(
+                f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "
+                f"{member} from the round first.",
+                code="not_blind_any_more",
+            )
+
+
+def _give_way(there: Membership, user: User) -> None:
+    """Takes away the membership of somebody who gets another one; it must have left nothing behind."""
+    try:
+        with transaction.atomic():
+            there.inbox.all().delete()
+            there.delete()
+    except (ProtectedError, IntegrityError) as error:
+        sentence = f"{user.username} has already written in this study under their own name."
+        raise Conflict(sentence, fields={"username": [sentence]}) from error

@@ -1,0 +1,149 @@
+"""Leaving a study, being removed from it, and closing an account: the access ends, the answers stay under the code."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import actions as people
+from accounts.confirmation import Confirmation, require_confirmed
+from accounts.models import User
+from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.queries import Leaving
+from annotation.core.access import OWNER, Seat, get_seat
+from annotation.core.errors import Conflict, Forbidden, Invalid
+from annotation.members.queries.leaving import Offers, offers_of
+from annotation.members.queries.own_invitations import waiting_for
+from annotation.models import Invitation, Membership, ReaderLink, Study
+from annotation.rounds.actions.raters import take_out
+from annotation.studies.actions.studies import has_another_owner, record
+
+
+@dataclass(frozen=True)
+class Left:
+    """Who left a study, what became of their items in rounds that are open, and which offers of theirs ended."""
+
+    member: Membership
+    name: str
+    rounds: list[tuple[int, Leaving]]
+    offers: Offers | None = None
+
+
+def leave_study(*, seat: Seat) -> Left:
+    """Ends one's own part in a study. Raises Conflict for the last owner, Forbidden for who is no member."""
+    if seat.membership is None:
+        raise Forbidden("You are not a member of this study. As staff you see every study.")
+    return finish(_leave(seat, seat.membership.pk, "member left"))
+
+
+def remove_member(*, seat: Seat, member: Membership) -> Left:
+    """Ends somebody's part in a study, as its owner; an invitation that waits for its answer is withdrawn.
+
+    Raises Conflict for the last owner and for who left already.
+    """
+    seat.require(OWNER)
+    if member.is_invited:
+        return finish(end_invitation(seat, member.pk))
+    return finish(_leave(seat, member.pk, "member removed"))
+
+
+@transaction.atomic
+def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_owner: str = "") -> Left:
+    """Ends an invitation that waits for its answer; rounds that are open give its items to others.
+
+    Who was a member before is one who left, as they were. `former_owner` is for the audit: who made it, if that is why
+    it ends. Raises Conflict where it was answered meanwhile.
+    """
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
+    if not member.is_invited:
+        raise Conflict(f"The invitation of {member.display_name} was already answered or withdrawn.")
+    found = take_out(seat, member)
+    member.invitation_key = None
+    if is_declined:
+        member.declined_at = timezone.now()
+    if member.left_at is not None:
+        member.former_user, member.invited_user = member.invited_user, None
+    member.save()
+    verb = "member declined" if is_declined else "member invitation withdrawn"
+    said = {"former_owner": former_owner} if former_owner else {}
+    record(study=seat.study, user=seat.user, verb=verb, member=member.name, code=member.code, **said)
+    return Left(member, member.name, [(each.pk, leaving) for each, leaving in found])
+
+
+def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, Leaving]]]:
+    """Ends what somebody handed out as an owner of the study, which they are no more, each with a line in the audit.
+
+    Invitations by link, reader links, and invitations of accounts that wait. Call it in the transaction that takes the
+    role, which holds the study; also answers the rounds that may be done after the commit.
+    """
+    study, now, rounds = seat.study, timezone.now(), []
+    offers = offers_of(study, owner)
+    Invitation.objects.filter(study=study, created_by=owner, withdrawn_at=None).update(withdrawn_at=now)
+    for link in offers.links:
+        said = {"number": link.pk, "former_owner": owner.username}
+        record(study=study, user=seat.user, verb="invitation withdrawn", **said)
+    ReaderLink.objects.filter(pk__in=[each.pk for each in offers.reader_links]).update(withdrawn_at=now)
+    for read in offers.reader_links:
+        told = {"link": read.number, "label": read.label, "former_owner": owner.username}
+        record(study=study, user=seat.user, verb="reader link withdrawn", **told)
+    for member in offers.invited:
+        rounds += end_invitation(seat, member.pk, former_owner=owner.username).rounds
+    return offers, rounds
+
+
+def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None:
+    """Leaves every study and ends the account, for who typed their user name and showed again who they are.
+
+    Raises Invalid for another name and without that, Conflict where a study would be left without an owner; then
+    nothing happened.
+    """
+    if typed.strip() != user.username:
+        raise Invalid("Account not closed.", fields={"typed": [f"Type {user.username} exactly."]})
+    require_confirmed(user, confirmation)
+    with transaction.atomic():
+        seats = [get_seat(user, slug) for slug in studies_to_leave(user)]
+        alone = [seat.study.title for seat in seats if _is_last_owner(seat.membership)]
+        if alone:
+            named = " and ".join(f"“{title}”" for title in alone)
+            raise Conflict(f"You are the only owner of {named}. Make someone else an owner there first, or delete it.")
+        left = [_leave(seat, seat.membership.pk, "member left") for seat in seats if seat.membership is not None]
+        for asked in Membership.objects.select_related("study").filter(waiting_for(user)):
+            left.append(end_invitation(Seat(user, asked.study, None), asked.pk, is_declined=True))
+        people.end_account(user=user)
+    for each in left:
+        finish(each)
+
+
+def studies_to_leave(user: User) -> list[str]:
+    """The slugs of the studies in which somebody takes part, in order."""
+    return list(Study.objects.filter(memberships__user=user).order_by("slug").values_list("slug", flat=True))
+
+
+def _is_last_owner(member: Membership | None) -> bool:
+    return member is not None and member.has_role(OWNER) and not has_another_owner(member)
+
+
+@transaction.atomic
+def _leave(seat: Seat, pk: int, verb: str) -> Left:
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    member = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=pk)
+    user = member.user
+    if user is None:
+        raise Conflict(f"{member.display_name} has no access to this study.")
+    if _is_last_owner(member):
+        raise Conflict("A study needs an owner. Make someone else an owner first, under Members.")
+    found = take_out(seat, member)
+    member.name, member.user, member.former_user = user.display_name[:150], None, user
+    member.left_at = timezone.now()
+    member.save(update_fields=["name", "user", "former_user", "left_at"])
+    record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
+    offers, others = end_offers(seat, user) if member.has_role(OWNER) else (None, [])
+    return Left(member, user.display_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
+
+
+def finish(left: Left) -> Left:
+    """Moves rounds on that waited for who left; after the commit."""
+    for round_id, _ in left.rounds:
+        finish_if_done(round_id)
+    return left

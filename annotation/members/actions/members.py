@@ -1,0 +1,134 @@
+"""Members of a study: accounts that get roles in it, or are invited, and owners who stop being one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from annotation.assignments.actions.finishing import finish_if_done
+from annotation.core.access import OWNER, RATER, Seat
+from annotation.core.errors import Conflict, Invalid
+from annotation.members.actions.leaving import end_offers
+from annotation.members.queries.leaving import Offers
+from annotation.model_raters import actions as machines
+from annotation.models import Membership, Study
+from annotation.studies.actions.studies import (
+    account_named,
+    are_roles,
+    ask_in,
+    come_in,
+    has_another_owner,
+    next_code,
+    place_of,
+    record,
+)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A membership that was set, whether the account was added or invited just now, and what ended for it.
+
+    An owner who is none any more made the offers; their ending may have been all that the rounds waited for.
+    """
+
+    membership: Membership
+    is_new: bool
+    offers: Offers | None = None
+    rounds: Sequence[int] = ()
+
+
+def add_member(
+    *,
+    seat: Seat,
+    username: str,
+    roles: Iterable[str],
+    kind: str | None = None,
+    machine: Mapping[str, object] | None = None,
+) -> Membership:
+    """Adds an account to the study at once, without asking its person: for the shell and the demo, never for a request.
+
+    Everything else is as in `set_member`.
+    """
+    return _done(_set_member(seat, username, roles, kind, machine, directly=True)).membership
+
+
+def set_member(
+    *,
+    seat: Seat,
+    username: str,
+    roles: Iterable[str],
+    kind: str | None = None,
+    machine: Mapping[str, object] | None = None,
+) -> Placed:
+    """Gives an account roles in the study (a set that replaces the earlier one), or invites it.
+
+    Accounts that are not members are invited, and are members once their person accepts; staff add them at once.
+    A new member is a person unless `kind` is machine; `machine` contains its name, version and prompt. After the first
+    answer both stay as they are: another model, or another prompt, is another rater. An owner who stops
+    being one takes along what they handed out: their invitations and reader links end.
+
+    Raises Invalid, Conflict (also after MOST_INVITATIONS), TooMany after too many unknown names.
+    """
+    return _done(_set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff))
+
+
+def _done(placed: Placed) -> Placed:
+    for round_id in placed.rounds:
+        finish_if_done(round_id)
+    return placed
+
+
+@transaction.atomic
+def _set_member(
+    seat: Seat,
+    username: str,
+    roles: Iterable[str],
+    kind: str | None,
+    machine: Mapping[str, object] | None,
+    *,
+    directly: bool,
+) -> Placed:
+    seat.require(OWNER)
+    wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
+    fields: dict[str, list[str]] = {}
+    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    if not wanted:
+        fields["roles"] = [f"Choose at least one of {', '.join(Membership.Role.values)}."]
+    if kind not in (None, *Membership.Kind.values):
+        fields["kind"] = ["Use person or machine."]
+    models = Membership.objects.filter(study=seat.study, kind=Membership.Kind.MACHINE)
+    is_machine = kind == Membership.Kind.MACHINE or (
+        kind is None and models.filter(user__username__iexact=str(username).strip()).exists()
+    )
+    described = machines.described(machine, is_machine, fields)
+    if fields:  # before the name is looked up: whoever has it would not be invited
+        raise Invalid("Member not added.", fields=fields)
+    member = account_named(seat, username)
+    if member is None:
+        sentence = f"User “{username}” not found. Create one with `manage.py add_user`."
+        raise Invalid("Member not added.", fields={"user": [sentence]})
+    membership = place_of(seat.study, member)
+    if membership is None:
+        membership = Membership(study=seat.study, roles=[])
+    is_in = membership.user_id is not None
+    is_waiting = membership.is_invited
+    loses_ownership = is_in and OWNER in membership.roles and OWNER not in wanted
+    if is_in:
+        if loses_ownership and not has_another_owner(membership):
+            raise Conflict("A study needs an owner. Make someone else an owner first.")
+    elif directly or member.pk == seat.user.pk:
+        come_in(membership, member)
+    elif not is_waiting:
+        ask_in(membership, member, by=seat.user, name=str(username).strip())
+    else:
+        membership.invited_by = seat.user  # who set the roles answers for them
+    membership.roles = wanted
+    machines.set_description(membership, kind, described)
+    if RATER in wanted and not membership.code:
+        membership.code = next_code(seat.study)
+    membership.save()
+    said = {"machine": described} if described else {}
+    verb = "member invited" if membership.is_invited else "member set"
+    record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
+    offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])
+    return Placed(membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds])

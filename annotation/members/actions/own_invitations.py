@@ -1,0 +1,57 @@
+"""An account's own invitations to studies: accepted by a button, over REST or by its first `next`, or declined."""
+
+from django.db import transaction
+
+from accounts.models import User
+from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.core.access import RATER, Seat, get_own_invitation
+from annotation.core.demo_people import require_no_demo_person
+from annotation.members.actions.leaving import Left, end_invitation, finish
+from annotation.members.queries.own_invitations import invitation_to
+from annotation.models import Assignment, Membership, Round, RoundRater, Study
+from annotation.studies.actions.studies import come_in, record
+
+
+@transaction.atomic
+def accept(*, user: User, key: str) -> Membership:
+    """Makes the account a member with the roles and the code that it was invited with.
+
+    Raises NotFound for an invitation that does not wait for this very account.
+    """
+    found = get_own_invitation(user, key)
+    Study.objects.select_for_update(no_key=True).get(pk=found.study_id)
+    found = get_own_invitation(user, key)
+    require_no_demo_person(user, found.study)
+    come_in(found, user)
+    found.save()
+    marked = _mark_unblinded(found)
+    said = {"unblinded": marked} if marked else {}
+    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles, **said)
+    return found
+
+
+def _mark_unblinded(member: Membership) -> list[int]:
+    """Marks the member where they are still to rate blind and the account has read answers; the rounds' numbers."""
+    found = [each for each in rounds_to_rate_blind(member) if unblinded_among(each, [member])]
+    RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
+    asked = Assignment.objects.filter(rater=member, round__in=found, slot__isnull=True)
+    asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
+    return [each.number for each in found]
+
+
+def accept_by_next(*, user: User, slug: str, number: int) -> None:
+    """Accepts an invitation as a rater, if one waits: the account asks for its first item of a round of the study."""
+    found = invitation_to(user, slug)
+    if found is None or not found.has_role(RATER):
+        return
+    if Round.objects.filter(study=found.study_id, number=number).exclude(state=Round.State.DRAFT).exists():
+        accept(user=user, key=found.invitation_key or "")
+
+
+def decline(*, user: User, key: str) -> Left:
+    """Declines an invitation; what was planned for the account goes to others.
+
+    Raises NotFound for an invitation that does not wait for this very account.
+    """
+    found = get_own_invitation(user, key)
+    return finish(end_invitation(Seat(user, found.study, None), found.pk, is_declined=True))

@@ -1,0 +1,133 @@
+"""Invitations by link: made on the page Members, accepted at an address of their own."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+from kombu.exceptions import OperationalError
+
+from accounts import jobs
+from accounts.forms import NewAccountForm, explain
+from accounts.models import User
+from accounts.providers import AT_THE_DOOR, INVITATION, at_the_door, providers
+from accounts.sessions import sign_in
+from annotation.core.access import OWNER, Seat, get_invitation, get_seat
+from annotation.core.errors import ConcordError, NotFound
+from annotation.core.pages import me
+from annotation.members.actions import invitations as actions
+from annotation.members.queries.invitations import living_invitation
+from annotation.models import Invitation
+from annotation.overview.forms.studies import InvitationForm
+from annotation.overview.views.studies import members_page
+from shared.rate_limits import INVITED_BY_EMAIL, LINKS, require_room
+from shared.site_links import absolute
+
+
+@login_required
+@require_POST
+@never_cache
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Answers with the page that shows the new link: it is nowhere else."""
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        return members_page(request, seat, status=422, invitation=form)
+    if form.cleaned_data["email"] and settings.SENDS_EMAIL:
+        require_room(request, INVITED_BY_EMAIL, str(seat.user.pk))
+    try:
+        made, plaintext = actions.invite(seat=seat, **form.cleaned_data)
+    except ConcordError as error:
+        explain(form, error)
+        return members_page(request, seat, status=error.status, invitation=form)
+    link = absolute(reverse("invitation", args=[plaintext]))
+    is_sent = bool(made.email) and settings.SENDS_EMAIL and _sent(seat, made, link)
+    return members_page(request, seat, status=201, link=link, made=made, is_sent=is_sent)
+
+
+def _sent(seat: Seat, made: Invitation, link: str) -> bool:
+    text = (
+        f"{seat.user.display_name} invited you to the study “{seat.study.title}” on Concord as "
+        f"{' and '.join(made.roles)}.\n\nAccept here until {made.expires_at:%-d %B %Y}:\n{link}\n\nIf you did "
+        "not expect this, ignore this e-mail.\n"
+    )
+    try:
+        jobs.send_message.delay(made.email, f"An invitation to “{seat.study.title}”", text)
+    except OperationalError:
+        return False
+    return True
+
+
+@login_required
+@require_POST
+def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    actions.withdraw_invitation(seat=seat, invitation=get_invitation(seat, pk))
+    messages.success(request, "The invitation is withdrawn. People who used it stay members.")
+    return redirect("members", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@sensitive_post_parameters("password")
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """For who is signed in one button; for others sign-in, a provider or a new account. A link that is over is 404."""
+    require_room(request, LINKS)
+    user = request.user if isinstance(request.user, User) else None
+    try:
+        found = living_invitation(token, by=user)
+        if request.method == "POST" and user is not None:
+            return _accept(request, user, token)
+    except NotFound as error:
+        request.session.pop(INVITATION, None)
+        return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
+    stranger = None if user else at_the_door(request)
+    initial = {"email": found.email}
+    if stranger:
+        initial = {"username": stranger.called, "full_name": stranger.full_name, "email": stranger.email or found.email}
+    given = request.POST if request.method == "POST" else None
+    form = NewAccountForm(given, initial=initial, with_password=stranger is None)
+    status = 200
+    if given is not None:
+        status = 422
+        if form.is_valid():
+            key = (stranger.provider, stranger.uid, stranger.called) if stranger else None
+            try:
+                made, member = actions.join(plaintext=token, provider=key, **form.cleaned_data)
+            except NotFound as error:
+                return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
+            except ConcordError as error:
+                explain(form, error)
+                status = error.status
+            else:
+                sign_in(request, made)
+                for kept in (AT_THE_DOOR, INVITATION):
+                    request.session.pop(kept, None)
+                messages.success(
+                    request, f"Welcome. You are now {' and '.join(member.roles)} of “{member.study.title}”."
+                )
+                return redirect("study", member.study.slug)
+    elif user is None and stranger is None and providers():
+        request.session[INVITATION] = token
+    context = {
+        "invitation": found,
+        "study": found.study,
+        "form": form,
+        "stranger": stranger,
+        "providers": [] if stranger else providers(),
+        "after": request.path,
+    }
+    return render(request, "annotation/invitations/invitation.html", context, status=status)
+
+
+def _accept(request: HttpRequest, user: User, token: str) -> HttpResponse:
+    member = actions.accept_invitation(user=user, plaintext=token)
+    code = f" Your labels appear there under {member.code}." if member.code else ""
+    messages.success(request, f"You are now {' and '.join(member.roles)} of “{member.study.title}”.{code}")
+    return redirect("study", member.study.slug)

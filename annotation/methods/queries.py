@@ -1,0 +1,657 @@
+"""The facts of a study for its methods paragraph, checklist and table, as far as their reader may know them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+
+from agreement import COEFFICIENTS
+from annotation.agreement_report.queries.across_rounds import OFF_SCALE, Asked, across, rater_codes, visible_rounds
+from annotation.agreement_report.queries.coefficients import DimensionReport, Headline, primary, report
+from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
+from annotation.agreement_report.queries.model_raters import machines_in
+from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
+from annotation.agreement_report.queries.slices import ask
+from annotation.calibration.calibration import MET, NO_THRESHOLD
+from annotation.calibration.queries.gate import gate_then
+from annotation.calibration.queries.training import Trained, minimum_words, tries_of_people
+from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, Stretch, flow, stretches_screened
+from annotation.core.access import Seat
+from annotation.imports.queries.ratings import MARK
+from annotation.labels.consensus import PENDING
+from annotation.labels.queries.batches.labels import label_batches
+from annotation.labels.queries.label_version import standing_version
+from annotation.labels.queries.resolution_methods import ways, with_facts
+from annotation.labels.queries.verdicts import ARBITERS, code_order, newest_of_each_place, round_verdicts
+from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
+from annotation.methods import (
+    JOINED,
+    LEFT,
+    OVERRULED,
+    REJOINED,
+    Control,
+    Decided,
+    Dimension,
+    Drawn,
+    Facts,
+    Gate,
+    Migrated,
+    Minimum,
+    Number,
+    Screened,
+    Tried,
+    Turnover,
+    Wave,
+    as_text,
+    checklist_as_document,
+    latex,
+    paragraph,
+)
+from annotation.models import (
+    Assignment,
+    AuditEvent,
+    Membership,
+    Proposal,
+    Rating,
+    Resolution,
+    Round,
+    RoundItem,
+    RoundRater,
+    Sample,
+)
+from annotation.resolving.queries.queue import queue_of
+from annotation.studies.queries.studies import rounds_imported
+from taxonomy.queries import published_version
+
+OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
+    blind__idempotency_key__startswith=MARK
+)
+"""Answers that the raters gave themselves, here or on the server that the study came from, and not by a sheet."""
+
+
+def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
+    """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
+
+    Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-one more,
+    and the queue of each round that is no longer open.
+    """
+    study, rounds = seat.study, visible_rounds(seat)
+    numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
+    asked = replace(ask(seat, {}), resamples=resamples)
+    headline = headline_set(seat)
+    chosen = list(headline.rounds) or rounds
+    reports = (
+        report(seat, rounds, chosen, asked, round_number=None, is_headline=headline.is_of(chosen)) if rounds else []
+    )
+    known = _answers(seat, rounds)
+    waves = _waves(seat, rounds, known)
+    decided, n_resolvers_without_labels = _decided(seat, rounds)
+    n_disputed, n_unresolved = _places(seat, rounds)
+    return Facts(
+        study=study.title,
+        taxonomy=study.taxonomy.title,
+        software=f"Concord {settings.CONCORD_VERSION}",
+        waves=waves,
+        dimensions=_dimensions(seat, rounds, headline, asked, reports),
+        raters=sorted({code for wave in waves for code in wave.raters}, key=code_order),
+        machines=[machine.code or "" for machine in machines_in(rounds)],
+        has_guidelines=bool(study.guidelines.strip()),
+        **_definitions(rounds),
+        drawn=[_drawn(sample) for sample in _samples(rounds)],
+        controls=[_control(each) for each in stretches_screened(study)],
+        screened=_screened(seat, asked),
+        n_labeled_out=_n_labeled_out(seat, rounds),
+        keeps_out=asked.keeps_out,
+        by_rater=_by_rater(seat, rounds),
+        turnover=_turnover(seat, rounds),
+        third=_third(seat, rounds),
+        **_third_asked(seat, rounds),
+        migrated=_migrated(seat),
+        relabeled=_relabeled(seat),
+        decided=decided,
+        n_disputed=n_disputed,
+        n_unresolved=n_unresolved,
+        n_resolvers_without_labels=n_resolvers_without_labels,
+        n_rated_before=_n_rated_before(seat, rounds),
+        n_changed=sum(each["n_changed"] for each in known.values()),
+        n_proposals=_n_proposals(seat, rounds),
+        applies=study.applies,
+        hidden=numbers,
+        headline=headline.numbers,
+        headline_waiting=[each.number for each in headline.waiting] if headline.fixed else [],
+        headline_hidden=headline.hidden,
+        n_training=_n_training(seat, rounds),
+        tries=_tries(seat, rounds),
+        headline_fixed_on=headline.fixed_at.date() if headline.fixed_at and headline.rounds else None,
+        **_items(seat, rounds),
+    )
+
+
+def _definitions(rounds: Sequence[Round]) -> dict[str, int]:
+    """How many categories the newest version of these rounds has, and how many of them have a definition."""
+    if not rounds:
+        return {}
+    newest = max(rounds, key=lambda round_: round_.taxonomy_version.number)
+    tree = published_version(newest.taxonomy_version_id)
+    categories = [each for dimension in tree.dimensions for each in dimension.categories if each.selectable]
+    return {"n_categories": len(categories), "n_defined": sum(bool(each.definition.strip()) for each in categories)}
+
+
+def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """What people were to answer of items that count: no training or excluded items, third raters or model raters."""
+    return Assignment.objects.filter(
+        seat.not_withheld(),
+        COUNTS_HERE,
+        round__in=rounds,
+        slot__isnull=False,
+        rater__kind=Membership.Kind.PERSON,
+    ).order_by()
+
+
+NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
+COUNTS_HERE = ~Exists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
+"""Of an assignment, a resolution or a proposal: its item counts in its round. Few do not, and indexes find those."""
+HAS_LABEL = Exists(Rating.objects.filter(annotation=OuterRef("current")))
+"""An answer in which at least one dimension was labeled."""
+
+
+def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """Those of them that were answered with a label."""
+    return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
+
+
+def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
+    """Third raters by code with how many items each labeled; one query."""
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(), COUNTS_HERE, ARBITERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
+    )
+    rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
+    return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
+
+
+def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+    """For how many items of rounds third raters were asked in Concord, and how many of these a person alone asked for.
+
+    Two queries.
+    """
+    asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, ARBITERS, round__in=rounds)
+    asked = asked.exclude(state=Assignment.State.WITHDRAWN).exclude(current__idempotency_key__startswith=MARK)
+    places = Counter(asked.order_by().values_list("round__number", "item__identifier"))
+    if not places:
+        return {}
+    lines = AuditEvent.objects.filter(study=seat.study, verb="third rater asked").values_list("detail", flat=True)
+    by_hand = Counter((detail.get("round"), detail.get("item")) for detail in lines)
+    alone = sum(by_hand[place] >= n for place, n in places.items())
+    return {"n_third_asked": len(places), "n_third_by_hand": alone}
+
+
+def _by_rater(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
+    """Raters by code with how many items each labeled, once over all rounds; one query."""
+    rows = _labeled(seat, rounds).values_list("rater__code").annotate(n=Count("item", distinct=True))
+    return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
+
+
+def _turnover(seat: Seat, rounds: Sequence[Round]) -> list[Turnover]:
+    """Who left or joined these rounds while they were open, as the audit log has it; one query."""
+    numbers = [each.number for each in rounds]
+    verbs = ("rater withdrawn", "rater added")
+    lines = AuditEvent.objects.filter(study=seat.study, verb__in=verbs, detail__round__in=numbers).order_by("pk")
+    found, gone = [], set()
+    for verb, detail in lines.values_list("verb", "detail"):
+        place = (detail["round"], detail["rater"])
+        if verb == "rater added":
+            found.append(Turnover(REJOINED if place in gone else JOINED, *place))
+            continue
+        gone.add(place)
+        given = sorted(detail.get("given", {}).items(), key=lambda each: code_order(each[0]))
+        found.append(Turnover(LEFT, *place, detail.get("withdrawn", 0), given, detail.get("waiting", 0)))
+    return found
+
+
+def _migrated(seat: Seat) -> Migrated | None:
+    """The version that a plan moved the labels to, how many there are, and how many have no value; None without one.
+
+    Cost: nothing where no plan did, else the reading of all labels.
+    """
+    version = standing_version(seat.study)
+    if version is None:
+        return None
+    rounds = seat.study.rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    rounds = rounds.exclude(kind=Round.Kind.SCREENING).exclude(pk__in=seat.hidden_round_ids)
+    seen = list(rounds.select_related("taxonomy_version").order_by("number"))
+    numbers = {each.pk: each.number for each in seen}
+    hidden = [(numbers[round_id], item) for round_id, item in seat.withheld if round_id in numbers]
+    n_labels = n_without = 0
+    for _, batch in label_batches(seen, standing=version, hidden=hidden):
+        n_labels += batch.num_rows
+        n_without += batch["values"].null_count
+    return Migrated(version.number, n_labels, n_without)
+
+
+def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:
+    """Number, version and labeled items of relabeling rounds; one query."""
+    kinds = seat.study.rounds.filter(kind=Round.Kind.RELABEL).exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        COUNTS_HERE,
+        HAS_LABEL,
+        round__in=kinds.exclude(pk__in=seat.hidden_round_ids),
+        slot__isnull=False,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    rows = labeled.order_by("round__number").values_list("round__number", "round__taxonomy_version__number")
+    return list(rows.annotate(n=Count("item", distinct=True)))
+
+
+def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
+    """Of each round: answers, how many raters gave themselves, skipped, open, revised since.
+
+    One query.
+    """
+    submitted = Q(state=Assignment.State.SUBMITTED)
+    rows = (
+        _assigned(seat, rounds)
+        .values("round")
+        .annotate(
+            n_answers=Count("pk", filter=submitted),
+            n_own=Count("pk", filter=submitted & OWN),
+            n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
+            n_open=Count("pk", filter=Q(state__in=Assignment.UNFINISHED)),
+            n_unblinded=Count("pk", filter=submitted & Q(blind__isnull=True)),
+            n_changed=Count("pk", filter=Q(current__revision__gt=F("blind__revision"))),
+        )
+    )
+    found: list[dict[str, Any]] = [dict(row) for row in rows]
+    return {row.pop("round"): row for row in found}
+
+
+def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query."""
+    labeled = _labeled(seat, rounds)
+    same = {"item": OuterRef("item"), "rater": OuterRef("rater")}
+    before = labeled.filter(round__number__lt=OuterRef("round__number"), **same)
+    return labeled.filter(Exists(before)).aggregate(n=Count("item", distinct=True))["n"] or 0
+
+
+def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items with known labels a person labeled; one query."""
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        Exists(training),
+        round__in=rounds,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
+
+
+def _tries(seat: Seat, rounds: Sequence[Round]) -> list[Tried]:
+    """What came of first tries on items with known labels, of second ones, and so on; a try is a rater's in a round."""
+    found: dict[int, list[Trained]] = {}
+    n_had: Counter[int] = Counter()
+    for each in tries_of_people(rounds, seat.not_withheld()):
+        n_had[each.rater.pk] += 1
+        found.setdefault(n_had[each.rater.pk], []).append(each)
+    return [
+        Tried(len(those), sum(each.n_right for each in those), sum(each.n_items for each in those))
+        for _, those in sorted(found.items())
+    ]
+
+
+def _minimum(round_: Round) -> Minimum | None:
+    """What raters of a round had to reach on training items, and who came in how; None before anybody came in."""
+    if not round_.gold_minimum:
+        return None
+    rows = RoundRater.objects.filter(round=round_, admission__isnull=False).select_related("rater")
+    came = sorted(((row.rater.code or "", row.admission or {}) for row in rows), key=lambda each: code_order(each[0]))
+    if not came:
+        return None
+    reached = [code for code, how in came if how.get("how") == "reached"]
+    let_in = [(code, str(how.get("reason") or "")) for code, how in came if how.get("how") != "reached"]
+    return Minimum(minimum_words(round_), reached, let_in)
+
+
+def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+    """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
+    drawn = RoundItem.objects.counting().filter(item=OuterRef("item"), round__in=rounds, round__sample__isnull=False)
+    places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=Exists(drawn))
+    return places.aggregate(
+        n_items=Count("item", distinct=True),
+        n_double=Count("item", distinct=True, filter=Q(n__gte=2)),
+        n_by_hand=Count("item", distinct=True, filter=Q(is_drawn=False)),
+    )
+
+
+def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
+    """The rounds in order; six queries."""
+    of_items: dict[int, Any] = {
+        row["round"]: row
+        for row in RoundItem.objects.filter(seat.not_withheld(), round__in=rounds)
+        .order_by()
+        .values("round")
+        .annotate(
+            n_free=Sum("n_free", filter=Q(known__isnull=True, excluded=False), default=0),
+        )
+    }
+    labeled = _labeled(seat, rounds).values("round").annotate(n=Count("item", distinct=True))
+    n_items = dict(labeled.values_list("round", "n"))
+    raters: dict[int, set[str]] = {}
+    for round_id, code in _labeled(seat, rounds).values_list("round", "rater__code").distinct():
+        raters.setdefault(round_id, set()).add(code or "")
+    unblinded: dict[int, set[str]] = {}
+    read_before = Assignment.objects.filter(
+        seat.not_withheld(), COUNTS_HERE, round__in=rounds, current__isnull=False, blind__isnull=True
+    )
+    read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
+    for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
+        unblinded.setdefault(round_id, set()).add(code or "")
+    imported = rounds_imported(seat.study)
+    waves = []
+    for round_ in sorted(rounds, key=lambda each: each.number):
+        counts, answers = of_items.get(round_.pk, {}), known.get(round_.pk, {})
+        waves.append(
+            Wave(
+                number=round_.number,
+                kind=round_.kind,
+                version=round_.taxonomy_version.number,
+                is_open=round_.state == Round.State.OPEN,
+                is_resolving=round_.state == Round.State.RESOLVING,
+                n_items=n_items.get(round_.pk, 0),
+                raters=sorted(raters.get(round_.pk, ()), key=code_order),
+                n_answers=answers.get("n_answers", 0),
+                n_outstanding=answers.get("n_open", 0) + counts.get("n_free", 0),
+                n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0) - answers.get("n_unblinded", 0),
+                n_skipped=answers.get("n_skipped", 0),
+                unblinded=sorted(unblinded.get(round_.pk, ()), key=code_order),
+                n_unblinded=answers.get("n_unblinded", 0),
+                is_imported=imported is None or round_.number in imported,
+                gate=_gate(seat, round_),
+                minimum=None if round_.pk in seat.unsettled_round_ids else _minimum(round_),
+            )
+        )
+    return waves
+
+
+def _gate(seat: Seat, round_: Round) -> Gate | None:
+    """What a main round was opened on, unless that is hidden from the person."""
+    found = gate_then(seat, round_)
+    if not found:
+        return None
+    judged = [each for each in found["dimensions"] if each["verdict"] != NO_THRESHOLD]
+    missed = [each["title"] for each in judged if each["verdict"] != MET]
+    return Gate(found["round"], len(judged), missed, found.get("reason") or "")
+
+
+def _dimensions(
+    seat: Seat, rounds: Sequence[Round], headline: HeadlineSet, asked: Asked, reports: Sequence[DimensionReport]
+) -> list[Dimension]:
+    """What was found for each dimension in the headline set, with what was found after discussion, and by round.
+
+    Without a headline no number is the study's: those by round are all there is.
+    """
+    codes = rater_codes(seat)
+    later = replace(asked, slice=replace(asked.slice, when="after"))
+    after = {each.dimension.key: each for each in across(rounds, later)} if reports else {}
+    begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
+    found = []
+    for each in reports:
+        key = each.across.dimension.key
+        discussed = after.get(key)
+        of_all = _dimension(each, begun)
+        if not headline.rounds:
+            of_all = replace(
+                of_all,
+                before=Number(0, (), None),
+                left_out=(),
+                warnings=(),
+                words=(),
+                ci_method=None,
+            )
+        together = replace(discussed.only(headline.rounds), is_headline=True) if discussed else None
+        found.append(
+            replace(
+                of_all,
+                after=_number(primary(seat, together, codes, later)) if together and together.counted else None,
+                after_by_round={
+                    one.round.number: _number(primary(seat, discussed.only([one.round]), codes, later))
+                    for one in discussed.counted
+                }
+                if discussed
+                else {},
+            )
+        )
+    return found
+
+
+def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
+    dimension, head, entry = found.across.dimension, found.headline, found.entry
+    value: dict[str, Any] = next(each for each in entry.coefficients if each["name"] == head.coefficient)
+    fixed_at = datetime.fromisoformat(head.fixed_at).astimezone(UTC) if head.fixed_at else None
+    why = [(each["because"], each["n"]) for each in entry.left_out_because if each["n"]]
+    if not why and entry.left_out:
+        why = [("", entry.left_out)]
+    weights = entry.weights or "quadratic"
+    return Dimension(
+        key=dimension.key,
+        title=dimension.title,
+        kind=dimension.kind,
+        n_categories=sum(category.selectable for category in dimension.categories),
+        is_conditional=dimension.applies_when is not None,
+        coefficient=head.coefficient,
+        metric=entry.metric,
+        before=_number(head),
+        by_round={number: _number(one) for number, one in found.trend.items()},
+        is_fixed=fixed_at is not None,
+        is_default=head.is_default,
+        threshold=head.threshold,
+        fixed_on=fixed_at.date() if fixed_at else None,
+        is_fixed_before=fixed_at is not None and (begun is None or fixed_at <= begun),
+        reason=head.reason,
+        weights=weights if isinstance(weights, str) else "its own",
+        words=[(each["scale"], each["word"], each.get("earned")) for each in value.get("words", [])],
+        left_out=why,
+        **_on_scale(found, entry.metric),
+        warnings=entry.warnings,
+        ci_method=value.get("ci_method"),
+    )
+
+
+def _on_scale(found: DimensionReport, metric: str) -> dict[str, Any]:
+    """On how many units an alpha of an order rests, where some labels are no level of the scale."""
+    is_order = found.across.dimension.is_ordered and metric != "nominal"
+    if COEFFICIENTS[found.headline.coefficient].takes != "metric" or not is_order:
+        return {}
+    rows = [row for each in found.across.counted for row in each.rows if len(row.raters) > 1]
+    away = [value for value in OFF_SCALE if any(value in row.values for row in rows)]
+    used = sum(row.n for row in rows if sum(value not in away for value in row.values) > 1)
+    if used == found.headline.units:
+        return {}
+    return {"n_used": used, "off_scale": [OFF_SCALE_WORDS[value] for value in away]}
+
+
+OFF_SCALE_WORDS = {PENDING: "a proposal", DOES_NOT_APPLY: "“does not apply”"}
+
+
+def _number(head: Headline) -> Number:
+    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined, head.ci_method)
+
+
+def _samples(rounds: Sequence[Round]) -> list[Sample]:
+    wanted = {round_.sample_id for round_ in rounds if round_.sample_id}
+    return list(Sample.objects.filter(pk__in=wanted).defer("frame").order_by("pk"))
+
+
+KEPT_WORDS = {"kept": "kept", "unscreened": "not screened", "open": "unresolved"}
+CODED_WORDS = {
+    IN: "kept",
+    UNSCREENED: "not screened",
+    OPEN: "unresolved at screening",
+    OUT: "screened out",
+}
+
+
+def _drawn(sample: Sample) -> Drawn:
+    """A sample as it was drawn, and what screening made of it; two queries."""
+    lines = flow(sample)
+    by_kind = {line.kind: line.n for line in lines}
+    coded = {
+        IN: by_kind.get("kept", 0) - by_kind.get("uncoded", 0),
+        **{each: line.n for line in lines for each, words in CODED_THOUGH.items() if line.step == words},
+    }
+    return Drawn(
+        n_found=sample.counts[0]["n"] if len(sample.counts) > 1 else None,
+        n_frame=sample.n_frame if sample.n_frame is not None else (sample.counts[-1]["n"] if sample.counts else None),
+        size=sample.size,
+        seed=sample.seed,
+        stratify_by=sample.stratify_by,
+        allocation=sample.allocation,
+        per_stratum=(min(sizes), max(sizes)) if (sizes := [each["n_drawn"] for each in sample.strata]) else None,
+        out=[(line.step.removeprefix(SCREENED_OUT), line.n) for line in lines if line.kind == "out"],
+        stand=[(words, by_kind[kind]) for kind, words in KEPT_WORDS.items() if by_kind.get(kind)],
+        coded=[(words, coded[each]) for each, words in CODED_WORDS.items() if coded.get(each)]
+        if "coded" in by_kind
+        else [],
+    )
+
+
+def _control(each: Stretch) -> Control:
+    by = "screening" if each.is_of_screening else "the filter"
+    return Control(by, each.sample.size, each.sample.n_frame or 0, each.n_kept, each.most_share)
+
+
+def _screened(seat: Seat, asked: Asked) -> Screened | None:
+    """What raters did in screening rounds that are over and not hidden from the person.
+
+    Two queries, and where there is such a round two more and those of its agreement.
+    """
+    every = seat.study.rounds.filter(kind=Round.Kind.SCREENING, state__in=Round.OVER)
+    rounds = list(every.exclude(pk__in=seat.hidden_round_ids).select_related("taxonomy_version").order_by("number"))
+    answered = _labeled(seat, rounds)
+    raters = sorted({code or "" for code in answered.values_list("rater__code", flat=True).distinct()}, key=code_order)
+    if not raters:
+        return None
+    found = next((each for each in across(rounds, asked) if each.dimension.key == SCREENING), None)
+    head = primary(seat, found, rater_codes(seat), asked) if found is not None and found.counted else None
+    return Screened(
+        rounds=[each.number for each in rounds],
+        raters=raters,
+        n_items=answered.values("item").distinct().count(),
+        coefficient=head.coefficient if head else "",
+        agreement=_number(head) if head is not None and head.units else None,
+    )
+
+
+def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items that a rater labeled in these rounds are screened out; one query."""
+    place = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=True)
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(),
+        Exists(place),
+        HAS_LABEL,
+        round__in=rounds,
+        item__screening=OUT,
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
+    )
+    return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
+
+
+def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
+    """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
+
+    Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
+    agreed on. Two queries, those of `ways`, and where there are resolutions those of the queue of their round.
+    """
+    rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds))
+    resolutions = list(with_facts(rows.exclude(method=Resolution.Method.REOPENED).order_by("round")))
+    told = ways(resolutions)
+    members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
+    codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
+    resolved = {row.round_id for row in resolutions}
+    disputed = _disputed([each for each in rounds if each.pk in resolved])
+    confirmed = _confirmed(
+        rounds,
+        [row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed],
+    )
+    counted: Counter[str] = Counter()
+    by: dict[str, set[str]] = {}
+    others: set[int] = set()
+    for row in resolutions:
+        if row.pk in confirmed:
+            continue
+        way = told[row.pk]
+        if way != Resolution.Method.IMPORTED:
+            if place_of(row) not in disputed:
+                way = OVERRULED
+            if row.decided_by_id and codes.get(row.decided_by_id):
+                by.setdefault(way, set()).add(codes[row.decided_by_id] or "")
+            elif row.decided_by_id:
+                others.add(row.decided_by_id)
+        counted[way] += 1
+    decided = [Decided(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
+    return decided, len(others)
+
+
+def place_of(row: Resolution) -> tuple[int, int, int, int]:
+    return row.round_id, row.item_id, row.part, row.dimension_id
+
+
+def _confirmed(rounds: Sequence[Round], rows: Sequence[Resolution]) -> set[int]:
+    """The ids of the resolutions, of places that are no disagreement, that are what all raters gave."""
+    found: set[int] = set()
+    for round_ in rounds:
+        own = {row.pk for row in rows if row.round_id == round_.pk}
+        if not own:
+            continue
+        items = {row.item_id for row in rows if row.pk in own}
+        for each in (verdict for found_ in round_verdicts(round_, items=items) for verdict in found_.verdicts):
+            if each.decision is not None and each.decision.id in own:
+                given = [set(rating.values) for rating in each.ratings if rating.values is not None]
+                if given and all(values == set(each.decision.values) for values in given):
+                    found.add(each.decision.id)
+    return found
+
+
+def _places(seat: Seat, rounds: Sequence[Round]) -> tuple[int, int]:
+    """How many places raters disagreed on in rounds that are no longer open, and how many closed ones left unresolved.
+
+    Cost: the queue of each of these rounds.
+    """
+    n_disputed = n_unresolved = 0
+    for round_ in rounds:
+        if round_.state in Round.OVER:
+            queue = queue_of(round_).without(seat.withheld_in(round_))
+            n_disputed += queue.n_places
+            n_unresolved += queue.n_open if round_.state == Round.State.CLOSED else 0
+    return n_disputed, n_unresolved
+
+
+def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:
+    """Round, item, part and dimension of every disagreement, resolved or not."""
+    found = set()
+    for round_ in rounds:
+        tree = published_version(round_.taxonomy_version_id)
+        for line in queue_of(round_).lines:
+            found |= {(round_.pk, line.item, each.part, tree.by_key[each.dimension].id) for each in line.places}
+    return found
+
+
+def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
+    made = Proposal.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds, annotation__isnull=False)
+    return made.count()
+
+
+def methods_as_document(facts: Facts) -> dict[str, Any]:
+    """What REST and the shell answer: paragraph, checklist and latex."""
+    return {
+        "paragraph": as_text(paragraph(facts)),
+        "checklist": checklist_as_document(facts),
+        "latex": latex(facts),
+    }

@@ -1,0 +1,52 @@
+"""The page of the replication package: what will be in it, of whom, and a button that has it made."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from annotation.core.access import OWNER, get_seat
+from annotation.core.errors import ConcordError, Forbidden
+from annotation.core.pages import in_archive_too, me, status_of, study_page
+from annotation.exports.actions import request_export
+from annotation.models import Round
+from annotation.overview.forms.studies import explain
+from annotation.package.forms import PackageForm
+from annotation.package.queries.package import in_sight
+from annotation.package.queries.tables import n_answers
+from shared.site_links import absolute
+
+
+@in_archive_too
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def package(request: HttpRequest, slug: str) -> HttpResponse:
+    """Asks for the package; for owners. Its row and file stand among the exports."""
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    form = PackageForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            request_export(seat=seat, what="package", format="zip", options=form.options)
+            return redirect(f"{reverse('exports', args=[slug])}#made")
+        except Forbidden:
+            raise
+        except ConcordError as error:
+            explain(form, error)
+    rounds = in_sight(seat)
+    every = Round.objects.filter(study=seat.study).exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
+    hidden = every.exclude(pk__in=[each.pk for each in rounds]).order_by("number")
+    return study_page(
+        request,
+        seat,
+        "package",
+        "exports",
+        folder="exports",
+        status=status_of(form),
+        form=form,
+        rounds=rounds,
+        n_answers=n_answers(rounds),
+        hidden=list(hidden.values_list("number", flat=True)),
+        address=absolute(f"/api/v1/studies/{slug}/exports/"),
+    )

@@ -1,0 +1,76 @@
+"""Plans of a study, what one gave out, and whether it can be run or undone."""
+
+from django.db.models import QuerySet
+
+from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat
+from annotation.models import Assignment, Membership, Plan, Round, RoundItem, Study
+from annotation.plans.queries.relabeling import PAGE
+
+
+def plans(study: Study) -> QuerySet[Plan]:
+    """All plans of a study, the newest first, with their versions and people."""
+    rows = Plan.objects.filter(study=study).order_by("-number")
+    return rows.select_related("from_version", "to_version", "worklist", "created_by", "run_by", "undone_by")
+
+
+def reads_all(seat: Seat) -> bool:
+    """Whether somebody reads more than their own answers."""
+    return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR, READER)
+
+
+def plan_of(round_: Round) -> Plan | None:
+    """The plan whose worklist a round is; no query for a round of another kind."""
+    if round_.kind != Round.Kind.RELABEL:
+        return None
+    return Plan.objects.filter(worklist=round_).first()
+
+
+def why_not_run(plan: Plan) -> str:
+    """Why a plan can't be run now, in a sentence; empty where it can. Three queries."""
+    if plan.state not in Plan.OPEN:
+        return f"Migration {plan.number} is {plan.state}. Create a new one."
+    if plan.to_version.is_draft:
+        return f"Version {plan.to_version.number} is a draft. Publish it first."
+    open_rounds = _labelling(plan).filter(state=Round.State.OPEN).order_by("number")
+    if numbers := list(open_rounds.values_list("number", flat=True)):
+        which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
+        return f"{which} open, so its labels would be too late. Finish it, or move it to resolving, first."
+    owed = Assignment.objects.filter(
+        round__in=_labelling(plan).filter(state__in=Round.OVER), slot__isnull=True, state__in=Assignment.UNFINISHED
+    ).exclude(rater__kind=Membership.Kind.MACHINE)
+    if n := owed.count():
+        which = "1 item waits" if n == 1 else f"{n} items wait"
+        return (
+            f"{which} for a third rater, who could infer the labels of others from the relabeling queue. Wait for it."
+        )
+    if Plan.objects.filter(study=plan.study_id, state__in=Plan.AT_WORK).exists():
+        return "Another migration of this study is running. Wait for it."
+    return ""
+
+
+def why_not_undo(plan: Plan) -> str:
+    """Why a plan can't be undone, in a sentence; empty where it can. Two queries."""
+    if plan.state in Plan.AT_WORK:
+        return ""
+    if plan.state != Plan.State.DONE:
+        return f"Migration {plan.number} is {plan.state}. Only one that was run can be undone."
+    later = Plan.objects.filter(study=plan.study_id, state=Plan.State.DONE, done_at__gt=plan.done_at)
+    if later_plan := later.order_by("-done_at").first():
+        return f"Migration {later_plan.number} was run after it. Undo that one first."
+    opened = _labelling(plan).filter(opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
+    if plan.worklist_id:
+        opened = opened.exclude(pk=plan.worklist_id)
+    if next_round := opened.order_by("number").first():
+        return f"Round {next_round.number} was opened since. Its labels are based on version {plan.to_version.number}."
+    return ""
+
+
+def _labelling(plan: Plan) -> QuerySet[Round]:
+    """The rounds of the plan's study that label by its taxonomy; no plan touches those that screen."""
+    return Round.objects.filter(study=plan.study_id).exclude(kind=Round.Kind.SCREENING)
+
+
+def worklist_items(plan: Plan, *, after: int = 0, size: int = PAGE) -> list[RoundItem]:
+    """What a plan that was run gave out, in its order after a position, with the items."""
+    rows = RoundItem.objects.filter(round=plan.worklist_id, position__gt=after).order_by("position")
+    return list(rows.select_related("item__snapshot").defer("item__snapshot__body")[:size])

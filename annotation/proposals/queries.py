@@ -1,0 +1,421 @@
+"""What raters proposed while labelling and what became of it: states, near-identical names together, outcomes."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+
+from accounts.models import User
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.core.errors import NotFound
+from annotation.labels.consensus import PENDING
+from annotation.models import Assignment, Item, PartMatch, Plan, Proposal, ProposalOutcome, Resolution, Round
+from taxonomy.models import TaxonomyVersion
+from taxonomy.queries import newest_published, published_version
+from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
+from taxonomy.warnings import near_identical
+
+OPEN, RESOLVED, WITHDRAWN = "open", "resolved", "withdrawn"
+ANSWERED = tuple(ProposalOutcome.Outcome.values)
+SETTLED = (*ANSWERED, RESOLVED)
+STATES = (OPEN, *SETTLED, WITHDRAWN)
+SAME_WORDS = ("round", "item", "proposed_by", "dimension", "name", "memo")
+BY_STATE = {"open": (OPEN,), "settled": SETTLED, "all": STATES}
+FULL = ("annotation", "item", "round", "proposed_by", "dimension")
+
+
+def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
+    """The same with `outcome_pk` (of the answer that counts), `is_current`, `is_decided` and `state`.
+
+    Open is what stands in its assignment's current answer, or was made while resolving; was not answered; and in an
+    answer, whose place was not resolved, nor its part as one that does not exist. The same words in a later revision
+    keep their answer; other words are a proposal of their own. Bugs that were matched count where they were matched to.
+    An answer that names a draft went with the draft when that was discarded. For those in `own`, which are the
+    reader's, decisions in an open round count as not taken, because they say that others answered.
+    """
+    named = TaxonomyVersion.objects.filter(
+        taxonomy=OuterRef("proposal__round__study__taxonomy"), number=OuterRef("version_number")
+    )
+    answered = ProposalOutcome.objects.filter(
+        Q(version_number=None) | Exists(named),
+        **{f"proposal__{name}": OuterRef(name) for name in SAME_WORDS},
+    ).order_by("-pk")
+    place = {name: OuterRef(name) for name in ("round", "item", "dimension")}
+    later = Resolution.objects.filter(revision__gt=OuterRef("revision"), part=OuterRef("part"), **place)
+    decided = Resolution.objects.filter(~Exists(later), part=OuterRef("agreed_part"), **place)
+    decided = decided.exclude(method=Resolution.Method.REOPENED)
+    matched = PartMatch.objects.filter(annotation=OuterRef("annotation"), part=OuterRef("part"))
+    of_part = {"round": OuterRef("round"), "item": OuterRef("item"), "part": OuterRef("agreed_part")}
+    gone = Resolution.objects.filter(~Exists(later), no_part=True, **of_part)
+    is_decided = (Q(Exists(decided)) | Q(Exists(gone))) & Q(annotation__isnull=False)
+    if own is not None:
+        is_decided &= ~(own & Q(round__state=Round.State.OPEN))
+    return (
+        proposals.annotate(agreed_part=Coalesce(Subquery(matched.values("agreed_part")), F("part")))
+        .annotate(
+            outcome_pk=Subquery(answered.values("pk")[:1]),
+            answer=Subquery(answered.values("outcome")[:1]),
+            is_current=ExpressionWrapper(
+                Q(annotation__isnull=True) | Q(annotation__assignment__current=F("annotation")),
+                output_field=BooleanField(),
+            ),
+            is_decided=ExpressionWrapper(is_decided, output_field=BooleanField()),
+        )
+        .annotate(
+            state=Case(
+                When(answer__isnull=False, then=F("answer")),
+                When(is_current=False, then=Value(WITHDRAWN)),
+                When(is_decided=True, then=Value(RESOLVED)),
+                default=Value(OPEN),
+                output_field=CharField(),
+            )
+        )
+    )
+
+
+def visible_proposals(seat: Seat) -> Any:
+    """The proposals that this person may read, with their states, in the order of their making.
+
+    The owner and adjudicators read all but those of rounds they are blind in, and of items that they are yet to answer
+    as a third rater; the staff those of closed rounds; whoever rates reads their own, in an open round as they made it.
+    What was said again in the same words in a later revision stands there alone. Raises Forbidden for others.
+    """
+    if not seat.user.is_staff:
+        seat.require(OWNER, ADJUDICATOR, RATER)
+    said_again = Proposal.objects.filter(
+        annotation__gt=OuterRef("annotation"), **{name: OuterRef(name) for name in SAME_WORDS}
+    )
+    rows = Proposal.objects.filter(~Exists(said_again), round__study=seat.study).exclude(
+        round__state=Round.State.UNDONE
+    )
+    own = Q(proposed_by=seat.membership) if seat.membership else Q(pk__in=[])
+    may_read = own
+    if reads_all(seat):
+        may_read |= ~Q(round__in=seat.sealed_round_ids) & seat.not_withheld()
+    rows = rows.filter(may_read)
+    return with_states(rows, own).select_related(*FULL).order_by("pk")
+
+
+def reads_all(seat: Seat) -> bool:
+    """Whether this person reads what all raters proposed, where they are not blind."""
+    return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR)
+
+
+def narrowed(proposals: Any, *, state: str = "all", round_number: int | None = None, dimension: str = "") -> Any:
+    """Those of a round and a dimension; `state` is open, settled or all."""
+    if state != "all":
+        proposals = proposals.filter(state__in=BY_STATE[state])
+    if round_number is not None:
+        proposals = proposals.filter(round__number=round_number)
+    return proposals.filter(dimension__key=dimension) if dimension else proposals
+
+
+@dataclass(frozen=True)
+class Told:
+    """One proposal with what became of it; `is_current`: the rater's answer still holds it."""
+
+    id: int
+    name: str
+    memo: str
+    part: int
+    item: Item
+    round: Round
+    assignment: str | None
+    rater: str
+    dimension: str
+    dimension_title: str
+    state: str
+    is_current: bool
+    outcome: ProposalOutcome | None
+    proposed_at: datetime
+
+    @property
+    def public_id(self) -> str:
+        return Proposal.public_id_of(self.id)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == OPEN
+
+    @property
+    def called(self) -> str:
+        """Its name; where a sheet said no more than PENDING, its memo tells what was missed."""
+        return (self.name if self.name != PENDING else " ".join(self.memo.split())[:200]) or PENDING
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether nothing says what was missed: a sheet held PENDING, and no memo beside."""
+        return self.called == PENDING
+
+    @property
+    def words(self) -> str:
+        """The answer without the word for it: its state stands before."""
+        return self.sentence.partition(" ")[2] if self.outcome else ""
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, without its name."""
+        if self.outcome is not None:
+            return words_of(self.outcome, published_version(self.round.taxonomy_version_id), self.dimension)
+        return {
+            OPEN: "not answered yet",
+            RESOLVED: "answered while resolving",
+            WITHDRAWN: "withdrawn by the rater",
+        }[self.state]
+
+
+def told(rows: Iterable[Proposal]) -> list[Told]:
+    """Proposals of `visible_proposals` with their outcomes; one query beside theirs."""
+    listed: list[Any] = list(rows)
+    outcomes = ProposalOutcome.objects.in_bulk({row.outcome_pk for row in listed if row.outcome_pk})
+    return [
+        Told(
+            id=row.pk,
+            name=row.name,
+            memo=row.memo,
+            part=row.part,
+            item=row.item,
+            round=row.round,
+            assignment=Assignment.public_id_of(row.annotation.assignment_id) if row.annotation else None,
+            rater=str(row.proposed_by),
+            dimension=row.dimension.key,
+            dimension_title=row.dimension.title,
+            state=row.state,
+            is_current=row.is_current,
+            outcome=outcomes.get(row.outcome_pk),
+            proposed_at=row.created_at,
+        )
+        for row in listed
+    ]
+
+
+def get_proposal(seat: Seat, identifier: object) -> Told:
+    """A proposal that this person may read, by its public ID; raises NotFound, Forbidden. Two queries."""
+    number = Proposal.number_of(identifier)
+    found = [] if number is None else told(visible_proposals(seat).filter(pk=number))
+    if not found:
+        raise NotFound(f"The study “{seat.study.slug}” has no proposal {str(identifier)[:40]}.")
+    return found[0]
+
+
+def outcomes_of(annotations: Collection[int]) -> dict[int, ProposalOutcome]:
+    """Of the proposals in these annotations (by id) that were answered: proposal id → the answer; two queries."""
+    rows = with_states(Proposal.objects.filter(annotation__in=annotations)).filter(outcome_pk__isnull=False)
+    found = dict(rows.values_list("pk", "outcome_pk"))
+    outcomes = ProposalOutcome.objects.in_bulk(found.values())
+    return {proposal: outcomes[outcome] for proposal, outcome in found.items()}
+
+
+def history_of(proposal: int) -> QuerySet[ProposalOutcome]:
+    """All answers to a proposal, newest first."""
+    return ProposalOutcome.objects.filter(proposal=proposal).order_by("-revision")
+
+
+def choosable(tree: VersionTree, dimension: str, key: str, number: int | None) -> bool:
+    """Whether a category of the version `number` can be chosen under a version: a later one's key says nothing here."""
+    asked = tree.by_key.get(dimension) if number is None or number <= tree.number else None
+    found = asked.by_key.get(key) if asked else None
+    return found is not None and found.selectable
+
+
+def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str:
+    """An answer in words for who rates under this version."""
+    if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
+        return f"declined: {outcome.reason}"
+    name, number = outcome.category_name, outcome.version_number
+    can_be_chosen = choosable(tree, dimension, outcome.category_key, number)
+    when = "" if can_be_chosen else "; it can be selected once the study is migrated to that version"
+    if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
+        return f"mapped to {name}" + ("" if can_be_chosen else f" of version {number}{when}")
+    return f"accepted into version {number} as {name}{when}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What was answered to a proposal in one's own current answer; `take` is the category that can be chosen now."""
+
+    part: int
+    dimension: str
+    words: str
+    take: str
+    take_name: str
+
+
+def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
+    """The answers to what stands in one annotation, for the page where its rater changes it; two queries."""
+    rows = with_states(Proposal.objects.filter(annotation=annotation)).filter(outcome_pk__isnull=False)
+    listed: list[Any] = list(rows.order_by("pk"))
+    outcomes = ProposalOutcome.objects.in_bulk(row.outcome_pk for row in listed)
+    found = []
+    for row in listed:
+        outcome, key = outcomes[row.outcome_pk], tree.by_id[row.dimension_id].key
+        can_be_chosen = choosable(tree, key, outcome.category_key, outcome.version_number)
+        take = outcome.category_key if can_be_chosen else ""
+        told_before, verb = words_of(outcome, tree, key), outcome.outcome
+        words = f"“{row.name}”: the owner {verb} it{told_before[len(verb) :]}"
+        found.append(Answered(row.part, key, words, take, outcome.category_name if take else ""))
+    return found
+
+
+@dataclass(frozen=True)
+class CameBack:
+    """What of a rater's in one round was answered: items to answer anew, and those that wait for a coming version."""
+
+    round: Round
+    items: Sequence[tuple[int, str]]
+    n_waiting: int
+
+    @property
+    def n(self) -> int:
+        return len(self.items)
+
+    @property
+    def short_items(self) -> list[tuple[str, str]]:
+        """Public ids of the assignments, and the names without the owner of the repository, for a narrow list."""
+        return [(Assignment.public_id_of(pk), name.rpartition("/")[2] or name) for pk, name in self.items]
+
+    @property
+    def first(self) -> str:
+        """The public id of the assignment to begin with."""
+        return Assignment.public_id_of(self.items[0][0])
+
+
+def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
+    """The rounds, open or being resolved, where something that this person proposed was answered; one query.
+
+    Studies that are archived are out of everybody's work.
+
+    An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
+    and the place is not resolved, in an open round even then. A category that can't be chosen in the round yet brings
+    nothing back; it waits until a plan has moved the study to its version, which asks for it in a worklist.
+    """
+    rows = Proposal.objects.filter(
+        annotation__rater__user=user,
+        annotation__n_proposals__gt=0,
+        annotation__assignment__current=F("annotation"),
+        annotation__assignment__round__state__in=(Round.State.OPEN, Round.State.RESOLVING),
+        annotation__assignment__round__study__archived_at=None,
+    )
+    if round_ is not None:
+        rows = rows.filter(annotation__assignment__round=round_)
+    mine = Q(proposed_by__user=user)
+    answered = with_states(rows, mine).filter(outcome_pk__isnull=False, is_decided=False)
+    outcome = ProposalOutcome.objects.filter(pk=OuterRef("outcome_pk"))
+    moved = Plan.objects.filter(study=OuterRef("annotation__assignment__round__study"), state=Plan.State.DONE)
+    listed: list[Any] = list(
+        answered.annotate(
+            category_key=Subquery(outcome.values("category_key")[:1]),
+            version_number=Subquery(outcome.values("version_number")[:1]),
+            standing=Subquery(moved.order_by("-done_at", "-pk").values("to_version__number")[:1]),
+        )
+        .select_related("annotation__assignment__item", "annotation__assignment__round__study", "dimension")
+        .order_by("annotation__assignment__round", "annotation__assignment__position", "pk")
+    )
+    rounds: dict[int, Round] = {}
+    items: dict[int, dict[int, str]] = defaultdict(dict)
+    waiting: dict[int, int] = defaultdict(int)
+    for row in listed:
+        assignment = row.annotation.assignment
+        here = rounds.setdefault(assignment.round_id, assignment.round)
+        tree = published_version(here.taxonomy_version_id)
+        is_declined = row.answer == ProposalOutcome.Outcome.DECLINED
+        if is_declined or choosable(tree, row.dimension.key, row.category_key, row.version_number):
+            items[here.pk][assignment.pk] = assignment.item.identifier
+        elif row.standing is None or row.standing < (row.version_number or 0):
+            waiting[here.pk] += 1
+    told_of = [pk for pk in rounds if items[pk] or waiting[pk]]
+    return [CameBack(rounds[pk], list(items[pk].items()), waiting[pk]) for pk in told_of]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Open proposals of a dimension whose names are nearly the same, and the existing categories these are near to."""
+
+    dimension: str
+    dimension_title: str
+    proposals: Sequence[Told]
+    near: Sequence[TreeCategory]
+
+    @property
+    def public_id(self) -> str:
+        """That of its first proposal."""
+        return self.proposals[0].public_id
+
+    @property
+    def names(self) -> list[str]:
+        """As they were typed, the most frequent first; a memo stands for the name of one that has none."""
+        counted: dict[str, int] = defaultdict(int)
+        for each in self.proposals:
+            counted[each.called] += 1
+        return sorted(counted, key=lambda name: -counted[name])
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether they have nothing in common but that nothing says what was missed."""
+        return self.proposals[0].is_nameless
+
+    @property
+    def raters(self) -> list[str]:
+        return sorted({each.rater for each in self.proposals}, key=lambda code: (len(code), code))
+
+
+def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group]:
+    """Proposals by dimension in the newest version's order, near-identical names together; no query.
+
+    The biggest groups of a dimension come first, those that nobody named at its end.
+    """
+    by_dimension: dict[str, list[Told]] = defaultdict(list)
+    for each in proposals:
+        by_dimension[each.dimension].append(each)
+    order = list(newest.by_key) if newest else []
+    found: list[Group] = []
+    for key in sorted(by_dimension, key=lambda key: (order.index(key) if key in order else len(order), key)):
+        here = by_dimension[key]
+        existing = newest.by_key[key].categories if newest and key in newest.by_key else ()
+        names = [each.called for each in here] + [category.name for category in existing]
+        groups = [
+            Group(
+                key,
+                here[0].dimension_title,
+                [here[place] for place in places if place < len(here)],
+                [existing[place - len(here)] for place in places if place >= len(here)],
+            )
+            for places in near_identical(names)
+            if places[0] < len(here)
+        ]
+        found += sorted(groups, key=lambda group: (group.is_nameless, -len(group.proposals), group.proposals[0].id))
+    return found
+
+
+def newest_tree(seat: Seat) -> VersionTree | None:
+    """The newest published version of the study's taxonomy; one query, or four where it was not read before."""
+    version = newest_published(seat.study.taxonomy)
+    return published_version(version.pk) if version else None
+
+
+def newest_draft(seat: Seat) -> TaxonomyVersion | None:
+    """The draft that accepted categories go into: the version with the highest number, if it is a draft; one query."""
+    version = seat.study.taxonomy.versions.order_by("-number").first()
+    return version if version is not None and version.is_draft else None
+
+
+def selectable(dimension: TreeDimension) -> list[TreeCategory]:
+    """What can be chosen there."""
+    return [category for category in dimension.categories if category.selectable]

@@ -1,1 +1,0 @@
-"""The numbers of a study, from the database's rating patterns to pages, API and files."""

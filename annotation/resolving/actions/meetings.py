@@ -1,0 +1,147 @@
+"""Meetings in which disagreements were discussed, as the person who resolves them states; only ever appended."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.errors import Invalid, WrongState
+from annotation.imports.queries.ratings import MARK
+from annotation.labels.queries.resolution_methods import newest_by_hand, without_discussion
+from annotation.models import Annotation, Item, Meeting, MeetingResolution, Round
+from annotation.studies.actions.studies import record
+from shared.storable_json import check_storable
+from shared.wording import listed
+
+LEAST_PARTICIPANTS, MOST_PARTICIPANTS, LONGEST_NAME = 2, 100, 200
+ANYWHERE = timedelta(hours=14)
+"""By so much the day of some place on earth is ahead of, or behind, that of UTC."""
+CODE = re.compile(r"R\d+", re.IGNORECASE)
+NOT_STATED = "Meeting not saved."
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A meeting as it was stated: raters by their codes, others as they were named."""
+
+    held_on: date
+    participants: Sequence[str]
+
+
+def read_meeting(seat: Seat, round_: Round, given: object, fields: dict[str, list[str]]) -> Stated | None:
+    """A meeting from `{"held_on": "2026-11-20", "participants": ["alice", "R2"]}`; None where nothing was stated.
+
+    What is wrong with it goes into `fields`. Two queries.
+    """
+    if given is None:
+        return None
+    wrong: list[str] = []
+    if not isinstance(given, Mapping) or set(given) - {"held_on", "participants"}:
+        fields["meeting"] = ["A meeting has `held_on` and `participants` only."]
+        return None
+    held_on = _day(given.get("held_on"))
+    if held_on is None:
+        wrong.append("Enter the day of the meeting as YYYY-MM-DD.")
+    elif held_on > (timezone.now() + ANYWHERE).date():
+        wrong.append("The day of the meeting must not be in the future.")
+    elif _is_before_labels(round_, held_on):
+        wrong.append(f"The meeting must not be before round {round_.number} was opened.")
+    participants = _participants(seat, given.get("participants"), wrong)
+    if wrong or held_on is None:
+        fields["meeting"] = wrong
+        return None
+    return Stated(held_on, participants)
+
+
+def meeting_of_form(held_on: str, participants: str) -> dict[str, object] | None:
+    """A meeting as a form states it, with names separated by commas; None where both fields are empty."""
+    if not held_on.strip() and not participants.strip():
+        return None
+    return {"held_on": held_on.strip(), "participants": participants.split(",")}
+
+
+def _day(given: object) -> date | None:
+    try:
+        return date.fromisoformat(given) if isinstance(given, str) and len(given) == len("2026-11-20") else None
+    except ValueError:
+        return None
+
+
+def _is_before_labels(round_: Round, held_on: date) -> bool:
+    """Whether none of the round's labels existed on a day; sheets may hold labels that are older than their round."""
+    if round_.opened_at is None or held_on >= (round_.opened_at - ANYWHERE).date():
+        return False
+    return not Annotation.objects.filter(assignment__round=round_, idempotency_key__startswith=MARK).exists()
+
+
+def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
+    """Who took part, members with a code by that; each once. A code that nobody has would be read as a rater's."""
+    if not isinstance(given, list) or not all(isinstance(each, str) and len(each) <= LONGEST_NAME for each in given):
+        wrong.append(f"List participants by a name or code of at most {LONGEST_NAME} characters each.")
+        return []
+    check_storable({"participants": given})
+    codes: dict[str, str] = {
+        name: code or ""
+        for user, code in seat.study.memberships.filter(code__isnull=False).values_list("user__username", "code")
+        for name in (user, code)
+        if name
+    }
+    found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
+    if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
+        are = "is" if len(unknown) == 1 else "are"
+        wrong.append(f"{listed(unknown)} {are} not a code of this study. Enter names or codes of its raters.")
+    if not LEAST_PARTICIPANTS <= len(found) <= MOST_PARTICIPANTS:
+        wrong.append(f"List {LEAST_PARTICIPANTS} to {MOST_PARTICIPANTS} people who took part.")
+    return found
+
+
+def attach(seat: Seat, round_: Round, stated: Stated, resolutions: Sequence[int]) -> Meeting:
+    """Appends the meeting, once for everything that the same person states of it, and what it is stated for."""
+    meeting, _ = Meeting.objects.get_or_create(
+        round=round_, held_on=stated.held_on, participants=list(stated.participants), stated_by=seat.user
+    )
+    MeetingResolution.objects.bulk_create(
+        [MeetingResolution(meeting=meeting, resolution_id=each) for each in resolutions], ignore_conflicts=True
+    )
+    return meeting
+
+
+@transaction.atomic
+def state_meeting(
+    *, seat: Seat, round_: Round, meeting: object, item: Item | None = None, part: int = 1, dimension: str = ""
+) -> tuple[Meeting, int]:
+    """States a meeting for resolutions that were taken: of one place, or of the whole queue of a round.
+
+    Of the queue these are all that would otherwise be reported as resolved by adjudication. Returns the meeting
+    and for how many resolutions it was stated. Raises Invalid with the fields, Blind, Forbidden, WrongState.
+    """
+    seat.require(ADJUDICATOR, OWNER)
+    seat.require_sight(round_)
+    fields: dict[str, list[str]] = {}
+    if meeting is None:
+        fields["meeting"] = ["This field is required."]
+    stated = read_meeting(seat, round_, meeting, fields)
+    if stated is None:
+        raise Invalid(NOT_STATED, fields=fields)
+    if item is not None:
+        seat.require_sight_of(round_, item)
+        rows = newest_by_hand(seat, round_).filter(item=item, part=part, dimension__key=dimension)
+        chosen = list(rows.values_list("pk", flat=True))
+    else:
+        chosen = without_discussion(seat, round_)
+    if not chosen:
+        raise WrongState("No resolution can be linked to this meeting.")
+    made = attach(seat, round_, stated, chosen)
+    record(
+        study=seat.study,
+        user=seat.user,
+        verb="meeting stated",
+        round=round_.number,
+        held_on=stated.held_on.isoformat(),
+        resolutions=len(chosen),
+    )
+    return made, len(chosen)

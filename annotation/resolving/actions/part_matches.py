@@ -1,0 +1,123 @@
+"""Matching the bugs of an issue: which part of a rater's answer is which agreed bug; no answer is changed by it."""
+
+from django.db import connection, transaction
+
+from annotation.core.access import Seat
+from annotation.core.errors import Conflict, Invalid, Stale
+from annotation.labels.queries.part_matches import matches_of, same_parts
+from annotation.models import Annotation, Assignment, Item, Membership, PartMatch, Resolution, Round
+from annotation.resolving.actions.resolutions import held
+from annotation.resolving.queries.queue import forget_queue
+from annotation.studies.actions.studies import record
+
+NOT_MATCHED = "Parts not matched."
+MOST_PARTS = 100
+
+
+@transaction.atomic
+def match_parts(
+    *, seat: Seat, round_: Round, item: Item, rater: object, parts: object, expected: object = None
+) -> list[int]:
+    """Says which agreed bug each part of a rater's current answer is, in the order of the parts: [2, 1] swaps two.
+
+    The rater's blind answer is matched alike where it has the same parts. What stood before is kept in the audit.
+    `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a decision
+    stands on a part that would become another bug: reopen it first. Raises Invalid with the fields, Forbidden, Blind.
+    """
+    held(seat, round_, item)
+    assignment = _assignment(round_, item, rater)
+    current = assignment.current
+    assert current is not None
+    if expected is not None and str(expected) != str(current.revision):
+        raise Stale(
+            f"{assignment.rater} has changed their labels. Review them before you match the parts.",
+            newer={"revision": current.revision, "n_parts": current.n_parts},
+        )
+    wanted = _read(parts, current.n_parts)
+    stood = matches_of([current.pk]).get(current.pk, {})
+    before = [stood.get(number, number) for number in range(1, current.n_parts + 1)]
+    if wanted == before:
+        return wanted
+    moved = {n for old, new in zip(before, wanted, strict=True) if old != new for n in (old, new)}
+    _check_undecided(round_, item, moved)
+    for annotation in _alike(assignment, current):
+        PartMatch.objects.filter(annotation=annotation).delete()
+        if wanted != sorted(wanted) or wanted[-1] != len(wanted):
+            PartMatch.objects.bulk_create(
+                PartMatch(annotation=annotation, part=part, agreed_part=agreed)
+                for part, agreed in enumerate(wanted, start=1)
+            )
+    transaction.on_commit(lambda: forget_queue(round_))
+    record(
+        study=seat.study,
+        user=seat.user,
+        verb="bugs matched",
+        round=round_.number,
+        item=item.identifier,
+        rater=assignment.rater.code,
+        before=before,
+        after=wanted,
+    )
+    return wanted
+
+
+def carry_match(earlier: Annotation | None, made: Annotation, *, parts_stay: bool = False) -> None:
+    """Keeps a match for a new revision whose parts say the same, or with `parts_stay` are the same bugs all the same.
+
+    Another revision is matched by number again. Its statements are the same where nothing was matched, so that a
+    submit does not tell.
+    """
+    if earlier is None or not (same_parts(earlier, made) or (parts_stay and earlier.n_parts == made.n_parts)):
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO annotation_partmatch (annotation_id, part, agreed_part)"
+            " SELECT %s, part, agreed_part FROM annotation_partmatch WHERE annotation_id = %s ORDER BY part",
+            [made.pk, earlier.pk],
+        )
+
+
+def _assignment(round_: Round, item: Item, rater: object) -> Assignment:
+    # Answers are read after the lock: joined to it, the one that a submit waited for would be missing.
+    rows = Assignment.objects.select_for_update(of=("self",)).select_related("rater")
+    found = None
+    if isinstance(rater, str) and rater:
+        found = rows.filter(
+            round=round_, item=item, rater__code__iexact=rater, rater__kind=Membership.Kind.PERSON,
+            state=Assignment.State.SUBMITTED,
+        ).first()  # fmt: skip
+    if found is None:
+        sentence = f"“{str(rater)[:40]}” has no labels on this item. Name a rater by code."
+        raise Invalid(NOT_MATCHED, fields={"rater": [sentence]})
+    return found
+
+
+def _read(parts: object, n_parts: int) -> list[int]:
+    """Raises Invalid unless there is one number for each part, none twice."""
+    given: list[int] = list(parts) if isinstance(parts, list | tuple) else []
+    whole = all(isinstance(each, int) and not isinstance(each, bool) and 1 <= each <= MOST_PARTS for each in given)
+    if not whole or len(given) != n_parts or len(set(given)) != len(given):
+        bugs = "1 bug" if n_parts == 1 else f"{n_parts} bugs"
+        sentence = f"Send one number for each of {bugs}, from 1 to {MOST_PARTS}, none twice."
+        raise Invalid(NOT_MATCHED, fields={"parts": [sentence]})
+    return given
+
+
+def _check_undecided(round_: Round, item: Item, moved: set[int]) -> None:
+    newest = (
+        Resolution.objects.filter(round=round_, item=item, part__in=moved)
+        .order_by("part", "dimension_id", "-revision")
+        .distinct("part", "dimension_id")
+    )
+    decided = sorted({row.part for row in newest if row.method != Resolution.Method.REOPENED})
+    if decided:
+        bugs = f"bug {decided[0]}" if len(decided) == 1 else f"bugs {', '.join(map(str, decided))}"
+        raise Conflict(f"There are resolutions on {bugs}. Reopen them first, then match the parts.", code="decided")
+
+
+def _alike(assignment: Assignment, current: Annotation) -> list[Annotation]:
+    """The current answer, and the blind one where it has the same parts."""
+    blind = assignment.blind
+    if blind is None or blind.pk == current.pk or not same_parts(blind, current):
+        return [current]
+    return [current, blind]

@@ -1,0 +1,59 @@
+"""Absences of raters: until the day of their return they get no items; what they have is kept for them."""
+
+from datetime import date
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.core.access import OWNER, RATER, Seat
+from annotation.core.errors import Forbidden, Invalid
+from annotation.models import Membership
+from annotation.rounds.actions.rounds import raters_named
+from annotation.studies.actions.studies import record
+
+NOT_SET = "Absence not saved."
+
+
+@transaction.atomic
+def set_away(*, seat: Seat, until: object, user: object = None) -> Membership:
+    """Pauses a rater's assignments until a day (a date, or text like 2026-12-24), or with None ends the pause.
+
+    Raters set their own absence; an owner sets that of a `user`, by code or user name. Raises Forbidden and Invalid.
+    """
+    member = _member(seat, user)
+    held = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=member.pk)
+    held.away_until = _day(until)
+    held.save(update_fields=["away_until"])
+    told = held.away_until.isoformat() if held.away_until else None
+    record(study=seat.study, user=seat.user, verb="absence set", rater=held.code, until=told)
+    return held
+
+
+def _member(seat: Seat, user: object) -> Membership:
+    own = seat.membership
+    names = {own.code, own.user_name} - {None} if own else set()
+    if own is not None and own.has_role(RATER) and (user in (None, "") or user in names):
+        return own
+    if user in (None, ""):
+        raise Forbidden("You are not a rater of this study, so there is nothing to pause.")
+    seat.require(OWNER)
+    fields: dict[str, list[str]] = {}
+    found = [each for each in raters_named(seat.study, [user], fields, field="user") if not each.is_machine]
+    if not found:
+        fields.setdefault("user", ["A model rater is never away."])
+        raise Invalid(NOT_SET, fields=fields)
+    return found[0]
+
+
+def _day(until: object) -> date | None:
+    if until in (None, ""):
+        return None
+    try:
+        day = date.fromisoformat(until) if isinstance(until, str) else None
+    except ValueError:
+        day = None
+    if day is None:
+        raise Invalid(NOT_SET, fields={"until": ["Enter a day as 2026-12-24, or null to end the absence."]})
+    if day <= timezone.now().date():
+        raise Invalid(NOT_SET, fields={"until": ["Choose a day after today (UTC), or end the absence."]})
+    return day

@@ -1,0 +1,253 @@
+"""The raters of a round over REST: who takes how many, who leaves, who comes."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api import scope
+from annotation.assignments.queries import Leaving, ThirdRater, leaving, third_raters, uncounted
+from annotation.core.access import OWNER, Seat, get_round, get_round_rater
+from annotation.core.api_bodies import Body, Switch, Text, Whole
+from annotation.core.api_requests import picked, seat_of
+from annotation.core.errors import Invalid
+from annotation.models import Membership, Round, RoundRater
+from annotation.overview.api import PAGE, paged, pages_of
+from annotation.rounds.actions import raters as actions
+from annotation.studies.queries.studies import double_coded, last_days, leases
+
+NO_QUOTA = "Enter a whole number from 0, or null for no limit."
+
+
+class AdmissionShape(serializers.Serializer[Any]):
+    """How a rater came in: the minimum was reached in a round, or the owner let them in for a reason."""
+
+    how = serializers.ChoiceField(["reached", "let_in"])
+    at = serializers.DateTimeField()
+    round = serializers.IntegerField(allow_null=True, help_text="The round of their newest try until then.")
+    n_items = serializers.IntegerField(allow_null=True)
+    n_right = serializers.IntegerField(allow_null=True)
+    reason = serializers.CharField(allow_null=True)
+
+
+class RoundRaterShape(serializers.Serializer[Any]):
+    """A rater of a round, or a third rater from outside, and how far they are; `user` only for the owner."""
+
+    code = serializers.CharField()
+    user = serializers.CharField(allow_null=True)
+    kind = serializers.CharField()
+    quota = serializers.IntegerField(allow_null=True, help_text="At most so many items; null: no limit.")
+    n_assigned = serializers.IntegerField()
+    n_finished = serializers.IntegerField(help_text="Items submitted or skipped.")
+    n_third = serializers.IntegerField(
+        allow_null=True,
+        help_text="Items asked of them as a third rater, part of `n_assigned` once the round is over; null where the "
+        "results of the round are hidden from the caller.",
+    )
+    n_third_finished = serializers.IntegerField(allow_null=True, help_text="How many of these they answered.")
+    last_day = serializers.DateField(
+        allow_null=True,
+        help_text="The day (UTC) of the last answer that was given here, for the study's owner and staff; null for "
+        "others, and where all are imported.",
+    )
+    left_at = serializers.DateTimeField(allow_null=True)
+    away_until = serializers.DateField(
+        allow_null=True, help_text="The day of their return, for owners and themselves; before it they get no items."
+    )
+    lease_until = serializers.DateTimeField(
+        allow_null=True, help_text="In a pool, until when they hold an item at the latest, to the full hour."
+    )
+    n_double = serializers.IntegerField(
+        allow_null=True,
+        help_text="How many of the items assigned have another rater, too; null where all items have all raters.",
+    )
+    unblinded = serializers.BooleanField(
+        help_text="They could read answers of the round before they rated, so theirs never count as before discussion."
+    )
+    admission = AdmissionShape(
+        allow_null=True,
+        help_text="Where the round has a minimum on calibration items: how the rater came in, for owners who are not "
+        "blind there, staff and the rater; null: not yet, or there is no minimum.",
+    )
+
+
+class RoundRaterBody(Body):
+    """Who comes into an open round, and how many items they take at most."""
+
+    refusal = "Rater not added."
+
+    user = Text(help_text="User name or rater code.")
+    quota = Whole(NO_QUOTA, required=False, allow_null=True)
+    unblinded = Switch(
+        required=False,
+        help_text="True adds and marks a rater who could read answers of the round (else 409 `not_blind_any_more`).",
+    )
+
+
+class QuotaBody(Body):
+    """How many items a rater takes at most; null: no limit."""
+
+    refusal = "Quota not changed."
+
+    quota = Whole(NO_QUOTA, allow_null=True)
+
+
+class LeavingShape(serializers.Serializer[Any]):
+    """What becomes of the unfinished items of a rater who leaves."""
+
+    rater = serializers.CharField()
+    withdrawn = serializers.IntegerField(help_text="Unfinished items taken away from the rater.")
+    given = serializers.DictField(child=serializers.IntegerField(), help_text="How many of them went to whom, by code.")
+    waiting = serializers.IntegerField(help_text="How many wait for a rater; in a pool, how many went back to it.")
+
+
+def rater_answer(
+    seat: Seat,
+    row: RoundRater,
+    meanwhile: Mapping[tuple[int, int], tuple[int, int]] | None = None,
+    days: Mapping[int, date] | None = None,
+    third: Mapping[int, ThirdRater] | None = None,
+    until: Mapping[int, datetime] | None = None,
+    double: Mapping[int, tuple[int, int]] | None = None,
+) -> dict[str, Any]:
+    """A rater of a round; what concerns all raters of the round is read where it is not given."""
+    may_know = seat.has_role(OWNER) or seat.user.is_staff
+    meanwhile = uncounted([row.round], seat) if meanwhile is None else meanwhile
+    if may_know and days is None:
+        days = last_days(row.round, is_unsettled=row.round_id in seat.unsettled_round_ids)
+    until = leases(row.round) if until is None else until
+    double = double_coded(row.round) if double is None else double
+    is_own = seat.membership is not None and seat.membership.pk == row.rater_id
+    n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
+    is_shown = seat.sees_all_results(row.round_id)
+    if third is None:
+        third = _third_raters(seat, row.round)
+    asked = third.get(row.rater_id)
+    return {
+        "code": row.rater.code,
+        "user": row.rater.user_name if may_know else None,
+        "kind": row.rater.kind,
+        "quota": row.quota,
+        "n_assigned": row.n_assigned - n,
+        "n_finished": row.n_finished - n_done,
+        "n_third": (asked.n_total if asked else 0) if is_shown else None,
+        "n_third_finished": (asked.n_finished if asked else 0) if is_shown else None,
+        "last_day": days.get(row.rater_id) if may_know and days else None,
+        "left_at": row.left_at,
+        "away_until": row.rater.away_until if row.rater.is_away and (may_know or is_own) else None,
+        "lease_until": until.get(row.rater_id),
+        "n_double": double.get(row.rater_id, (0, 0))[0] if double else None,
+        "unblinded": row.unblinded,
+        "admission": admission_answer(row) if _sees_tries(seat, row) else None,
+    }
+
+
+def _sees_tries(seat: Seat, row: RoundRater) -> bool:
+    """Whether a person reads this rater's calibration results: their own, and all for an owner who is not blind."""
+    may_know = seat.has_role(OWNER) or seat.user.is_staff
+    return row.rater == seat.membership or (may_know and seat.sees_all_answers(row.round_id))
+
+
+def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:
+    """The third raters of a round by the membership's id, none where anything of its results is hidden."""
+    found = third_raters(round_) if seat.sees_all_results(round_.pk) else []
+    return {each.rater.pk: each for each in found}
+
+
+def admission_answer(row: RoundRater) -> dict[str, Any] | None:
+    kept = row.admission
+    return {name: kept.get(name) for name in ("how", "at", "round", "n_items", "n_right", "reason")} if kept else None
+
+
+def leaving_answer(found: Leaving) -> dict[str, Any]:
+    return {
+        "rater": found.rater.code,
+        "withdrawn": found.n,
+        "given": {str(to): n for to, n in found.given},
+        "waiting": found.n_waiting,
+    }
+
+
+class RoundRaters(APIView):
+    """The raters of a round, third raters from outside among them; the owner adds one to an open round."""
+
+    ordering = ("pk",)
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=pages_of(RoundRaterShape), parameters=PAGE, operation_id="studies_rounds_raters_list")
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        seat = seat_of(request, slug)
+        round_ = get_round(seat, number)
+        meanwhile, third = uncounted([round_], seat), _third_raters(seat, round_)
+        is_unsettled = round_.pk in seat.unsettled_round_ids
+        days = last_days(round_, is_unsettled=is_unsettled) if seat.has_role(OWNER) or seat.user.is_staff else {}
+        of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+        members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
+        until, double = leases(round_), double_coded(round_)
+
+        def shown(member: Membership) -> dict[str, Any]:
+            row = of_round.get(member.pk)
+            if row is None:
+                asked = third[member.pk]
+                row = RoundRater(n_assigned=asked.n_total, n_finished=asked.n_finished)
+            row.round, row.rater = round_, member
+            return rater_answer(seat, row, meanwhile, days, third, until, double)
+
+        return paged(self, request, members, shown)
+
+    @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        """In a planned round they get the slots that wait for somebody; the same again changes nothing, 200.
+
+        Somebody who could read answers of the round as owner or adjudicator is 409 `not_blind_any_more`, unless the
+        body has `"unblinded": true`: then none of their answers counts as before discussion, and the methods name them.
+        """
+        seat, body = seat_of(request, slug), {"user": "", **RoundRaterBody.of(request)}
+        added = actions.add_rater(seat=seat, number=number, **picked(body, "user", "quota", "unblinded"))
+        row = get_round_rater(added.round_rater.round, added.round_rater.rater.code or "")
+        return Response(rater_answer(seat, row), status=201 if added.is_new else 200)
+
+
+class OneRoundRater(APIView):
+    """A rater of a round."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=RoundRaterShape)
+    def get(self, request: Request, slug: str, number: int, code: str) -> Response:
+        seat = seat_of(request, slug)
+        return Response(rater_answer(seat, get_round_rater(get_round(seat, number), code)))
+
+    @extend_schema(request=QuotaBody, responses=RoundRaterShape)
+    def patch(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """Changes the quota, before the round opens and while it is open; never below what was taken."""
+        seat, body = seat_of(request, slug), QuotaBody.of(request)
+        if "quota" not in body:
+            raise Invalid("No changes sent.", fields={"quota": [NO_QUOTA]})
+        row = actions.change_quota(seat=seat, number=number, rater=code, quota=body["quota"])
+        return Response(rater_answer(seat, row))
+
+
+class WithdrawRater(APIView):
+    """A rater leaves an open round: what they answered stays and counts, the rest goes to others or waits."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(responses=LeavingShape)
+    def get(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """What withdrawing would do now, for the owner."""
+        seat = seat_of(request, slug)
+        seat.require(OWNER)
+        round_ = get_round(seat, number)
+        return Response(leaving_answer(leaving(round_, get_round_rater(round_, code))))
+
+    @extend_schema(request=None, responses=LeavingShape)
+    def post(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """Withdraws the rater; the same again changes nothing."""
+        seat = seat_of(request, slug)
+        return Response(leaving_answer(actions.withdraw_rater(seat=seat, number=number, rater=code)))

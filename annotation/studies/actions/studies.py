@@ -1,0 +1,249 @@
+"""Making studies, finding and inviting their people."""
+
+import secrets
+from collections.abc import Mapping
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
+from annotation.core.access import OWNER, Seat, require_at_work
+from annotation.core.demo_people import require_may_create_studies
+from annotation.core.errors import Conflict, Invalid
+from annotation.labels.registration import not_registered
+from annotation.labels.screening import read_keywords
+from annotation.models import AuditEvent, Membership, Round, Study
+from annotation.resolving.queries.queue import forget_queue
+from annotation.studies.actions.primary import check_primary, confirmed, newest_dimensions
+from annotation.studies.actions.study_ids import not_available, require_available, wrong_in_study_id
+from annotation.studies.queries.studies import labelling_has_begun
+from annotation.third_raters.jobs import newest_annotation
+from shared.errors import TooMany
+from shared.names import wrong_in
+from shared.rate_limits import UNKNOWN_NAMES, count, give_back, in_minutes
+from taxonomy.models import Taxonomy
+
+LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
+MOST_INVITATIONS = 3
+"""How often an account can be invited to a study without accepting."""
+SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
+
+
+def record(*, study: Study, user: User | None, verb: str, **detail: object) -> None:
+    """Appends a line to the study's audit."""
+    AuditEvent.objects.create(study=study, user=user, verb=verb, detail=detail)
+
+
+@transaction.atomic
+def create_study(
+    *,
+    user: User,
+    slug: str,
+    title: str,
+    taxonomy: str,
+    primary: Mapping[str, object] | None = None,
+    guidelines: str = "",
+    resolve_when: str = Study.ResolveWhen.ROUND,
+    registers: bool = True,
+) -> Study:
+    """Creates a study that `user` owns; `primary` counts as registered unless it is only copied (`registers` false).
+
+    Raises Forbidden for whom STUDY_CREATORS leaves out, Invalid with the fields, Conflict where the ID is taken.
+    """
+    require_may_create_studies(user)
+    fields: dict[str, list[str]] = {}
+    if sentence := wrong_in_study_id(slug):
+        fields["slug"] = [sentence]
+    fields |= wrong_words({"title": title, "guidelines": guidelines, "resolve_when": resolve_when})
+    found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
+    if found is None:
+        fields["taxonomy"] = [f"Taxonomy “{taxonomy}” not found, or you may not use it. Load one first."]
+    if fields:
+        raise Invalid("Study not created.", fields=fields)
+    assert found is not None
+    checked = check_primary({} if primary is None else primary, found, timezone.now() if registers else None)
+    require_available(slug, user)
+    try:
+        with transaction.atomic():
+            study = Study.objects.create(
+                slug=slug,
+                title=title.strip(),
+                taxonomy=found,
+                primary=checked,
+                guidelines=guidelines,
+                resolve_when=resolve_when,
+                created_by=user,
+            )
+    except IntegrityError as error:
+        raise not_available() from error
+    Membership.objects.create(study=study, user=user, roles=[OWNER])
+    registered = sorted(checked) if registers else []
+    record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug, registered=registered)
+    return study
+
+
+def wrong_words(words: Mapping[str, object]) -> dict[str, list[str]]:
+    """What is wrong with a study's title, guidelines, resolve_when, applies and switches, those that are given."""
+    fields: dict[str, list[str]] = {}
+    title, guidelines = words.get("title", "-"), words.get("guidelines", "")
+    if not isinstance(title, str) or not title.strip():
+        fields["title"] = ["Enter a title."]
+    elif len(title.strip()) > LONGEST_TITLE:
+        fields["title"] = [f"The title has {len(title.strip())} characters. At most {LONGEST_TITLE} are allowed."]
+    elif wrong := wrong_in(title.strip()):
+        fields["title"] = [wrong]
+    if not isinstance(guidelines, str) or len(guidelines) > LONGEST_GUIDELINES:
+        fields["guidelines"] = [f"Enter at most {LONGEST_GUIDELINES} characters."]
+    if words.get("resolve_when", Study.ResolveWhen.ROUND) not in Study.ResolveWhen.values:
+        fields["resolve_when"] = ["Use round or item."]
+    if words.get("applies", Study.Applies.BOTH) not in Study.Applies.values:
+        fields["applies"] = ["Use both or either."]
+    read_keywords(words.get("screening_keywords", []), fields, "screening_keywords")
+    if words.get("screened_out", Study.ScreenedOut.EXCLUDE) not in Study.ScreenedOut.values:
+        fields["screened_out"] = ["Use exclude or keep."]
+    for name in SWITCHES:
+        if not isinstance(words.get(name, True), bool):
+            fields[name] = ["Use true or false."]
+    return fields
+
+
+@transaction.atomic
+def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
+    """Changes title, guidelines, resolve_when, applies, screened_out, screening_keywords, the switches (…) or primary.
+
+    Primary only before the first round opens. A rule that is turned on is not applied to rounds that are being resolved
+    already, unless the owner asks for it.
+    """
+    changes = dict(changes)
+    seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_at_work(study)
+    settings = {"title", "guidelines", "resolve_when", "applies", "screened_out", "screening_keywords", "primary"}
+    unknown = set(changes) - {*settings, *SWITCHES}
+    if unknown:
+        raise Invalid(
+            "Some fields can't be changed.", fields={name: ["This field can't be changed."] for name in sorted(unknown)}
+        )
+    if fields := wrong_words(changes):
+        raise Invalid("Study not changed.", fields=fields)
+    if "primary" in changes:
+        if labelling_has_begun(study):
+            raise Conflict("Labeling has begun, so the primary coefficients can't be changed.")
+        changes["primary"] = check_primary(changes["primary"], study.taxonomy, timezone.now())
+    if not study.has_rules and (changes.get("third_rater") or changes.get("majority")):
+        resolving = study.rounds.filter(state=Round.State.RESOLVING)
+        resolving.filter(ruled_at=None).update(ruled_at=timezone.now())
+        resolving.update(ruled_until=newest_annotation())
+    if "screening_keywords" in changes:
+        changes["screening_keywords"] = read_keywords(changes["screening_keywords"], {}, "screening_keywords")
+    for name, value in changes.items():
+        setattr(study, name, value.strip() if isinstance(value, str) else value)
+    held = hold_coding_rounds(study) if "screened_out" in changes else []
+    study.save(update_fields=list(changes))
+    said = {}
+    if "screened_out" in changes:
+        follow_screening(held)
+        said = {"screened_out": study.screened_out}
+        transaction.on_commit(lambda: forget_queue(*Round.objects.filter(study=study)))
+    record(study=study, user=seat.user, verb="study changed", fields=sorted(changes), **said)
+    seat.study = study
+    return study
+
+
+@transaction.atomic
+def register_primary(*, seat: Seat) -> Study:
+    """Registers the coefficients and thresholds as they are shown. Raises Conflict once labeling has begun."""
+    seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_at_work(study)
+    if labelling_has_begun(study):
+        raise Conflict("Labeling has begun, so no coefficient can be registered in advance.")
+    dimensions = newest_dimensions(study.taxonomy)
+    named = [each.key for each in not_registered(study.primary, dimensions)]
+    if named:
+        study.primary = confirmed(study.primary, dimensions, timezone.now())
+        study.save(update_fields=["primary"])
+        record(study=study, user=seat.user, verb="coefficients registered", dimensions=named)
+    seat.study = study
+    return study
+
+
+def account_named(seat: Seat, username: object) -> User | None:
+    """The account of this name, or None. Raises TooMany for somebody who typed too many names that nobody has.
+
+    Else the form would tell anybody who has an account here. Those who are in the study, or were invited, are no
+    secret, and staff see everybody. A name that exists is not counted: its person is told that they were invited.
+    """
+    name = str(username or "").strip()
+    known = Q(memberships__study=seat.study) | Q(former_memberships__study=seat.study)
+    known |= Q(invited_memberships__study=seat.study)
+    waiting = Membership.objects.filter(study=seat.study, invitation_key__isnull=False, name__iexact=name)
+    if (asked := waiting.select_related("invited_user").first()) is not None:
+        return asked.invited_user
+    accounts = User.objects.filter(username__iexact=name, elsewhere="")
+    if (found := accounts.filter(known).first()) or seat.user.pk is None or seat.user.is_staff:
+        return found or accounts.first()
+    counted = count((UNKNOWN_NAMES, str(seat.user.pk)))
+    if counted.wait_seconds:
+        raise TooMany(
+            f"Too many unknown user names. Wait {in_minutes(counted.wait_seconds)}, then try again, or send "
+            "people an invitation link.",
+            wait_seconds=counted.wait_seconds,
+        )
+    if found := accounts.first():
+        give_back(counted)
+    return found
+
+
+def place_of(study: Study, user: User) -> Membership | None:
+    """Somebody's membership, also one that they left or are invited to."""
+    theirs = Q(user=user) | Q(former_user=user) | Q(invited_user=user)
+    return Membership.objects.filter(theirs, study=study).first()
+
+
+def come_in(membership: Membership, user: User) -> None:
+    """Makes an account the member. Those who left keep their code and answers, and are blind where they were."""
+    if membership.left_at is not None:
+        membership.name = ""
+    membership.user, membership.former_user, membership.left_at = user, None, None
+    membership.invited_user, membership.invitation_key, membership.declined_at = None, None, None
+    membership.n_invited = 0
+
+
+def ask_in(membership: Membership, user: User, *, by: User, name: str = "") -> None:
+    """Makes a membership an invitation of this account. Raises Conflict after MOST_INVITATIONS without acceptance.
+
+    Of the account it holds nothing but the name as it was typed; who left keeps the name that they had here.
+    """
+    if membership.n_invited >= MOST_INVITATIONS:
+        raise Conflict(
+            f"{membership.name} was invited {MOST_INVITATIONS} times and did not accept. Send them an invitation link, "
+            "which they may use.",
+            code="invited_too_often",
+        )
+    membership.name = membership.name or name[:150]
+    membership.former_user, membership.invited_user, membership.invited_by = None, user, by
+    membership.invited_at, membership.declined_at = timezone.now(), None
+    membership.invitation_key = secrets.token_urlsafe(18)
+    membership.n_invited += 1
+
+
+def are_roles(roles: object) -> bool:
+    return isinstance(roles, list | tuple | set) and all(role in Membership.Role.values for role in roles)
+
+
+def has_another_owner(membership: Membership) -> bool:
+    """Whether the study has an owner besides this member; who left or closed their account is none."""
+    others = Membership.objects.filter(study=membership.study, roles__contains=[OWNER], user__is_active=True)
+    return others.exclude(pk=membership.pk).exists()
+
+
+def next_code(study: Study) -> str:
+    """The first of R1, R2 … that nobody in the study has."""
+    taken = set(Membership.objects.filter(study=study, code__isnull=False).values_list("code", flat=True))
+    number = 1
+    while f"R{number}" in taken:
+        number += 1
+    return f"R{number}"

@@ -1,0 +1,222 @@
+"""A study's life: duplicated, archived and taken out again, brought from another server, deleted whole."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.access import OWNER, Seat, get_arrival, get_member_at, get_seat
+from annotation.core.demo_people import require_may_create_studies
+from annotation.core.errors import Blind, ConcordError, Forbidden, WrongState
+from annotation.core.pages import in_archive_too, me, status_of, study_page
+from annotation.exports.actions import request_export
+from annotation.members.actions import joining
+from annotation.models import Export
+from annotation.overview.forms.studies import explain
+from annotation.studies.actions import life
+from annotation.studies.forms import ArrivalForm, DeleteForm, DuplicateForm
+from annotation.studies.queries import life as queries
+from annotation.transfer.actions import arrival as arriving
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+
+
+def _owner(request: HttpRequest, slug: str) -> Seat:
+    seat = get_seat(me(request), slug)
+    seat.require(OWNER)
+    return seat
+
+
+@in_archive_too
+@login_required
+@form_page
+def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
+    """A study like this one, without any answer."""
+    seat = _owner(request, slug)
+    require_may_create_studies(seat.user)
+    given = request.POST if request.method == "POST" else None
+    form = DuplicateForm(
+        given, initial={"title": seat.study.title, "slug": queries.free_slug(seat.study.slug, seat.user)}
+    )
+    status = 0
+    if given is not None and form.is_valid():
+        try:
+            made = life.duplicate_study(seat=seat, **form.cleaned_data)
+        except ConcordError as error:
+            explain(form, error)
+            status = error.status
+        else:
+            messages.success(request, f"“{made.title}” was created, without labels.")
+            return redirect("study", made.slug)
+    return study_page(
+        request, seat, "duplicate", "overview", folder="life", status=status or status_of(form), form=form
+    )
+
+
+@in_archive_too
+@login_required
+@require_POST
+def archive(request: HttpRequest, slug: str) -> HttpResponse:
+    """From now on the study is only read."""
+    return _moved(request, slug, life.archive_study, "The study is archived and read-only.")
+
+
+@in_archive_too
+@login_required
+@require_POST
+def unarchive(request: HttpRequest, slug: str) -> HttpResponse:
+    """The study is worked on again."""
+    return _moved(request, slug, life.take_out_of_archive, "The study is unarchived.")
+
+
+def _moved(request: HttpRequest, slug: str, move: Callable[..., object], done: str) -> HttpResponse:
+    seat = _owner(request, slug)
+    try:
+        move(seat=seat)
+    except Forbidden:
+        raise
+    except ConcordError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, done)
+    return redirect("study_settings", slug)
+
+
+@in_archive_too
+@login_required
+@require_POST
+def export_whole(request: HttpRequest, slug: str) -> HttpResponse:
+    """Asks for the whole export that moving and deleting a study need."""
+    seat = _owner(request, slug)
+    try:
+        request_export(seat=seat, what="study")
+    except Forbidden:
+        raise
+    except ConcordError as error:
+        messages.error(request, error.message)
+    return redirect("delete_study" if "to_delete" in request.POST else "exports", slug)
+
+
+@in_archive_too
+@login_required
+@form_page
+def delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """What goes and what stays; deleted by typing the study's address, after a whole export of its present state."""
+    seat = _owner(request, slug)
+    if seat.blind_round_ids:
+        raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
+    seat.require_nothing_withheld("The contents of the study")
+    given = request.POST if request.method == "POST" else None
+    form = DeleteForm(given, slug=slug)
+    status = 0
+    if given is not None and form.is_valid():
+        try:
+            life.delete_study(seat=seat, typed=form.cleaned_data["typed"])
+        except Forbidden:
+            raise
+        except ConcordError as error:
+            explain(form, error)
+            status = error.status
+        else:
+            messages.success(request, f"The study “{seat.study.title}” is deleted.")
+            return redirect("deleted_studies")
+    export, missing = life.export_of_present(seat.study)
+    making = Export.objects.filter(study=seat.study, what="study", state__in=Export.AT_WORK).first()
+    return study_page(
+        request,
+        seat,
+        "delete",
+        "overview",
+        folder="life",
+        status=status or status_of(form),
+        form=form,
+        export=export,
+        missing=missing,
+        making=making,
+        held=queries.held(seat.study),
+    )
+
+
+@login_required
+@require_safe
+def deleted(request: HttpRequest) -> HttpResponse:
+    """The register of deleted studies: one's own, for staff all of them."""
+    return render(request, "annotation/life/deleted.html", {"lines": queries.deletions_of(me(request))})
+
+
+@login_required
+@never_cache
+@require_safe
+def deletion_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """How far a deletion is; asks again by itself until it is over."""
+    line = queries.deletion_of(me(request), pk)
+    return render(request, "annotation/life/_deletion.html", {"each": line})
+
+
+@login_required
+@require_POST
+def continue_deletion(request: HttpRequest, pk: int) -> HttpResponse:
+    """Starts the job of a deletion that failed again."""
+    try:
+        life.continue_deletion(user=me(request), deletion=queries.deletion_of(me(request), pk))
+    except WrongState as error:
+        messages.error(request, error.message)
+    return redirect("deleted_studies")
+
+
+@login_required
+@form_page
+def arrive(request: HttpRequest) -> HttpResponse:
+    """Where the file of a whole study is chosen, and what was brought before."""
+    user = me(request)
+    require_may_create_studies(user)
+    given = request.method == "POST"
+    form = ArrivalForm(request.POST, request.FILES) if given else ArrivalForm()
+    status = 0
+    if given and form.is_valid():
+        try:
+            found = arriving.take_study(user=user, file=form.cleaned_data["file"], slug=form.cleaned_data["slug"])
+        except ConcordError as error:
+            explain(form, error)
+            status = error.status
+        else:
+            return redirect("import_whole_file", found.pk)
+    context = {"form": form, "lines": queries.arrivals_of(user)}
+    return render(request, "annotation/life/arrive.html", context, status=status or status_of(form))
+
+
+@login_required
+@never_cache
+@require_safe
+def arrival(request: HttpRequest, pk: int) -> HttpResponse:
+    """How the import of a study goes, and what came of it."""
+    return render(request, "annotation/life/arrival.html", {"arrival": get_arrival(me(request), pk)})
+
+
+@login_required
+@never_cache
+@require_safe
+def arrival_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of that page that asks again by itself until the import is over."""
+    return render(request, "annotation/life/_arrival.html", {"arrival": get_arrival(me(request), pk)})
+
+
+@login_required
+@require_POST
+def join(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Gives a member who stands there by name the account of somebody here."""
+    seat = _owner(request, slug)
+    named = get_member_at(seat, pk)
+    try:
+        member = joining.join_member(seat=seat, member=named, username=request.POST.get("username"))
+    except Forbidden:
+        raise
+    except ConcordError as error:
+        messages.error(request, " ".join(each for one in error.fields.values() for each in one) or error.message)
+    else:
+        messages.success(request, f"{member.display_name} is now {member.code or 'a member'} of this study.")
+    return redirect("members", slug)

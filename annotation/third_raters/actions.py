@@ -1,0 +1,160 @@
+"""The rules of a study at work: third raters asked, by rule or by hand, and what the majority said decided."""
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from annotation.assignments.queries import unblinded_among
+from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
+from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
+from annotation.labels.queries.verdicts import ARBITERS
+from annotation.models import Assignment, InboxLine, Item, Membership, Round
+from annotation.resolving.actions.resolutions import held
+from annotation.rounds.actions.rounds import hold_round
+from annotation.studies.actions.studies import record
+from annotation.third_raters import jobs as ruling
+from annotation.third_raters.jobs import ask_third_raters, candidates, withdraw_third_raters
+
+NOT_ASKED = "Third rater not assigned."
+
+
+@transaction.atomic
+def ask_third_rater(
+    *, seat: Seat, round_: Round, item: Item, rater: object = None, unblinded: bool | None = None
+) -> Assignment:
+    """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
+
+    They answer it like any other, blind to the others until then. Somebody who could read the answers, or did,
+    is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
+    Conflict, WrongState, Forbidden, Blind.
+    """
+    standing = held(seat, round_, item)
+    if round_.state == Round.State.CLOSED or round_.kind == Round.Kind.RELABEL:
+        why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see earlier agreed labels"
+        raise WrongState(f"No third rater can be assigned in round {round_.number}: {why}.")
+    if not any(verdict.state == "open" for verdict in standing.verdicts):
+        raise WrongState(f"{item.identifier} has no open disagreement, so no third rater is needed.")
+    asked = Assignment.objects.filter(
+        ARBITERS, round=round_, item=item, state__in=Assignment.UNFINISHED
+    ).select_related("rater")
+    if (waiting := asked.first()) is not None:
+        raise WrongState(f"{waiting.rater} was already assigned and has not submitted labels yet.")
+    members, had = candidates(round_, [item.pk])
+    free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
+    could_read = unblinded_among(round_, free)
+    blind = [each for each in free if each.pk not in could_read]
+    chosen = None
+    if rater not in (None, ""):
+        named = str(rater).lower()
+        names = {each: {(each.code or "").lower(), each.user.username.lower() if each.user else ""} for each in free}
+        chosen = next((each for each in free if named in names[each]), None)
+        if chosen is None:
+            sentence = f"“{str(rater)[:40]}” can’t be assigned. Choose a rater of the study who has not had this item."
+            raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+        if chosen.pk in could_read and not unblinded:
+            raise Conflict(
+                f"{chosen} was not assigned: they could read the labels. Choose someone else, or assign them "
+                "as an unblinded rater, whose labels never count as before discussion.",
+                code="not_blind_any_more",
+            )
+    elif free and not blind:
+        sentence = "All remaining raters could read the labels. Name one of them to assign as an unblinded rater."
+        raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+    elif not free:
+        sentence = "Every rater of the study has had this item or left the round. Add another member as a rater."
+        raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+    given = ask_third_raters(round_, [item.pk], by_hand=blind if chosen is None else [chosen])
+    marked = {"unblinded": True} if chosen is not None and chosen.pk in could_read else {}
+    record(
+        study=seat.study, user=seat.user, verb="third rater asked", round=round_.number, item=item.identifier, **marked
+    )
+    return Assignment.objects.select_related("rater", "item", "round").get(
+        round=round_, item=item, rater_id=given[item.pk]
+    )
+
+
+@transaction.atomic
+def remind_third_rater(*, seat: Seat, number: int, rater: str) -> tuple[Membership, int]:
+    """Writes into a third rater's inbox (code or user name) that their answers are waited for; who, and how many items.
+
+    Raises WrongState where the round is closed, Conflict where they have answered all, NotFound and Blind.
+    """
+    round_, member, waiting = _asked(seat, number, rater)
+    n = waiting.count()
+    line, is_new = InboxLine.objects.get_or_create(
+        member=member, kind=InboxLine.Kind.REMINDER, round=round_, item=None, remark=None, defaults={"n_items": n}
+    )
+    if not is_new:
+        InboxLine.objects.filter(pk=line.pk).update(n_items=n, read_at=None, created_at=timezone.now())
+    record(study=seat.study, user=seat.user, verb="third rater reminded", round=number, rater=member.code, items=n)
+    return member, n
+
+
+@transaction.atomic
+def withdraw_third_rater(*, seat: Seat, number: int, rater: str) -> tuple[Membership, int]:
+    """Asks a third rater (code or user name) no more for what they have not answered; who, and how many items that was.
+
+    What they answered stays and counts. Others can be asked for the items by hand, or by *Apply rules*. Raises as
+    `remind_third_rater` does.
+    """
+    _, member, waiting = _asked(seat, number, rater)
+    n = withdraw_third_raters(waiting)
+    record(study=seat.study, user=seat.user, verb="third rater withdrawn", round=number, rater=member.code, items=n)
+    return member, n
+
+
+def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, QuerySet[Assignment]]:
+    """A round that is held, a third rater in it, and what they have not answered; at least one item."""
+    seat.require(OWNER)
+    shown = get_round(seat, number)
+    seat.require_sight(shown)
+    if shown.pk in seat.unsettled_round_ids:
+        raise Blind(
+            f"Labels of round {number} are withheld from you while you answer items of it yourself, and so is who was "
+            "asked there as a third rater."
+        )
+    round_ = hold_round(seat, number)
+    by_name = Q(code__iexact=rater) | Q(user__username__iexact=rater)
+    asked = Assignment.objects.filter(ARBITERS, round=round_)
+    member = Membership.objects.filter(by_name, study=seat.study, pk__in=asked.values("rater")).first()
+    if member is None:
+        raise NotFound(f"Round {number} has no third rater “{rater[:40]}”.")
+    if round_.state == Round.State.CLOSED:
+        raise WrongState(f"Round {number} is closed, so no third rater has anything left to answer.")
+    waiting = asked.filter(rater=member, state__in=Assignment.UNFINISHED)
+    if not waiting.exists():
+        raise Conflict(f"{member} has answered every item that they were asked for as a third rater in round {number}.")
+    return round_, member, waiting
+
+
+@transaction.atomic
+def apply_rules(*, seat: Seat, number: int) -> Round:
+    """Applies the rules to a round that is being resolved, also where they were turned on later; a worker does it.
+
+    After a job that failed also to an open round whose disagreements are resolved item by item.
+    """
+    seat.require(OWNER)
+    round_ = get_round(seat, number)
+    failed_open = round_.state == Round.State.OPEN and bool(round_.rules_error)
+    if round_.state != Round.State.RESOLVING and not failed_open:
+        raise WrongState(f"Round {number} is {round_.state}. Rules are applied while a round is being resolved.")
+    if not seat.study.has_rules:
+        raise WrongState("The study has no rule to apply. Turn one on in its settings.")
+    Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="")
+    round_.ruled_at, round_.rules_error = None, ""
+    record(study=seat.study, user=seat.user, verb="rules applied", round=number)
+    (ruling.ANSWERS if failed_open else ruling.RULES).send_later(round_.pk)
+    return round_
+
+
+def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str, bool]]:
+    """Code and name of who can be asked as a third rater by hand, and whether they could read the answers, these last.
+
+    Seven queries.
+    """
+    seat.require(ADJUDICATOR, OWNER)
+    members, had = candidates(round_, [item.pk])
+    free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
+    could_read = unblinded_among(round_, free)
+    found = [(each.code or "", each.display_name, each.pk in could_read) for each in free]
+    return sorted(found, key=lambda each: each[2])

@@ -1,0 +1,366 @@
+"""The job of a study's rules: decides by majority and asks third raters, in batches and never in a rater's request."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotation.assignments.actions.states import withdraw
+from annotation.assignments.queries import unblinded_among
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, hold_state
+from annotation.labels.consensus import Verdict
+from annotation.labels.queries.resolution_methods import arbiters_of, changed_arbiters_of
+from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, round_verdicts
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    InboxLine,
+    Membership,
+    Resolution,
+    ResolutionValue,
+    Round,
+    RoundItem,
+    RoundRater,
+    Study,
+)
+from annotation.third_raters.rules import Candidate, Ruling, ruling, third_raters
+from shared.job_holds import Kind, are_held, held, place
+from shared.jobs import Work
+from taxonomy.queries import published_version
+from taxonomy.tree import VersionTree
+
+BATCH = 200
+LOST_SECONDS = 10
+"""How long rules wait until they are sent again: a round does not show that a worker began, and died."""
+
+Touched = Collection[tuple[int, int, str]]
+
+
+class Rules(Work):
+    """The applying of rules; that they wait, were applied or failed is marked in the round."""
+
+    lock, task = Kind.RULES, "annotation.tasks.rule_round"
+    advice = "Resolutions by the rules are saved. Apply the rules again when the server is less busy."
+
+    def end_over_limit(self, pk: int) -> None:
+        """Notes that the worker was stopped at its time limit; the rules are applied again only by hand."""
+        Round.objects.filter(pk=pk).update(rules_error=self.over_limit_sentence())
+
+    def sweep(self, lost_seconds: float = LOST_SECONDS) -> list[int]:
+        """Rounds that are being resolved for so long and to which the rules of their study were not applied.
+
+        Those at which a worker is, however long it takes, and those that failed are left out; two queries.
+        """
+        since = timezone.now() - timedelta(seconds=lost_seconds)
+        has_rules = Q(study__third_rater=True) | Q(study__majority=True)
+        rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
+        rows = rows.filter(study__archived_at=None, rules_error="")
+        waiting = list(rows.order_by("pk").values_list("pk", flat=True))
+        at_work = are_held(self.lock) if waiting else set()
+        return [pk for pk in waiting if place(pk) not in at_work]
+
+
+class Answers(Rules):
+    """The applying of rules to single items that were answered, which has a schedule of its own."""
+
+    task = "annotation.tasks.rule_answers"
+
+    def sweep(self, lost_seconds: float = LOST_SECONDS) -> list[int]:
+        return []
+
+
+RULES, ANSWERS = Rules(), Answers()
+
+
+def rule_round(round_id: int) -> None:
+    """Applies the rules to all of a round that is being resolved, and marks it; for another one it does nothing.
+
+    A study that is archived keeps its round waiting until it is worked on again.
+
+    Each batch is one transaction that holds its items, and looks at them anew; so killed anywhere and run again, or
+    run twice at once, it decides nothing twice and asks nobody twice.
+    """
+    round_ = Round.objects.select_related("study").get(pk=round_id)
+    if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
+        return
+    if round_.rules_error:
+        return
+    until = _newest_answer(round_id)
+    with held(Kind.RULES, round_id):
+        _rule_disputed(round_id, round_verdicts(round_, disputed_only=True))
+    working = Study.objects.filter(archived_at=None)
+    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(
+        ruled_at=timezone.now(), ruled_until=until
+    )
+
+
+def rule_answers(round_id: int) -> None:
+    """Applies the rules to the items of a round that were answered since the last time; nothing for other rounds.
+
+    Takes steps like `rule_round`, so killed anywhere and run again, or run twice at once, it decides nothing twice.
+    """
+    round_ = _with_new_answers().filter(pk=round_id).select_related("study").first()
+    if round_ is None:
+        return
+    until = _newest_answer(round_id)
+    answered = Assignment.objects.filter(round=round_id, current__gt=round_.ruled_until or 0, current__lte=until)
+    items = sorted(set(answered.order_by().values_list("item", flat=True)))
+    for start in range(0, len(items), BATCH):
+        _rule_disputed(round_id, round_verdicts(round_, items=items[start : start + BATCH]))
+    seen_less = Q(ruled_until=None) | Q(ruled_until__lt=until)
+    Round.objects.filter(seen_less, pk=round_id, study__archived_at=None).update(ruled_until=until)
+
+
+def rounds_with_new_answers() -> list[int]:
+    """Rounds that `rule_answers` has work in; one query with one index probe per round under way."""
+    return list(_with_new_answers().order_by("pk").values_list("pk", flat=True))
+
+
+def _with_new_answers() -> QuerySet[Round]:
+    """Rounds whose rules act on single items, and in which an answer came since they were last applied."""
+    has_rules = Q(study__third_rater=True) | Q(study__majority=True)
+    item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM)
+    ruled_once = Q(state=Round.State.RESOLVING, ruled_at__isnull=False)
+    newer = Assignment.objects.filter(round=OuterRef("pk"), current__gt=Coalesce(OuterRef("ruled_until"), 0))
+    rows = Round.objects.filter(has_rules, item_by_item | ruled_once, study__archived_at=None, rules_error="")
+    return rows.filter(Exists(newer))
+
+
+@transaction.atomic
+def _newest_answer(round_id: int) -> int:
+    """The newest annotation; no answer that the round gets from now on has a smaller id.
+
+    Every submit holds the state of its round before it takes an id, so once this got the row no submit is under way.
+    """
+    Round.objects.select_for_update(no_key=True).get(pk=round_id)
+    return newest_annotation()
+
+
+def newest_annotation() -> int:
+    """The largest id of an annotation; one index probe."""
+    return Annotation.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _rule_disputed(round_id: int, judged: Iterable[ItemVerdicts]) -> None:
+    """Applies the rules, in batches, to those items on which they may act."""
+    waiting: list[int] = []
+    for each in judged:
+        if any(_is_for_rules(verdict) for verdict in each.verdicts):
+            waiting.append(each.round_item.item_id)
+        if len(waiting) >= BATCH:
+            rule_items(round_id, waiting)
+            waiting = []
+    if waiting:
+        rule_items(round_id, waiting)
+
+
+@transaction.atomic
+def rule_items(round_id: int, items: Sequence[int]) -> None:
+    """Applies the rules of the study to some items: decides what they decide, then asks third raters for the rest.
+
+    A place that somebody decided or reopened is left to people.
+    """
+    state = hold_state(round_id)
+    round_ = Round.objects.select_related("study").get(pk=round_id)
+    study = round_.study
+    item_by_item = state == Round.State.OPEN and study.is_resolved_by_item
+    if study.archived_at is not None or not study.has_rules or not (state == Round.State.RESOLVING or item_by_item):
+        return
+    list(RoundItem.objects.select_for_update().filter(round=round_, item__in=items).order_by("position"))
+    tree = published_version(round_.taxonomy_version_id)
+    touched = _touched(round_, tree, items)
+    codes = arbiters_of(round_, items)
+    changed = changed_arbiters_of(round_, items)
+    still_open: list[int] = []
+    waiting: Sequence[int] = list(items)
+    n_decided: Counter[str] = Counter()
+    while waiting:
+        ruled: list[int] = []
+        for each in round_verdicts(round_, items=waiting):
+            item = each.round_item.item_id
+            made = _rulings(each, study, touched, codes.get(item, ()), changed.get(item, ()))
+            if made:
+                _decide(round_, tree, item, made)
+                ruled.append(item)
+                n_decided.update(decided.method for _, decided in made)
+                touched |= {(item, verdict.part, verdict.dimension) for verdict, _ in made}
+            elif any(_is_for_rules(v) and (item, v.part, v.dimension) not in touched for v in each.verdicts):
+                still_open.append(item)
+        waiting = ruled  # What hangs on a decision comes to light when it is taken.
+    if study.third_rater and round_.kind != Round.Kind.RELABEL:
+        asked = ask_third_raters(round_, [item for item in still_open if item not in codes])
+        if asked:
+            _record(round_, "third raters asked by rule", items=len(asked))
+    if n_decided:
+        _record(round_, "decided by rule", **n_decided)
+        withdraw_where_settled(round_, items)
+
+
+def _record(round_: Round, verb: str, **detail: object) -> None:
+    AuditEvent.objects.create(study_id=round_.study_id, user=None, verb=verb, detail={"round": round_.number, **detail})
+
+
+def _is_for_rules(verdict: Verdict) -> bool:
+    return verdict.state == "open" and verdict.reason == "differ" and verdict.replaces is None
+
+
+def _touched(round_: Round, tree: VersionTree, items: Sequence[int]) -> set[tuple[int, int, str]]:
+    rows = Resolution.objects.filter(round=round_, item__in=items).values_list("item_id", "part", "dimension_id")
+    return {(item, part, tree.by_id[dimension].key) for item, part, dimension in rows}
+
+
+def _rulings(
+    each: ItemVerdicts, study: Study, touched: Touched, arbiters: Collection[str], not_blind: Collection[str]
+) -> list[tuple[Verdict, Ruling]]:
+    found = []
+    for verdict in each.verdicts:
+        if (each.round_item.item_id, verdict.part, verdict.dimension) in touched:
+            continue
+        made = ruling(verdict, arbiters, third_rater=study.third_rater, majority=study.majority, not_blind=not_blind)
+        if made is not None:
+            found.append((verdict, made))
+    return found
+
+
+def _decide(round_: Round, tree: VersionTree, item: int, made: Iterable[tuple[Verdict, Ruling]]) -> None:
+    for verdict, decided in made:
+        dimension = tree.by_key[verdict.dimension]
+        resolution = Resolution.objects.create(
+            round=round_,
+            item_id=item,
+            part=verdict.part,
+            dimension_id=dimension.id,
+            revision=1,
+            method=decided.method,
+            rationale=decided.rationale,
+        )
+        ResolutionValue.objects.bulk_create(
+            ResolutionValue(resolution=resolution, category_id=dimension.by_key[str(value)].id)
+            if dimension.has_categories
+            else ResolutionValue(resolution=resolution, **{dimension.column: value})
+            for value in decided.values
+        )
+
+
+def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], dict[int, set[int]]]:
+    """Who could be asked as a third rater at all, and per item who had it; three queries.
+
+    That are people with the role rater who can sign in and did not leave the round; somebody who had an item is not
+    asked about it again. `unblinded_among` finds those of them who could read the answers.
+    """
+    left = RoundRater.objects.filter(round=round_, rater=OuterRef("pk"), left_at__isnull=False)
+    members = Membership.objects.filter(
+        ~Exists(left), study=round_.study_id, roles__contains=[RATER], kind=Membership.Kind.PERSON, user__is_active=True
+    )
+    had: dict[int, set[int]] = defaultdict(set)
+    for item, rater in Assignment.objects.filter(round=round_, item__in=items).values_list("item_id", "rater_id"):
+        had[item].add(rater)
+    return list(members.select_related("user").order_by("pk")), had
+
+
+def ask_third_raters(
+    round_: Round, items: Sequence[int], by_hand: Collection[Membership] | None = None
+) -> dict[int, int]:
+    """Gives items to third raters, by hand to one of those named, and tells them; item → member.
+
+    Raters of the round come first. A rule never asks somebody whose role let them read the answers, nor a rater who
+    read answers while the round was being resolved; by hand they are asked, and their assignment is marked. Where
+    nobody is left nothing happens, and the place stays for people to decide. Call it while the items are held.
+    """
+    if not items:
+        return {}
+    members, had = candidates(round_, items)
+    of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+    unblinded = unblinded_among(round_, members if by_hand is None else by_hand, of_round)
+    if by_hand is None:
+        members = [each for each in members if each.pk not in unblinded and not each.is_away]
+    load = _loads(round_)
+    ranked = [
+        Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round), load.get(each.pk, 0))
+        for each in (members if by_hand is None else by_hand)
+    ]
+    chosen = third_raters(items, ranked, had, round_.seed)
+    _give(round_, chosen, of_round, unblinded)
+    _tell(round_, chosen, by_hand is not None)
+    return chosen
+
+
+def withdraw_third_raters(asked: QuerySet[Assignment]) -> int:
+    """Withdraws third raters who have not answered; how many assignments that were."""
+    waiting = asked.filter(ARBITERS, state__in=Assignment.UNFINISHED).order_by("pk")
+    rows = list(waiting.select_for_update(of=("self",)).values_list("pk", "round_id", "rater_id"))
+    if rows:
+        withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
+    # In a pool the count is that of all who were ever taken, in whose order they stand.
+    planned = RoundRater.objects.filter(round__mode=Round.Mode.PLANNED)
+    for (round_id, rater), n in sorted(Counter((round_id, rater) for _, round_id, rater in rows).items()):
+        planned.filter(round=round_id, rater=rater).update(n_assigned=F("n_assigned") - n)
+    return len(rows)
+
+
+def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
+    """Withdraws third raters of items on which nothing is open any more; one query, and more where any waits.
+
+    Call it while the items are held.
+    """
+    waiting = Assignment.objects.filter(ARBITERS, round=round_, item__in=items, state__in=Assignment.UNFINISHED)
+    asked = set(waiting.order_by().values_list("item_id", flat=True))
+    if not asked:
+        return 0
+    settled = [
+        each.round_item.item_id
+        for each in round_verdicts(round_, items=asked)
+        if each.is_complete and not any(verdict.state == "open" for verdict in each.verdicts)
+    ]
+    return withdraw_third_raters(waiting.filter(item__in=settled)) if settled else 0
+
+
+def _loads(round_: Round) -> dict[int, int]:
+    rows = Assignment.objects.filter(ARBITERS, round=round_).order_by().values("rater")
+    return {row["rater"]: row["n"] for row in rows.annotate(n=Count("pk"))}
+
+
+def _give(
+    round_: Round, chosen: Mapping[int, int], of_round: Mapping[int, RoundRater], unblinded: Collection[int]
+) -> None:
+    counted = Counter(chosen.values())
+    rows = Assignment.objects.filter(round=round_, rater__in=list(counted)).order_by().values("rater")
+    last = {row["rater"]: row["last"] for row in rows.annotate(last=Max("position"))}
+    given = []
+    for item, rater in chosen.items():
+        last[rater] = last.get(rater, 0) + 1
+        of_item: dict[str, Any] = {"item_id": item, "rater_id": rater, "slot": None, "unblinded": rater in unblinded}
+        given.append(Assignment(round=round_, position=last[rater], **of_item))
+    Assignment.objects.bulk_create(given)
+    for rater, n in sorted(counted.items()):
+        if rater in of_round:
+            RoundRater.objects.filter(pk=of_round[rater].pk).update(n_assigned=F("n_assigned") + n)
+
+
+def _tell(round_: Round, chosen: Mapping[int, int], by_hand: bool) -> None:
+    """One line of the inbox per rater and round, counting on; by hand one per item."""
+    if by_hand:
+        for item, rater in chosen.items():
+            InboxLine.objects.get_or_create(
+                member_id=rater, kind=InboxLine.Kind.ARBITER, round=round_, item_id=item, remark=None
+            )
+        return
+    for rater, n in sorted(Counter(chosen.values()).items()):
+        line, is_new = InboxLine.objects.get_or_create(
+            member_id=rater,
+            kind=InboxLine.Kind.ARBITER,
+            round=round_,
+            item=None,
+            remark=None,
+            defaults={"n_items": n},
+        )
+        if not is_new:
+            InboxLine.objects.filter(pk=line.pk).update(
+                n_items=F("n_items") + n, read_at=None, created_at=timezone.now()
+            )

@@ -1,0 +1,310 @@
+"""A study as one file: every row of it, its taxonomies and the states of its issues, for another server."""
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC
+from typing import IO, Any
+
+import orjson
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.models import QuerySet
+
+from accounts.models import User
+from annotation.core.access import Seat
+from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
+from annotation.core.states import readable_states
+from annotation.exports.queries.requests import Asked, Progress
+from annotation.models import Plan, Round, Sample, Study
+from annotation.transfer.archive import Archive
+from annotation.transfer.archive_of_study import FORMAT, KIND, MANIFEST, path_of
+from annotation.transfer.queries import rows as whole
+from ingest.models import Snapshot
+from taxonomy.actions.arriving import version_rows
+from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
+
+BUFFER_LINES = 2000
+TELL_LINES = 2000
+STUDY_COLUMNS_LEFT_OUT = ("deleted_at", "created_by_id")
+PEOPLE = ("id", "username", "first_name", "last_name")
+ISSUES = "leaving_issues"
+SNAPSHOTS = "leaving_snapshots"
+NAMED = "leaving_people"
+
+
+def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole study takes no options. Raises Invalid, Blind, Forbidden, Conflict."""
+    if fields := {name: ["A full export has no options."] for name, value in given.items() if value not in (None, "")}:
+        raise Invalid("Full export not created.", fields=fields)
+    require_whole(seat)
+    return {}
+
+
+def rounds_of(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
+    """All rounds: none can be left out."""
+    return list(Round.objects.filter(study=seat.study).order_by("number"))
+
+
+def require_whole(seat: Seat) -> None:
+    """Raises Blind, Forbidden or Conflict where this person may not take the study away as a whole just now."""
+    if seat.blind_round_ids or seat.withheld:
+        raise Blind(
+            "A full export contains labels of others from a round in which you are a rater. It is hidden "
+            "from you until the round closes. Ask another owner."
+        )
+    if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():
+        raise Conflict("A migration is running. Wait until it is done.")
+    if seat.membership is None:  # the operator's shell
+        return
+    readable = readable_states(seat).values("pk")
+    for sample in Sample.objects.filter(study=seat.study).exclude(created_by=seat.user).order_by("pk"):
+        if Snapshot.objects.filter(pk__in=sample.frame).exclude(pk__in=readable).exists():
+            raise Forbidden(
+                f"The frame of sample {sample.number} contains issues of a private repository that you can't "
+                "see. Ask the person who drew it to export the study."
+            )
+
+
+def write_study(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+    """Writes the file in steady memory, as the study stood at one moment; the same state gives the same bytes."""
+    require_whole(seat)
+    study = seat.study
+    with _one_moment() as moment, Archive(file, study.created_at.astimezone(UTC).date()) as archive:
+        _gather(moment, study, seat)
+        told: list[dict[str, Any]] = []
+        n_rows = 0
+        expected = sum(whole.counts(study).values())
+
+        def counted(lines: Iterator[bytes]) -> Iterator[bytes]:
+            nonlocal n_rows
+            for line in lines:
+                yield line
+                n_rows += 1
+                if n_rows % TELL_LINES == 0:
+                    progress(n_rows, n_expected=max(expected, n_rows))
+
+        for name, lines in _tables(moment, study, seat):
+            progress(n_rows, step=f"writing {name}")
+            path = path_of(name)
+            n_lines = archive.add_lines(path, counted(lines))
+            told.append(
+                {"name": name, "path": path, "rows": n_lines, "bytes": archive.sizes[path]}
+                | {"sha256": archive.digests[path]}
+            )
+        manifest = {
+            "kind": KIND,
+            "format": FORMAT,
+            "concord": settings.CONCORD_VERSION,
+            "slug": study.slug,
+            "title": study.title,
+            "tables": told,
+            "left_out": dict(whole.STAYS),
+        }
+        archive.add(MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+        progress(n_rows, n_expected=n_rows)
+
+
+@contextmanager
+def _one_moment() -> Iterator[Any]:
+    """A connection on which everything is read as it stood at one moment; the own one where a transaction is open."""
+    if connection.in_atomic_block:
+        yield connection
+        return
+    with closing(connections.create_connection(DEFAULT_DB_ALIAS)) as beside:
+        beside.set_autocommit(False)
+        with beside.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield beside
+        beside.rollback()
+
+
+def _run(moment: Any, statement: str, *values: Any) -> None:
+    with moment.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
+def _gather(moment: Any, study: Study, seat: Seat) -> None:
+    """The ids of issues, snapshots and people that the study names, in tables that end with the transaction.
+
+    The newest state of an issue is among them where its exporter may read it.
+    """
+    for name in (ISSUES, SNAPSHOTS, NAMED):
+        _run(moment, f"CREATE TEMP TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY) ON COMMIT DROP; TRUNCATE {name}")
+    _run(
+        moment,
+        f"""
+        INSERT INTO {SNAPSHOTS}
+        SELECT snapshot_id FROM annotation_item WHERE study_id = %s AND snapshot_id IS NOT NULL
+        UNION SELECT a.snapshot_id FROM annotation_annotation a JOIN annotation_membership m ON m.id = a.rater_id
+        WHERE m.study_id = %s AND a.snapshot_id IS NOT NULL
+        UNION SELECT f.id FROM annotation_sample s, unnest(s.frame) AS f (id) WHERE s.study_id = %s
+        """,  # noqa: S608
+        *[study.pk] * 3,
+    )
+    _run(
+        moment,
+        f"""
+        INSERT INTO {ISSUES}
+        SELECT issue_id FROM annotation_item WHERE study_id = %s AND issue_id IS NOT NULL
+        UNION SELECT d.issue_id FROM annotation_sampleissue d JOIN annotation_sample s ON s.id = d.sample_id
+        WHERE s.study_id = %s
+        UNION SELECT issue_id FROM ingest_snapshot WHERE id IN (SELECT id FROM {SNAPSHOTS})
+        """,  # noqa: S608
+        *[study.pk] * 2,
+    )
+    readable, values = readable_states(seat).order_by().values_list("pk").query.sql_with_params()
+    _run(
+        moment,
+        f"""
+        INSERT INTO {SNAPSHOTS} SELECT current_snapshot_id FROM ingest_issue
+        WHERE id IN (SELECT id FROM {ISSUES}) AND current_snapshot_id IN ({readable}) ON CONFLICT DO NOTHING
+        """,  # noqa: S608
+        *values,
+    )
+    for table in whole.travelling():
+        if table.model not in whole.NUMBERED:
+            continue
+        name, rows = _numbers_of(table.model), whole.leaving(table, study).order_by().values_list("pk")
+        _run(
+            moment,
+            f"CREATE TEMP TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY, number bigint) ON COMMIT DROP;"
+            f" TRUNCATE {name}",
+        )
+        inner, values = rows.query.sql_with_params()
+        counted = f"SELECT id, row_number() OVER (ORDER BY id) FROM ({inner}) AS found (id)"  # noqa: S608
+        _run(moment, f"INSERT INTO {name} {counted}", *values)
+    people = [(table.model, whole.leaving(table, study)) for table in whole.travelling()]
+    for model, rows in [*people, *_of_taxonomies(study, seat)]:
+        for column in whole.columns_of_people(model):
+            inner, values = rows.order_by().values_list(column).distinct().query.sql_with_params()
+            _run(
+                moment,
+                f"INSERT INTO {NAMED} SELECT id FROM ({inner}) AS found (id) WHERE id IS NOT NULL "  # noqa: S608
+                "ON CONFLICT DO NOTHING",
+                *values,
+            )
+
+
+def _of_taxonomies(study: Study, seat: Seat) -> list[tuple[Any, QuerySet[Any]]]:
+    """The taxonomies of the study and of its screening: what of them its owner may read, or its rounds use."""
+    versions = TaxonomyVersion.objects.filter(taxonomy__in=_taxonomies(study))
+    if seat.membership is not None:
+        used = Round.objects.filter(study=study).order_by().values_list("taxonomy_version")
+        plans = Plan.objects.filter(study=study).order_by()
+        used = used.union(plans.values_list("from_version"), plans.values_list("to_version"))
+        versions = versions.filter(pk__in=TaxonomyVersion.objects.readable_by(seat.user)) | versions.filter(
+            pk__in=[pk for (pk,) in used]
+        )
+    pks = list(versions.order_by().values_list("pk", flat=True))
+    return [
+        (Taxonomy, Taxonomy.objects.filter(pk__in=_taxonomies(study)).order_by("pk")),
+        (TaxonomyVersion, TaxonomyVersion.objects.filter(pk__in=pks).order_by("pk")),
+    ]
+
+
+def _taxonomies(study: Study) -> list[int]:
+    rounds = Round.objects.filter(study=study).order_by()
+    found = set(rounds.values_list("taxonomy_version__taxonomy", flat=True).distinct())
+    return sorted(found | {each for each in (study.taxonomy_id, study.screening_taxonomy_id) if each is not None})
+
+
+INGEST = {
+    "repositories": """
+        SELECT id, host, owner, name, github_id, private FROM ingest_repository
+        WHERE id IN (SELECT repository_id FROM ingest_issue WHERE id IN (SELECT id FROM leaving_issues)) ORDER BY id""",
+    "issues": """
+        SELECT i.id, repository_id, number, s.id AS current_snapshot_id,
+               CASE WHEN s.id = current_snapshot_id THEN i.updated_at ELSE s.updated_at END AS updated_at, added_at,
+               presence, moved_to, CASE WHEN s.id = current_snapshot_id THEN i.locked ELSE s.locked END AS locked,
+               checked_at, changes_known, i.page_url, author_association
+        FROM ingest_issue i LEFT JOIN LATERAL (
+            SELECT s.id, s.updated_at, s.locked FROM ingest_snapshot s
+            WHERE s.issue_id = i.id AND s.id IN (SELECT id FROM leaving_snapshots)
+            ORDER BY s.id = i.current_snapshot_id DESC, s.id DESC LIMIT 1
+        ) s ON true
+        WHERE i.id IN (SELECT id FROM leaving_issues) ORDER BY i.id""",
+    "comments": """
+        SELECT id, sha256, github_id, author_login, author_id, body, created_at FROM ingest_comment WHERE id IN (
+            SELECT comment_id FROM ingest_snapshotcomment WHERE snapshot_id IN (SELECT id FROM leaving_snapshots))
+        ORDER BY id""",
+    "snapshots": """
+        SELECT s.id, issue_id, sha256, title, body, state, state_reason, github_labels, author_login, author_id, locked,
+               created_at, updated_at, closed_at, html_url, n_comments, comments_known, fetched_at, ARRAY(
+                   SELECT t.comment_id FROM ingest_snapshotcomment t WHERE t.snapshot_id = s.id ORDER BY t.position
+               ) AS thread
+        FROM ingest_snapshot s WHERE s.id IN (SELECT id FROM leaving_snapshots) ORDER BY s.id""",
+    "closingchanges": """
+        SELECT id, issue_id, kind, identifier, number, title, html_url, author_login, created_at, merged_at, additions,
+               deletions, n_files, paths, path_additions, path_deletions, closes
+        FROM ingest_closingchange WHERE issue_id IN (SELECT issue_id FROM annotation_item WHERE study_id = %s)
+        ORDER BY id""",
+    "activities": """
+        SELECT issue_id, told
+        FROM ingest_activity WHERE issue_id IN (SELECT issue_id FROM annotation_item WHERE study_id = %s)
+        ORDER BY issue_id""",
+}  # fmt: skip
+
+
+def _tables(moment: Any, study: Study, seat: Seat) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Every table of the file with its lines, in the order in which they are stored again."""
+    own = [each.column for each in whole.columns_of(Study) if each.column not in STUDY_COLUMNS_LEFT_OUT]
+    yield "study", _lines(moment, *_selected(Study.objects.filter(pk=study.pk).order_by(), own))
+    people = ", ".join(f'"{name}"' for name in PEOPLE)
+    named = f"SELECT {people}, elsewhere FROM {User._meta.db_table} WHERE id IN (SELECT id FROM {NAMED}) ORDER BY id"  # noqa: S608
+    yield "people", _lines(moment, named, ())
+    (_, taxonomies), (_, versions) = _of_taxonomies(study, seat)
+    told = ("id", "slug", "title", "created_by_id", "created_at", "discarded_number")
+    yield "taxonomy", _lines(moment, *_selected(taxonomies, told))
+    yield "taxonomyversion", (orjson.dumps(row) + b"\n" for row in version_rows(versions.select_related("taxonomy")))
+    dimensions = Dimension.objects.filter(version__in=versions.values("pk")).order_by("pk")
+    yield "dimension", _lines(moment, *_selected(dimensions, ("id", "version_id", "key")))
+    categories = Category.objects.filter(dimension__version__in=versions.values("pk")).order_by("pk")
+    yield "category", _lines(moment, *_selected(categories, ("id", "dimension_id", "key")))
+    for name, statement in INGEST.items():
+        yield name, _lines(moment, statement, (study.pk,) if "%s" in statement else ())
+    for table in whole.travelling():
+        columns = [each.column for each in whole.columns_of(table.model)]
+        statement, values = _selected(whole.leaving(table, study), columns)
+        yield table.name, _lines(moment, _renumbered(table.model, statement), values)
+
+
+def _numbers_of(model: Any) -> str:
+    return f"leaving_numbers_{model._meta.model_name}"
+
+
+def _renumbered(model: Any, statement: str) -> str:
+    """The same rows, with numbers of the file for what is NUMBERED."""
+    columns = []
+    for each in whole.columns_of(model):
+        named = model if each.primary_key else each.related_model
+        columns.append(
+            f'(SELECT n.number FROM {_numbers_of(named)} n WHERE n.id = numbered."{each.column}") AS "{each.column}"'  # noqa: S608
+            if named in whole.NUMBERED
+            else f'numbered."{each.column}"'
+        )
+    return f"SELECT {', '.join(columns)} FROM ({statement}) AS numbered"  # noqa: S608
+
+
+def _selected(rows: QuerySet[Any], columns: Sequence[str]) -> tuple[str, Sequence[Any]]:
+    names = {each.column: each.attname for each in whole.columns_of(rows.model)}
+    statement, values = rows.values_list(*(names[column] for column in columns)).query.sql_with_params()
+    return statement, values
+
+
+def _lines(moment: Any, statement: str, values: Sequence[Any]) -> Iterator[bytes]:
+    """Each row as a line of JSON, as the database writes it: times to the microsecond, numbers to the last digit."""
+    with moment.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")  # so that a transaction is open
+    with closing(moment.connection.cursor(name="leaving")) as cursor:
+        cursor.itersize = BUFFER_LINES
+        cursor.execute(f"SELECT row_to_json(row)::text FROM ({statement}) AS row", values)  # noqa: S608
+        for (line,) in cursor:
+            yield line.encode() + b"\n"
+
+
+def manifest_of(file: IO[bytes]) -> dict[str, Any]:
+    """What a file that was made here says of itself, read from its end."""
+    with zipfile.ZipFile(file) as archive:
+        found: dict[str, Any] = orjson.loads(archive.read(MANIFEST))
+    return found
