@@ -6,9 +6,9 @@ from django.db import transaction
 
 from annotation.agreement_report.queries.headline import FIXED, headline_set, main_rounds, newest_fixed
 from annotation.core.access import OWNER, Seat, require_at_work
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid
 from annotation.models import Round, Study
-from annotation.studies.actions.studies import record
 
 
 @transaction.atomic

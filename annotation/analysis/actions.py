@@ -6,9 +6,9 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Invalid
 from annotation.models import Analysis, Study
-from annotation.studies.actions.studies import record
 from shared.names import wrong_in
 from shared.storable_json import check_storable
 

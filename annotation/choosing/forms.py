@@ -5,8 +5,8 @@ from typing import Any
 
 from django import forms
 
+from annotation.core.forms import LARGEST_SEED, words
 from annotation.models import Sample
-from annotation.overview.forms.studies import LARGEST_SEED, words
 from ingest.filters import STRATA
 from ingest.search.grammar import LONGEST_SEARCH
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.core.access import Seat
+from annotation.core.audit import record
 from annotation.models import AuditEvent
-from annotation.studies.actions.studies import record
 
 LONGEST_VALUE = 300
 

@@ -12,6 +12,7 @@ from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_inbox, note_reading
 from annotation.core.access import get_item, get_round
 from annotation.core.api_bodies import Body, Listed, Text, Whole
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import caller, round_named, seat_of, word_in_address
 from annotation.core.errors import Invalid
 from annotation.discussion.actions.discussion import NOT_POSTED, write_remark
@@ -20,7 +21,6 @@ from annotation.discussion.queries.discussion import discussed_rounds, visible_r
 from annotation.discussion.queries.inbox import lines_of, n_unread, with_places
 from annotation.labels.answers import MOST_PARTS
 from annotation.models import InboxLine, Remark
-from annotation.overview.api import PAGE, paged, pages_of
 
 NO_ROUND = "Enter the number of a round."
 

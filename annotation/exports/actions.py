@@ -8,11 +8,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.access import OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, WrongState
 from annotation.exports.jobs import EXPORTS
 from annotation.exports.queries.kinds import read_asked
 from annotation.models import Export, Study
-from annotation.studies.actions.studies import record
 
 AT_WORK_MOST = 20
 

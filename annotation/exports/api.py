@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from accounts.api import AnyAccept, scope
 from annotation.assignments.actions.reading_log import FILE, note_reading, note_results
 from annotation.core.access import OWNER, Seat, get_export
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import body_of, caller, seat_of
 from annotation.core.download_log import record_download
 from annotation.exports import actions
@@ -24,7 +25,6 @@ from annotation.exports.queries.made import exports_of, require_download, rounds
 from annotation.exports.queries.options import REVISIONS, SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, handed_out
 from annotation.models import Export
-from annotation.overview.api import PAGE, paged, pages_of
 from annotation.package.papers import LICENCES, TEXTS
 
 

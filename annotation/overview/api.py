@@ -1,17 +1,15 @@
 """Studies, their members and rounds over REST."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
-from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
@@ -22,6 +20,7 @@ from annotation.calibration.queries.gate import gate_then
 from annotation.choosing.queries.jobs import job_as_document, job_of
 from annotation.core.access import OWNER, Seat, get_round, get_seat
 from annotation.core.api_bodies import Body, Listed, Switch, Text, Whole
+from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import body_of, caller, choice_in_address, picked, seat_of
 from annotation.labels.queries.verdicts import ARBITERS, code_order
 from annotation.labels.registration import with_defaults
@@ -162,16 +161,6 @@ class GateShape(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, help_text="Empty where none was given, or none was needed.")
     by = serializers.CharField(required=False)
     at = serializers.DateTimeField(required=False)
-
-
-class JobShape(serializers.Serializer[Any]):
-    """A job at work on a large sample or round, or one that failed."""
-
-    id = serializers.CharField()
-    state = serializers.ChoiceField(["queued", "running", "failed"])
-    done = serializers.IntegerField()
-    total = serializers.IntegerField()
-    error = serializers.CharField(required=False, help_text="Why it failed.")
 
 
 class RoundShape(serializers.Serializer[Any]):
@@ -334,28 +323,6 @@ class LeaveOpen(Body):
     """Whether open disagreements and proposals are left open."""
 
     leave_open = Switch(required=False)
-
-
-PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body again give what the first made."
-)
-
-
-def pages_of(shape: type[serializers.Serializer[Any]]) -> Any:
-    """The schema of a page of a list."""
-    name = shape.__name__.removesuffix("Shape") + "Page"
-    fields = {"results": shape(many=True), "next": serializers.URLField(allow_null=True)}
-    return inline_serializer(name, fields)
-
-
-def paged(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any]) -> Response:
-    """A page of a list, as on every list."""
-    pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
-    pages = pagination()
-    found = pages.paginate_queryset(rows, request, view)
-    answer: Response = pages.get_paginated_response([shown(row) for row in found])
-    return answer
 
 
 class Studies(ListAPIView[Study]):

@@ -8,10 +8,10 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.core.access import OWNER, get_seat
 from annotation.core.errors import ConcordError, Forbidden
+from annotation.core.forms import explain
 from annotation.core.pages import in_archive_too, me, status_of, study_page
 from annotation.exports.actions import request_export
 from annotation.models import Round
-from annotation.overview.forms.studies import explain
 from annotation.package.forms import PackageForm
 from annotation.package.queries.package import in_sight
 from annotation.package.queries.tables import n_answers

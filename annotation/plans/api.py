@@ -14,10 +14,10 @@ from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_results
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.core.api_bodies import Body, Whole
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import number_in_address, seat_of, word_in_address
 from annotation.labels.queries.label_version import standing_plan
 from annotation.models import Plan
-from annotation.overview.api import PAGE, paged, pages_of
 from annotation.plans import actions
 from annotation.plans.queries import listing
 from annotation.plans.queries.ground import ground_of

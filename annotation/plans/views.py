@@ -17,12 +17,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.assignments.actions import reading_log as reading
 from annotation.core.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.core.errors import Blind, ConcordError, Conflict, Forbidden
+from annotation.core.forms import explain
 from annotation.core.pages import me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.labels.queries.label_version import owned_studies, standing_plan, stands_at, versions_ahead
 from annotation.labels.resolution_options import value_words
 from annotation.models import Item, Membership, Plan, Round
-from annotation.overview.forms.studies import PlanForm, explain
+from annotation.overview.forms.studies import PlanForm
 from annotation.plans import actions
 from annotation.plans.category_outcomes import ASKED
 from annotation.plans.queries import listing

@@ -8,10 +8,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from annotation.core.access import OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
 from annotation.proposals.queries import FULL, Told, newest_draft, newest_tree, told, with_states
-from annotation.studies.actions.studies import record
 from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft

@@ -16,11 +16,11 @@ from annotation.agreement_report.api.results import round_for
 from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item
 from annotation.core.api_bodies import Body, Text, Whole
+from annotation.core.api_pages import PAGE, pages_of
 from annotation.core.api_requests import choice_in_address, dimension_in_address, round_number_in_address, seat_of
 from annotation.core.errors import Stale
 from annotation.labels.actions.faults import LONGEST_MEMO, LONGEST_NAME, NOT_PROPOSED, propose_category
 from annotation.models import ProposalOutcome, Round
-from annotation.overview.api import PAGE, pages_of
 from annotation.proposals import queries
 from annotation.proposals.actions import NO_REASON, NOT_TAKEN, settle_proposals
 from annotation.proposals.queries import get_proposal

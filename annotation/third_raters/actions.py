@@ -6,12 +6,12 @@ from django.utils import timezone
 
 from annotation.assignments.queries import unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
+from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.resolving.actions.resolutions import held
 from annotation.rounds.actions.rounds import hold_round
-from annotation.studies.actions.studies import record
 from annotation.third_raters import jobs as ruling
 from annotation.third_raters.jobs import ask_third_raters, candidates, withdraw_third_raters
 

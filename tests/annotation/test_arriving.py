@@ -15,6 +15,7 @@ from accounts.models import User
 from annotation.agreement_report.queries.headline import FIXED
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_seat, get_whole_study
+from annotation.core.audit import record
 from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_asked
@@ -24,7 +25,6 @@ from annotation.models import Arrival, Assignment, Membership, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.resolving.actions import resolutions as resolving
 from annotation.rounds.actions import rounds
-from annotation.studies.actions.studies import record
 from annotation.transfer import archive_of_study as form
 from annotation.transfer.actions import arrival as arriving
 from annotation.transfer.queries import rows as whole

@@ -12,9 +12,9 @@ from django.test import Client
 from accounts.actions import add_user, change_password, make_token, revoke_token
 from accounts.audit import FAILURES_A_MINUTE, SIGN_IN_FAILED, record_failure, verbs
 from accounts.models import ServerEvent
+from annotation.core.audit import record
 from annotation.members.actions.members import add_member
 from annotation.models import AuditEvent, Study
-from annotation.studies.actions.studies import record
 from tests import builders as make
 from tests.asserts import assert_queries
 

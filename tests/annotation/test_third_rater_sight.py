@@ -9,6 +9,7 @@ import pytest
 from django.db import transaction
 
 from annotation.core.access import get_item, get_round
+from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, WrongState
 from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Export, Item, Membership, Plan, Resolution, Round, Study
@@ -16,7 +17,7 @@ from annotation.plans import actions as plans
 from annotation.plans.queries.listing import why_not_run
 from annotation.resolving.actions import resolutions as resolving
 from annotation.rounds.actions import rounds
-from annotation.studies.actions.studies import change_study, record
+from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.studies import audit_of
 from annotation.third_raters.actions import ask_third_rater
 from tests import builders as make

@@ -6,10 +6,10 @@ from itertools import groupby
 from accounts.models import User
 from annotation.assignments.queries import READ
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.core.audit import record
 from annotation.labels.answers import digest
 from annotation.labels.queries.cached_statistics import standings
 from annotation.models import AuditEvent, InboxLine, Round
-from annotation.studies.actions.studies import record
 
 PAGE, REST, FILE = "page", "REST", "file"
 """The doors that answers are read through."""

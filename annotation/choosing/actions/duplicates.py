@@ -11,9 +11,9 @@ from annotation.choosing.actions.samples import Screened, screen_items, take_in
 from annotation.choosing.duplicates import Commonness, Member, ShingleFile, Sketches, groups, shingles
 from annotation.choosing.queries.duplicates import Text, issues_of, likely_duplicates, places_of, texts_of
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Invalid
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample, Study
-from annotation.studies.actions.studies import record
 
 JOB_FROM = 500
 """A job searches samples of more issues."""

@@ -8,9 +8,9 @@ from django.db import connection, transaction
 
 from annotation.choosing.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
 from annotation.core.access import OWNER, Seat, items_called
+from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, Stale
 from annotation.models import Item
-from annotation.studies.actions.studies import record
 from ingest.actions import fetches
 from ingest.differences import METADATA, metadata_differences
 from ingest.identifiers import full_name

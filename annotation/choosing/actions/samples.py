@@ -32,11 +32,11 @@ from annotation.choosing.queries.samples import (
     with_repository,
 )
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_called, require_at_work
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, NotFound
 from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
 from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue, Study
-from annotation.studies.actions.studies import record
 from ingest import filters, selections
 from ingest.access import present_identifiers
 from ingest.actions import fetches

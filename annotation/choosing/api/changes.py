@@ -13,8 +13,8 @@ from accounts.api import scope
 from annotation.choosing.actions import pinning as actions
 from annotation.choosing.queries import changes as queries
 from annotation.core.api_bodies import Body, Listed, Text
+from annotation.core.api_pages import PAGE, pages_of
 from annotation.core.api_requests import seat_of
-from annotation.overview.api import PAGE, pages_of
 from ingest.models import Issue
 from ingest.queries import run_as_document
 

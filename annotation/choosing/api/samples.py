@@ -16,10 +16,10 @@ from annotation.choosing.queries.jobs import job_as_document, job_of
 from annotation.choosing.views.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.core.access import get_sample
 from annotation.core.api_bodies import Body, Text
+from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import caller, picked, seat_of
 from annotation.core.download_log import record_download
 from annotation.models import Item, Sample, SampleIssue
-from annotation.overview.api import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from ingest.selections import selection, selections
 
 

@@ -19,13 +19,13 @@ from annotation.choosing.views.frames import flow_file, frame_file
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sample, get_seat
 from annotation.core.download_log import record_download
 from annotation.core.errors import ConcordError, Conflict, Invalid
+from annotation.core.forms import explain
 from annotation.core.pages import job_progress, me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.core.samples import repositories_lately
 from annotation.labels.columns import Ints
 from annotation.models import Item, Round, Study
-from annotation.overview.forms.studies import explain
 from ingest.queries import repositories
 from ingest.selections import selection, selections
 from shared.wording import counted

@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.core.access import OWNER, RATER, Seat, get_seat, require_at_work
+from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.planner import TABLES, tell_planner
@@ -40,7 +41,6 @@ from annotation.labels.answers import digest
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.model_raters.actions import LONGEST
 from annotation.models import Item, Membership, Round, Study
-from annotation.studies.actions.studies import record
 from annotation.studies.actions.study_ids import require_available
 from ingest.upsert.copying import copy, new_ids
 from shared.disk_space import require_room

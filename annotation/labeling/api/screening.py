@@ -12,6 +12,7 @@ from accounts.api import scope
 from annotation.calibration.actions.training import require_admission
 from annotation.core.access import RATER, Seat, get_round
 from annotation.core.api_bodies import Body, Listed, Switch, Text
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import choice_in_address, seat_of
 from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.labeling.actions.next_item import require_here
@@ -19,7 +20,6 @@ from annotation.labeling.actions.screening_answers import set_maybe, set_own_key
 from annotation.labeling.queries.assignments import has_part_in
 from annotation.labels.queries import screening as queries
 from annotation.models import Round
-from annotation.overview.api import PAGE, paged, pages_of
 
 
 class OwnScreeningShape(serializers.Serializer[Any]):

@@ -3,9 +3,9 @@
 from django.db import transaction
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, WrongState
 from annotation.models import Item, Proposal, Round, RoundItem
-from annotation.studies.actions.studies import record
 from shared.storable_json import check_storable
 from taxonomy.queries import published_version
 

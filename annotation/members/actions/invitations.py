@@ -12,12 +12,13 @@ from django.utils import timezone
 from accounts import actions as people
 from accounts.models import User, digest
 from annotation.core.access import OWNER, RATER, Seat
+from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
 from annotation.core.errors import Invalid, NotFound
+from annotation.members.actions.memberships import are_roles, come_in, next_code, place_of
 from annotation.members.queries.invitations import OVER, living_invitation
 from annotation.members.queries.own_invitations import roles_asked
 from annotation.models import Invitation, InvitationUse, Membership, Study
-from annotation.studies.actions.studies import are_roles, come_in, next_code, place_of, record
 
 DAYS_MOST, PEOPLE_MOST = 90, 200
 

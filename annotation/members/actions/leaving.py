@@ -11,12 +11,13 @@ from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import Leaving
 from annotation.core.access import OWNER, Seat, get_seat
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Forbidden, Invalid
+from annotation.members.actions.memberships import has_another_owner
 from annotation.members.queries.leaving import Offers, offers_of
 from annotation.members.queries.own_invitations import waiting_for
 from annotation.models import Invitation, Membership, ReaderLink, Study
 from annotation.rounds.actions.raters import take_out
-from annotation.studies.actions.studies import has_another_owner, record
 
 
 @dataclass(frozen=True)

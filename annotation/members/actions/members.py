@@ -7,12 +7,10 @@ from django.db import transaction
 
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.core.access import OWNER, RATER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid
 from annotation.members.actions.leaving import end_offers
-from annotation.members.queries.leaving import Offers
-from annotation.model_raters import actions as machines
-from annotation.models import Membership, Study
-from annotation.studies.actions.studies import (
+from annotation.members.actions.memberships import (
     account_named,
     are_roles,
     ask_in,
@@ -20,8 +18,10 @@ from annotation.studies.actions.studies import (
     has_another_owner,
     next_code,
     place_of,
-    record,
 )
+from annotation.members.queries.leaving import Offers
+from annotation.model_raters import actions as machines
+from annotation.models import Membership, Study
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from django.db import transaction
 from accounts.models import User
 from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
 from annotation.core.access import RATER, Seat, get_own_invitation
+from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
 from annotation.members.actions.leaving import Left, end_invitation, finish
+from annotation.members.actions.memberships import come_in
 from annotation.members.queries.own_invitations import invitation_to
 from annotation.models import Assignment, Membership, Round, RoundRater, Study
-from annotation.studies.actions.studies import come_in, record
 
 
 @transaction.atomic

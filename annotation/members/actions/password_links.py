@@ -5,10 +5,10 @@ from django.db import transaction
 from accounts import actions as people
 from accounts.models import PasswordLink, User
 from annotation.core.access import OWNER, Seat, changing, get_seat
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Forbidden
 from annotation.members.queries.password_links import is_in_another_study, owned_by, was_created_by
 from annotation.models import Membership, Round, Study
-from annotation.studies.actions.studies import record
 from shared.errors import ConcordError
 
 

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from accounts.actions import digest
 from annotation.core.access import OWNER, Seat, made_by_an_owner
+from annotation.core.audit import record
 from annotation.core.errors import Invalid, NotFound
 from annotation.models import ReaderLink, Study
-from annotation.studies.actions.studies import record
 
 LONGEST_LABEL, MOST_DAYS = 100, 3650
 

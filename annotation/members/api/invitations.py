@@ -12,11 +12,11 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.core.access import OWNER, get_invitation
 from annotation.core.api_bodies import Body, Text, Whole
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
 from annotation.members.actions import invitations as actions
 from annotation.members.queries.invitations import InvitationLine, invitation_line, invitation_lines
 from annotation.models import Membership
-from annotation.overview.api import PAGE, paged, pages_of
 from shared.site_links import absolute
 
 STATES = [("open", "open"), ("used up", "used up"), ("withdrawn", "withdrawn"), ("over", "over")]

@@ -9,11 +9,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import caller
 from annotation.members.actions import own_invitations as actions
 from annotation.members.queries.own_invitations import invitations_of
 from annotation.models import Membership
-from annotation.overview.api import PAGE, paged, pages_of
 
 
 class OwnInvitationShape(serializers.Serializer[Any]):

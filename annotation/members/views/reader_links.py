@@ -10,12 +10,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.access import OWNER, Seat, get_seat, made_by_an_owner
 from annotation.core.errors import ConcordError
+from annotation.core.forms import explain
 from annotation.core.pages import me, status_of, study_page
 from annotation.core.reader_pages import OPENED
 from annotation.members.actions import reader_links as actions
 from annotation.members.forms import ReaderLinkForm
 from annotation.models import Item, ReaderLink
-from annotation.overview.forms.studies import explain
 from shared.site_links import absolute
 
 SHOWN_MOST = 200

@@ -15,11 +15,12 @@ from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.members.actions.members import set_member
+from annotation.members.actions.memberships import place_of
 from annotation.models import Round, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.overview.queries.starting import raters_of
 from annotation.rounds.actions.rounds import create_round, open_round
-from annotation.studies.actions.studies import create_study, place_of, register_primary
+from annotation.studies.actions.studies import create_study, register_primary
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
 from shared.wording import counted

@@ -8,7 +8,7 @@ from django.utils.text import slugify
 
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.choosing.queries.samples import SampleLine
-from annotation.core.errors import ConcordError
+from annotation.core.forms import LARGEST_SEED
 from annotation.labels.registration import Primary, has_coefficients, with_defaults
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
 from annotation.model_raters.actions import LONGEST
@@ -18,31 +18,9 @@ from shared.wording import counted
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.tree import TreeDimension
 
-LARGEST_SEED = 2**63 - 1
 ISSUES_LONGEST = 2_000_000
 MORE = ("metric", "weights", "reason")
 MATRIX = "matrix"
-
-
-def explain(form: forms.Form, error: ConcordError, **fields: str) -> None:
-    """Puts what an action refused beside the fields it speaks of; `fields` maps its names to the form's."""
-    placed = False
-    for path, sentences in error.fields.items():
-        name = fields.get(path.replace(".", "_"), path.rpartition(".")[2])
-        for sentence in sentences:
-            if name in form.fields:
-                form.add_error(name, sentence)
-                placed = True
-            else:
-                form.add_error(None, f"{path}: {sentence}")
-                placed = True
-    if not placed:
-        form.add_error(None, error.message)
-
-
-def words(text: str) -> list[str]:
-    """What stands between commas."""
-    return [word for word in (each.strip() for each in text.split(",")) if word]
 
 
 class StudyForm(forms.Form):

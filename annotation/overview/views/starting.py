@@ -14,13 +14,13 @@ from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import ConcordError, NotFound
+from annotation.core.forms import explain
 from annotation.core.pages import me, status_of
 from annotation.labels.registration import in_words, not_registered, primary_of
 from annotation.members.actions.invitations import invite
 from annotation.overview.actions.demo import REPOSITORY
 from annotation.overview.actions.starting import open_first_round, set_raters, start_study, take_demo_issues
 from annotation.overview.forms.start import CodebookForm, FirstRoundForm, IssuesForm, PeopleForm
-from annotation.overview.forms.studies import explain
 from annotation.overview.queries import starting as queries
 from annotation.studies.actions.primary import newest_dimensions
 from annotation.studies.queries.studies import usable_taxonomies

@@ -27,6 +27,7 @@ from annotation.choosing.queries.jobs import job_of
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import ConcordError, Forbidden, NotFound
+from annotation.core.forms import explain
 from annotation.core.pages import job_progress, me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
@@ -49,7 +50,6 @@ from annotation.overview.forms.studies import (
     RoundForm,
     SettingsForm,
     StudyForm,
-    explain,
 )
 from annotation.overview.views.next_step import may_decide, next_step
 from annotation.overview.views.starting import begin_path

@@ -9,11 +9,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.imports.queries.ratings import MARK
 from annotation.labels.queries.resolution_methods import newest_by_hand, without_discussion
 from annotation.models import Annotation, Item, Meeting, MeetingResolution, Round
-from annotation.studies.actions.studies import record
 from shared.storable_json import check_storable
 from shared.wording import listed
 

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from annotation.choosing.actions.screening_rounds import screen_by_round
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, hold_state
+from annotation.core.audit import record
 from annotation.core.errors import Invalid, NotFound, Stale, WrongState
 from annotation.labels.answers import read_decided
 from annotation.labels.queries.parts import answers_in_parts
@@ -15,7 +16,6 @@ from annotation.labels.resolution_options import decided_by
 from annotation.labels.value_rows import value_columns
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
 from annotation.resolving.actions.meetings import attach, read_meeting
-from annotation.studies.actions.studies import record
 from annotation.third_raters.jobs import withdraw_where_settled
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

@@ -6,10 +6,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.access import OWNER, RATER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid
 from annotation.models import Membership
 from annotation.rounds.actions.rounds import raters_named
-from annotation.studies.actions.studies import record
 
 NOT_SET = "Absence not saved."
 

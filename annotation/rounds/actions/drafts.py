@@ -4,6 +4,7 @@ from django.db import transaction
 
 from annotation.agreement_report.actions import require_not_in_headline
 from annotation.core.access import OWNER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import WrongState
 from annotation.models import (
     Annotation,
@@ -16,7 +17,6 @@ from annotation.models import (
     RoundRater,
 )
 from annotation.rounds.actions.rounds import hold_round
-from annotation.studies.actions.studies import record
 
 
 @transaction.atomic

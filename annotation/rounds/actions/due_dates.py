@@ -6,9 +6,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.access import OWNER, Seat, get_round
+from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.models import Round
-from annotation.studies.actions.studies import record
 
 NO_DATE = "Enter a day as 2027-05-31, or null for none."
 

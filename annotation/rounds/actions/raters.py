@@ -24,10 +24,10 @@ from annotation.assignments.queries import (
 )
 from annotation.calibration.queries.training import seen_answers
 from annotation.core.access import OWNER, Seat, get_round_rater
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
 from annotation.rounds.actions.rounds import give_everything, hold_round, is_whole, quotas_short, raters_named
-from annotation.studies.actions.studies import record
 from annotation.third_raters.jobs import withdraw_third_raters
 from shared.wording import counted
 

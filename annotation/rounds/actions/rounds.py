@@ -40,6 +40,7 @@ from annotation.choosing.actions.screening_rounds import screen_by_round, screen
 from annotation.choosing.queries.jobs import job_of
 from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_of
 from annotation.core.access import OWNER, RATER, Seat, get_round, items_called, row_number
+from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
@@ -61,7 +62,6 @@ from annotation.models import (
 )
 from annotation.resolving.queries.queue import changed_since
 from annotation.rounds.actions.due_dates import read_due
-from annotation.studies.actions.studies import record
 from annotation.studies.queries.studies import lacking_registration
 from annotation.third_raters import jobs as ruling
 from ingest.identifiers import Identified, parse_identifier

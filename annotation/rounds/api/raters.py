@@ -14,10 +14,10 @@ from accounts.api import scope
 from annotation.assignments.queries import Leaving, ThirdRater, leaving, third_raters, uncounted
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.api_bodies import Body, Switch, Text, Whole
+from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
 from annotation.core.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
-from annotation.overview.api import PAGE, paged, pages_of
 from annotation.rounds.actions import raters as actions
 from annotation.studies.queries.studies import double_coded, last_days, leases
 

@@ -10,10 +10,12 @@ from django.utils import timezone
 from accounts import audit as auditing
 from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat
+from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.core.states import takeable_states
+from annotation.members.actions.memberships import ask_in, come_in, place_of
 from annotation.models import Deletion, Export, Item, Membership, Plan, Round, Sample, Study
-from annotation.studies.actions.studies import ask_in, come_in, create_study, place_of, record
+from annotation.studies.actions.studies import create_study
 from annotation.studies.jobs import DELETIONS
 from annotation.transfer.queries import rows as whole
 from annotation.transfer.queries.study_file import manifest_of

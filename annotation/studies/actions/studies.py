@@ -1,39 +1,29 @@
 """Making studies, finding and inviting their people."""
 
-import secrets
 from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import User
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.core.access import OWNER, Seat, require_at_work
+from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.labels.registration import not_registered
 from annotation.labels.screening import read_keywords
-from annotation.models import AuditEvent, Membership, Round, Study
+from annotation.models import Membership, Round, Study
 from annotation.resolving.queries.queue import forget_queue
 from annotation.studies.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.studies.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.studies.queries.studies import labelling_has_begun
 from annotation.third_raters.jobs import newest_annotation
-from shared.errors import TooMany
 from shared.names import wrong_in
-from shared.rate_limits import UNKNOWN_NAMES, count, give_back, in_minutes
 from taxonomy.models import Taxonomy
 
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
-MOST_INVITATIONS = 3
-"""How often an account can be invited to a study without accepting."""
 SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
-
-
-def record(*, study: Study, user: User | None, verb: str, **detail: object) -> None:
-    """Appends a line to the study's audit."""
-    AuditEvent.objects.create(study=study, user=user, verb=verb, detail=detail)
 
 
 @transaction.atomic
@@ -168,82 +158,3 @@ def register_primary(*, seat: Seat) -> Study:
         record(study=study, user=seat.user, verb="coefficients registered", dimensions=named)
     seat.study = study
     return study
-
-
-def account_named(seat: Seat, username: object) -> User | None:
-    """The account of this name, or None. Raises TooMany for somebody who typed too many names that nobody has.
-
-    Else the form would tell anybody who has an account here. Those who are in the study, or were invited, are no
-    secret, and staff see everybody. A name that exists is not counted: its person is told that they were invited.
-    """
-    name = str(username or "").strip()
-    known = Q(memberships__study=seat.study) | Q(former_memberships__study=seat.study)
-    known |= Q(invited_memberships__study=seat.study)
-    waiting = Membership.objects.filter(study=seat.study, invitation_key__isnull=False, name__iexact=name)
-    if (asked := waiting.select_related("invited_user").first()) is not None:
-        return asked.invited_user
-    accounts = User.objects.filter(username__iexact=name, elsewhere="")
-    if (found := accounts.filter(known).first()) or seat.user.pk is None or seat.user.is_staff:
-        return found or accounts.first()
-    counted = count((UNKNOWN_NAMES, str(seat.user.pk)))
-    if counted.wait_seconds:
-        raise TooMany(
-            f"Too many unknown user names. Wait {in_minutes(counted.wait_seconds)}, then try again, or send "
-            "people an invitation link.",
-            wait_seconds=counted.wait_seconds,
-        )
-    if found := accounts.first():
-        give_back(counted)
-    return found
-
-
-def place_of(study: Study, user: User) -> Membership | None:
-    """Somebody's membership, also one that they left or are invited to."""
-    theirs = Q(user=user) | Q(former_user=user) | Q(invited_user=user)
-    return Membership.objects.filter(theirs, study=study).first()
-
-
-def come_in(membership: Membership, user: User) -> None:
-    """Makes an account the member. Those who left keep their code and answers, and are blind where they were."""
-    if membership.left_at is not None:
-        membership.name = ""
-    membership.user, membership.former_user, membership.left_at = user, None, None
-    membership.invited_user, membership.invitation_key, membership.declined_at = None, None, None
-    membership.n_invited = 0
-
-
-def ask_in(membership: Membership, user: User, *, by: User, name: str = "") -> None:
-    """Makes a membership an invitation of this account. Raises Conflict after MOST_INVITATIONS without acceptance.
-
-    Of the account it holds nothing but the name as it was typed; who left keeps the name that they had here.
-    """
-    if membership.n_invited >= MOST_INVITATIONS:
-        raise Conflict(
-            f"{membership.name} was invited {MOST_INVITATIONS} times and did not accept. Send them an invitation link, "
-            "which they may use.",
-            code="invited_too_often",
-        )
-    membership.name = membership.name or name[:150]
-    membership.former_user, membership.invited_user, membership.invited_by = None, user, by
-    membership.invited_at, membership.declined_at = timezone.now(), None
-    membership.invitation_key = secrets.token_urlsafe(18)
-    membership.n_invited += 1
-
-
-def are_roles(roles: object) -> bool:
-    return isinstance(roles, list | tuple | set) and all(role in Membership.Role.values for role in roles)
-
-
-def has_another_owner(membership: Membership) -> bool:
-    """Whether the study has an owner besides this member; who left or closed their account is none."""
-    others = Membership.objects.filter(study=membership.study, roles__contains=[OWNER], user__is_active=True)
-    return others.exclude(pk=membership.pk).exists()
-
-
-def next_code(study: Study) -> str:
-    """The first of R1, R2 … that nobody in the study has."""
-    taken = set(Membership.objects.filter(study=study, code__isnull=False).values_list("code", flat=True))
-    number = 1
-    while f"R{number}" in taken:
-        number += 1
-    return f"R{number}"

@@ -12,11 +12,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.access import OWNER, Seat, get_arrival, get_member_at, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Blind, ConcordError, Forbidden, WrongState
+from annotation.core.forms import explain
 from annotation.core.pages import in_archive_too, me, status_of, study_page
 from annotation.exports.actions import request_export
 from annotation.members.actions import joining
 from annotation.models import Export
-from annotation.overview.forms.studies import explain
 from annotation.studies.actions import life
 from annotation.studies.forms import ArrivalForm, DeleteForm, DuplicateForm
 from annotation.studies.queries import life as queries

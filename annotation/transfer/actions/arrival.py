@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.core.access import OWNER
+from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid
 from annotation.models import Arrival, Membership
-from annotation.studies.actions.studies import record
 from annotation.studies.actions.study_ids import require_available
 from annotation.studies.queries.studies import STUDY_IMPORTED
 from annotation.transfer.actions.rows import Stored, store_study, table_names

@@ -1,0 +1,45 @@
+"""Pages of a list over REST, and the shape of a job that works on something."""
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+
+
+class JobShape(serializers.Serializer[Any]):
+    """A job at work on a large sample or round, or one that failed."""
+
+    id = serializers.CharField()
+    state = serializers.ChoiceField(["queued", "running", "failed"])
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    error = serializers.CharField(required=False, help_text="Why it failed.")
+
+
+PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
+
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body again give what the first made."
+)
+
+
+def pages_of(shape: type[serializers.Serializer[Any]]) -> Any:
+    """The schema of a page of a list."""
+    name = shape.__name__.removesuffix("Shape") + "Page"
+    fields = {"results": shape(many=True), "next": serializers.URLField(allow_null=True)}
+    return inline_serializer(name, fields)
+
+
+def paged(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any]) -> Response:
+    """A page of a list, as on every list."""
+    pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
+    pages = pagination()
+    found = pages.paginate_queryset(rows, request, view)
+    answer: Response = pages.get_paginated_response([shown(row) for row in found])
+    return answer
