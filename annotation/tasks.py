@@ -2,11 +2,11 @@
 
 from celery import shared_task
 
+from annotation.assignments import jobs as ruling
+from annotation.assignments.jobs import ANSWERS, RULES
 from annotation.exports.jobs import EXPORTS
 from annotation.plans.jobs import PLANS
-from annotation.studies.jobs import DELETIONS
-from annotation.third_raters import jobs as ruling
-from annotation.third_raters.jobs import ANSWERS, RULES
+from annotation.transfer.jobs import DELETIONS
 
 
 @shared_task(**PLANS.options)

@@ -8,10 +8,9 @@ from annotation.analysis import views as analysis
 from annotation.calibration import views as calibration
 from annotation.choosing.views import changes, duplicates
 from annotation.choosing.views import samples as choosing
-from annotation.discussion.views import discussion as discussing
-from annotation.discussion.views import inbox
 from annotation.exports.views import exports as exporting
 from annotation.imports import views as importing
+from annotation.inbox import views as inbox
 from annotation.labeling.views import labeling as labelling
 from annotation.labeling.views import own_items as own_list
 from annotation.labeling.views import screening
@@ -23,9 +22,11 @@ from annotation.package import views as package
 from annotation.plans import views as plans
 from annotation.proposals import views as proposals
 from annotation.resolving import views as resolving
+from annotation.resolving.views import discussion as discussing
 from annotation.rounds.views import raters as giving
 from annotation.studies.views import audit as auditing
-from annotation.studies.views import life, usage
+from annotation.studies.views import usage
+from annotation.transfer import views as life
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"

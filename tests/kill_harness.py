@@ -85,12 +85,12 @@ def _serve() -> None:
     import django
 
     django.setup()
+    from annotation.assignments import jobs as ruling  # so that each fork has them already
     from annotation.choosing.actions import batches as bulk
     from annotation.exports import jobs as exporting
     from annotation.imports.actions import workbooks
     from annotation.plans import jobs as moving
     from annotation.rounds import jobs as bulk_jobs
-    from annotation.third_raters import jobs as ruling  # so that each fork has them already
     from annotation.transfer.actions import arrival as arriving
     from ingest import sync
     from ingest.files import json_rows as files

@@ -8,7 +8,7 @@ from django import forms
 from agreement import COEFFICIENTS
 from annotation.calibration.calibration import EMPTY_SET
 from annotation.core.errors import Unreadable
-from annotation.imports.sheets.tables import open_table
+from annotation.core.sheet_tables import open_table
 from annotation.labels.registration import Primary, primary_of
 from shared.csv_files import as_lines
 from taxonomy.kinds import BOOLEAN, CATEGORY, LONGEST_TEXT, NUMBER, TEXT

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from accounts.models import User
-from annotation.choosing.queries.jobs import job_of
 from annotation.core.access import OWNER, Seat
+from annotation.core.bulk_jobs import job_of
 from annotation.models import Round, Sample
 
 

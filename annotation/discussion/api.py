@@ -15,10 +15,10 @@ from annotation.core.api_bodies import Body, Listed, Text, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import caller, round_named, seat_of, word_in_address
 from annotation.core.errors import Invalid
-from annotation.discussion.actions.discussion import NOT_POSTED, write_remark
-from annotation.discussion.actions.inbox import read_lines
-from annotation.discussion.queries.discussion import discussed_rounds, visible_remarks
-from annotation.discussion.queries.inbox import lines_of, n_unread, with_places
+from annotation.discussion.actions import NOT_POSTED, write_remark
+from annotation.discussion.queries import discussed_rounds, visible_remarks
+from annotation.inbox.actions import read_lines
+from annotation.inbox.queries import lines_of, n_unread, with_places
 from annotation.labels.answers import MOST_PARTS
 from annotation.models import InboxLine, Remark
 

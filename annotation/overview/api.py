@@ -17,11 +17,11 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
 from annotation.assignments.queries import ASKED_MEANWHILE, set_aside
 from annotation.calibration.queries.gate import gate_then
-from annotation.choosing.queries.jobs import job_as_document, job_of
 from annotation.core.access import OWNER, Seat, get_round, get_seat
 from annotation.core.api_bodies import Body, Listed, Switch, Text, Whole
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import body_of, caller, choice_in_address, picked, seat_of
+from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.labels.queries.verdicts import ARBITERS, code_order
 from annotation.labels.registration import with_defaults
 from annotation.labels.screening import STANDINGS
@@ -31,10 +31,10 @@ from annotation.rounds.actions import rounds as round_actions
 from annotation.rounds.actions.absence import set_away
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due
-from annotation.studies.actions import life
 from annotation.studies.actions import studies as study_actions
 from annotation.studies.actions.primary import newest_dimensions
 from annotation.studies.queries.studies import visible_studies
+from annotation.transfer.actions import life
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 

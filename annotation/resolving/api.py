@@ -14,7 +14,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, get_item
 from annotation.core.api_bodies import Body, Switch, Text, Whole
 from annotation.core.api_requests import seat_of
 from annotation.resolving.actions.part_matches import match_parts
-from annotation.third_raters.actions import (
+from annotation.resolving.actions.third_raters import (
     NOT_ASKED,
     apply_rules,
     ask_third_rater,

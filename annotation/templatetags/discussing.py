@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 
 from accounts.models import User
-from annotation.discussion.queries.inbox import n_unread
+from annotation.inbox.queries import n_unread
 from annotation.models import Membership, Study
 
 register = template.Library()

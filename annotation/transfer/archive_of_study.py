@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import orjson
 
+from annotation.core.archive import CHECKSUMS, PIECE
 from annotation.core.errors import Invalid
-from annotation.transfer.archive import CHECKSUMS, PIECE
 
 KIND, FORMAT = "concord study", 3
 TABLES_SINCE = {"meeting": 2, "meetingresolution": 2, "activities": 3}

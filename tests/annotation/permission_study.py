@@ -22,7 +22,7 @@ from annotation.analysis.queries.results.kinds import KINDS
 from annotation.charts import drawing
 from annotation.choosing.actions import samples as choosing
 from annotation.core.access import get_item
-from annotation.discussion.actions import discussion as discussing
+from annotation.discussion import actions as discussing
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
@@ -46,9 +46,9 @@ from annotation.models import (
 )
 from annotation.plans import actions as plans
 from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import third_raters as rules
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
-from annotation.third_raters import actions as rules
 from tests import builders as make
 from tests.annotation.test_plans import SECOND
 

@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.assignments.jobs import rule_round
 from annotation.assignments.queries import leaving
 from annotation.models import Assignment, AuditEvent, Draft, Membership, Round, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
-from annotation.third_raters.jobs import rule_round
 from tests import builders as make
 from tests.annotation.test_giving import THREE, held, row_of
 from tests.scripts import Script

@@ -15,7 +15,7 @@ from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, Export, Study
-from annotation.studies.actions import life
+from annotation.transfer.actions import life
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ import pytest
 from django.db import transaction
 from django.urls import resolve
 
+from annotation.assignments.jobs import rule_answers
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, Round, RoundRater, Study
 from annotation.studies.actions.studies import change_study
-from annotation.third_raters.jobs import rule_answers
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.permission_study import (

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from annotation.core.access import get_seat
+from annotation.core.sheet_tables import open_table
 from annotation.exports.columns import COLUMNS, cell, write
 from annotation.exports.queries import rows
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.imports.sheets.reading import Refused, ValueReader
-from annotation.imports.sheets.tables import open_table
 from annotation.imports.sheets.trees import tree_of
 from annotation.models import Rating, Resolution, ResolutionValue
 from taxonomy.checking import load

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from annotation.core.access import get_item, get_round
-from annotation.discussion.actions.discussion import write_remark
-from annotation.discussion.queries.inbox import lines_of, n_unread
+from annotation.discussion.actions import write_remark
+from annotation.inbox.queries import lines_of, n_unread
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
 from annotation.models import Assignment, InboxLine, Item, Round, Study

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.analysis.actions import save_analysis
+from annotation.assignments import jobs as ruling
 from annotation.core.access import get_item, get_whole_study
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
@@ -15,7 +16,6 @@ from annotation.models import Annotation, Assignment, AuditEvent, Item, Proposal
 from annotation.rounds.actions import raters as giving
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
-from annotation.third_raters import jobs as ruling
 from tests import builders as make
 from tests.scripts import Script
 

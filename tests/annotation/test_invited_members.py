@@ -17,7 +17,7 @@ from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions import invitations, joining, leaving, members, own_invitations
 from annotation.models import Assignment, AuditEvent, Membership, Study
 from annotation.rounds.actions import raters as giving
-from annotation.studies.actions import life
+from annotation.transfer.actions import life
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script

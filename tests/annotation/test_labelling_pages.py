@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.core.errors import WrongState
 from annotation.models import Annotation, Assignment, Draft, Item, Proposal, Rating, Round, Study
 from annotation.rounds.actions import rounds
-from annotation.studies.actions import life
+from annotation.transfer.actions import life
 from tests import builders as make
 from tests.asserts import assert_queries
 

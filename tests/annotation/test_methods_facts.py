@@ -14,8 +14,8 @@ from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist, pa
 from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
 from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions.third_raters import ask_third_rater
 from annotation.rounds.actions import rounds
-from annotation.third_raters.actions import ask_third_rater
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.studies import exported

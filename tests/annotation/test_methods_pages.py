@@ -24,7 +24,7 @@ from annotation.imports.actions.ratings import import_ratings
 from annotation.methods.queries import methods
 from annotation.models import Round, Study
 from annotation.resolving.actions import resolutions as resolving
-from annotation.third_raters import actions as rules
+from annotation.resolving.actions import third_raters as rules
 from tests import builders as make
 from tests.published import LIU
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation.assignments.jobs import rule_answers, rule_round
 from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.exports.queries.requests import nobody_asks
 from annotation.methods import as_text, paragraph
 from annotation.models import Assignment, Plan, Round, Study
 from annotation.plans import jobs as moving
-from annotation.third_raters.jobs import rule_answers, rule_round
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.studies import Made, exported

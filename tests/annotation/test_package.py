@@ -23,10 +23,12 @@ from scipy.stats import spearmanr
 
 from annotation.analysis.actions import save_analysis
 from annotation.analysis.association import independence
+from annotation.assignments.jobs import rule_round
 from annotation.charts.drawing import draw
 from annotation.charts.specifications import SCHEMA
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_item, get_seat
+from annotation.core.archive import Archive
 from annotation.core.errors import Conflict, Invalid
 from annotation.exports.queries.kinds import read_asked
 from annotation.members.actions.members import add_member
@@ -38,8 +40,6 @@ from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
-from annotation.third_raters.jobs import rule_round
-from annotation.transfer.archive import Archive
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, unpacked

@@ -7,7 +7,7 @@ from django.db import connection
 
 from annotation.core.access import get_item, get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, Stale, WrongState
-from annotation.discussion.actions.discussion import take_over
+from annotation.discussion.actions import take_over
 from annotation.labeling.queries.earlier_answers import carried_answer
 from annotation.labels.consensus import Answer
 from annotation.labels.part_matching import in_place, likeliest

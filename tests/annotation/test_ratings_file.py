@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from annotation.assignments.jobs import rule_answers, rule_round
 from annotation.core.access import get_seat
 from annotation.exports.queries import rows
 from annotation.imports.actions.ratings import import_ratings
@@ -18,7 +19,6 @@ from annotation.members.actions import members
 from annotation.models import Assignment, Round, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
-from annotation.third_raters.jobs import rule_answers, rule_round
 from tests import builders as make
 from tests.scripts import Script
 

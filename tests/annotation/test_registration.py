@@ -14,8 +14,8 @@ from annotation.methods import as_text, checklist_as_markdown, paragraph
 from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Study
 from annotation.rounds.actions import rounds
-from annotation.studies.actions.life import duplicate_study
 from annotation.studies.actions.studies import change_study, register_primary
+from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
 from tests.annotation.test_api import Caller
 

@@ -3,11 +3,11 @@
 import pytest
 from django.test import Client
 
+from annotation.assignments import jobs as ruling
 from annotation.assignments.queries import READ, unblinded_among
-from annotation.discussion.actions.discussion import write_remark
+from annotation.discussion.actions import write_remark
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
 from annotation.studies.actions import studies
-from annotation.third_raters import jobs as ruling
 from tests import builders as make
 from tests.annotation.test_independence import ask, in_state, read_by, reads, rejected, resolving_with_carol_free
 from tests.scripts import Script

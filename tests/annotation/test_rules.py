@@ -6,6 +6,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from annotation.assignments.jobs import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from annotation.assignments.rules import Candidate, ruling, third_raters
 from annotation.core.access import get_item, get_round, get_seat
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.labeling.actions import answers as labelling
@@ -15,14 +17,12 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Resolution, Round, RoundRater, Study
 from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.resolving.actions.third_raters import apply_rules, ask_third_rater
 from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import withdraw_from_study
 from annotation.studies.actions import studies
-from annotation.studies.actions.life import archive_study, take_out_of_archive
-from annotation.third_raters.actions import apply_rules, ask_third_rater
-from annotation.third_raters.jobs import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
-from annotation.third_raters.rules import Candidate, ruling, third_raters
+from annotation.transfer.actions.life import archive_study, take_out_of_archive
 from shared.job_holds import Kind, held
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of

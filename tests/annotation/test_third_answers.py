@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from annotation.assignments.jobs import rule_answers, rule_round
 from annotation.core.access import get_item
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, Round, Study
 from annotation.studies.actions import studies
-from annotation.third_raters.jobs import rule_answers, rule_round
 from tests import builders as make
 from tests.annotation.compared_answers import AGES
 from tests.annotation.permission_study import BASE, PAGES, Visitor, compared, words_of

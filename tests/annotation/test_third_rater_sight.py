@@ -16,10 +16,10 @@ from annotation.models import Assignment, Export, Item, Membership, Plan, Resolu
 from annotation.plans import actions as plans
 from annotation.plans.queries.listing import why_not_run
 from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions.third_raters import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.studies import audit_of
-from annotation.third_raters.actions import ask_third_rater
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten

@@ -12,16 +12,16 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.actions import make_token
+from annotation.assignments.rules import THIRD_RATER
 from annotation.core.access import get_item, get_round
 from annotation.core.errors import Invalid
-from annotation.discussion.actions.discussion import write_remark
+from annotation.discussion.actions import write_remark
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.methods import checklist
 from annotation.methods.queries import methods
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
 from annotation.resolving.actions.resolutions import resolve
-from annotation.third_raters.actions import ask_third_rater
-from annotation.third_raters.rules import THIRD_RATER
+from annotation.resolving.actions.third_raters import ask_third_rater
 from tests import builders as make
 from tests.scripts import Script
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from annotation.assignments import jobs as ruling
 from annotation.core.access import get_item, get_round
-from annotation.discussion.actions.discussion import write_remark
+from annotation.discussion.actions import write_remark
 from annotation.models import Assignment, Item, PartMatch, Proposal, Resolution, Round, Study
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions.resolutions import resolve
-from annotation.third_raters import jobs as ruling
 from tests import builders as make
 from tests.browser.test_resolving import FAULT, at, decided, ready
 from tests.browser.visitors import Visit, assert_accessible

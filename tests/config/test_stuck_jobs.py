@@ -11,15 +11,15 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.assignments import jobs as ruling
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.models import Assignment, Deletion, Export, Rating, Round, Study
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
-from annotation.studies import jobs as deleting
+from annotation.resolving.actions.third_raters import apply_rules
 from annotation.tasks import make_export
-from annotation.third_raters import jobs as ruling
-from annotation.third_raters.actions import apply_rules
+from annotation.transfer import jobs as deleting
 from config import celery, settings
 from ingest import runs, sync
 from ingest.models import FetchRun

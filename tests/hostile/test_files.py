@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from annotation.core import sheet_tables
 from annotation.core.errors import Unreadable as Unfit
-from annotation.imports.sheets import tables as sheet_tables
 from annotation.imports.sheets.books import Book, open_book
 from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable

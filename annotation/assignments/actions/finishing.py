@@ -4,10 +4,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.assignments import jobs as ruling
 from annotation.assignments.actions import states as assignments
-from annotation.discussion.actions.inbox import tell_round_waits
+from annotation.inbox.actions import tell_round_waits
 from annotation.models import Round, RoundItem, Study
-from annotation.third_raters import jobs as ruling
 
 
 def finish_if_done(round_id: int) -> bool:

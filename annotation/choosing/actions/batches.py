@@ -17,10 +17,10 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.assignments.planning import Places, own_order, plan, raters_planned
 from annotation.choosing.actions.items import WANTED, make_items
-from annotation.choosing.queries.jobs import job_at_work, job_of
 from annotation.choosing.queries.samples import OWN_WORDS, kept_strata, unused_of
 from annotation.choosing.sampling import drawn_indexes
 from annotation.core.access import Seat
+from annotation.core.bulk_jobs import job_at_work, job_of
 from annotation.core.errors import Conflict, Invalid
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Sample, Study
 from ingest import filters

@@ -9,9 +9,9 @@ from django.db.models import F, Q
 
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.jobs import withdraw_third_raters
 from annotation.assignments.queries import slots
 from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
-from annotation.third_raters.jobs import withdraw_third_raters
 
 HELD = Q(slot__isnull=False) | Q(rater__kind=Membership.Kind.MACHINE)
 """Assignments that a round gave out, as opposed to those of third raters."""

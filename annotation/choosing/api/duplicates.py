@@ -11,10 +11,10 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.choosing.actions.duplicates import find_duplicates
 from annotation.choosing.queries.duplicates import likely_duplicates
-from annotation.choosing.queries.jobs import job_as_document
 from annotation.core.access import ADJUDICATOR, OWNER, get_sample
 from annotation.core.api_pages import PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import seat_of
+from annotation.core.bulk_jobs import job_as_document
 from annotation.models import BulkJob, Item, LikelyDuplicate
 
 

@@ -12,12 +12,12 @@ from rest_framework.views import APIView
 from accounts.api import AnyAccept, scope
 from annotation.choosing.actions import samples as actions
 from annotation.choosing.queries import samples as queries
-from annotation.choosing.queries.jobs import job_as_document, job_of
 from annotation.choosing.views.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.core.access import get_sample
 from annotation.core.api_bodies import Body, Text
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import caller, picked, seat_of
+from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.core.download_log import record_download
 from annotation.models import Item, Sample, SampleIssue
 from ingest.selections import selection, selections

@@ -14,9 +14,9 @@ from annotation.choosing.actions import samples as actions
 from annotation.choosing.forms import ItemFilter, SampleForm
 from annotation.choosing.queries import samples as queries
 from annotation.choosing.queries.changes import n_changed
-from annotation.choosing.queries.jobs import job_of
 from annotation.choosing.views.frames import flow_file, frame_file
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sample, get_seat
+from annotation.core.bulk_jobs import job_of
 from annotation.core.download_log import record_download
 from annotation.core.errors import ConcordError, Conflict, Invalid
 from annotation.core.forms import explain

@@ -9,8 +9,8 @@ from pathlib import PurePath
 from typing import IO, Any
 
 from annotation.core.errors import Unreadable
+from annotation.core.sheet_tables import UNSTORABLE, parquet_lines
 from annotation.imports.sheets.columns import own_roles
-from annotation.imports.sheets.tables import UNSTORABLE, parquet_lines
 from annotation.imports.sheets.tools import (
     ToolSheet,
     are_examples,

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.core.errors import Invalid
+from annotation.core.sheet_tables import Row
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
-from annotation.imports.sheets.tables import Row
 
 FIELDS = ("item", "rater", "dimension", "value", "round", "part", "seconds", "memo")
 OWN = {

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from annotation.core.sheet_tables import Row
 from annotation.imports.sheets.attributes import VALUE_MAX
 from annotation.imports.sheets.columns import SheetRow, whole
-from annotation.imports.sheets.tables import Row
 from annotation.labels.answers import MOST_PARTS
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier

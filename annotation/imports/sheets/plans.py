@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from annotation.core.errors import Invalid
+from annotation.core.sheet_tables import open_table
 from annotation.imports.sheets.books import Book, is_book
 from annotation.imports.sheets.columns import Layout, SheetRow, lay_out, rows_of
 from annotation.imports.sheets.gathering import Gathered, gather
@@ -27,7 +28,6 @@ from annotation.imports.sheets.questions import (
 )
 from annotation.imports.sheets.reading import ValueReader, is_empty_set, loose
 from annotation.imports.sheets.spellings import Meanings, respelled
-from annotation.imports.sheets.tables import open_table
 from ingest.tables.opening import TableRow
 
 ROWS_SHOWN = 6

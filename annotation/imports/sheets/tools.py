@@ -7,7 +7,7 @@ from typing import IO, Any
 import orjson
 
 from annotation.core.errors import Unreadable
-from annotation.imports.sheets.tables import UNSTORABLE
+from annotation.core.sheet_tables import UNSTORABLE
 from ingest.tables.opening import TableRow
 
 BYTES_MAX = 128 << 20

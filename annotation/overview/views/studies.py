@@ -23,8 +23,8 @@ from annotation.calibration.queries.gate import gate
 from annotation.calibration.queries.training import is_held, training_rounds
 from annotation.calibration.views import calibration, gate_shown, reason_asked
 from annotation.choosing.queries import samples as choosing
-from annotation.choosing.queries.jobs import job_of
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_item_at, get_round, get_seat
+from annotation.core.bulk_jobs import job_of
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import ConcordError, Forbidden, NotFound
 from annotation.core.forms import explain

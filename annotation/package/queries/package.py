@@ -15,9 +15,10 @@ import agreement
 from annotation.analysis.queries.attributes import attribute_names
 from annotation.calibration.queries.training import known_in_sight
 from annotation.charts.drawing import draw_each
-from annotation.choosing.queries.jobs import job_of
 from annotation.choosing.queries.samples import flow, frame_rows
 from annotation.core.access import Seat
+from annotation.core.archive import Archive
+from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Conflict, Invalid
 from annotation.core.texts import change_rows, issue_rows
 from annotation.exports.queries import rows
@@ -33,7 +34,6 @@ from annotation.package.queries import tables as queries
 from annotation.package.queries.people import PEOPLE, People
 from annotation.package.queries.results import agreement_document, agreement_rows, analyses, training_document
 from annotation.package.tables import Column, Row, Table, TableWriter
-from annotation.transfer.archive import Archive
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
 from taxonomy import kinds, schema

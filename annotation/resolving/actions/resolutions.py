@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.assignments.jobs import withdraw_where_settled
 from annotation.choosing.actions.screening_rounds import screen_by_round
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, hold_state
 from annotation.core.audit import record
@@ -16,7 +17,6 @@ from annotation.labels.resolution_options import decided_by
 from annotation.labels.value_rows import value_columns
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
 from annotation.resolving.actions.meetings import attach, read_meeting
-from annotation.third_raters.jobs import withdraw_where_settled
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 

@@ -21,10 +21,10 @@ from annotation.labels.queries.parts import answers_in_parts
 from annotation.models import Item, Round
 from annotation.proposals import queries as proposals
 from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.actions.third_raters import apply_rules, ask_third_rater, people_to_ask
 from annotation.resolving.queries.precedents import SHOWN, precedents
 from annotation.resolving.queries.queue import short_name, waiting_third_raters
 from annotation.resolving.views.place import Here, here_at
-from annotation.third_raters.actions import apply_rules, ask_third_rater, people_to_ask
 
 
 @login_required

@@ -1,140 +1,191 @@
-"""What the page of an item shows of its discussion: the thread, all answers side by side, who else is there."""
+"""Talking about an item: its thread, every rater's answers side by side, and what others do there meanwhile."""
 
 import json
-from collections.abc import Sequence
-from hashlib import sha256
+from collections.abc import Mapping
+from typing import Any
 
-from django.core.cache import cache
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
-from annotation.discussion.mentions import marked
-from annotation.discussion.queries import discussion as queries
-from annotation.discussion.queries.discussion import AnswersTable, Discussed, News, People
-from annotation.labels.consensus import Verdict
-from annotation.labels.queries.verdicts import ItemVerdicts
-from annotation.labels.resolution_options import as_value
-from annotation.models import Annotation, Assignment, Item, Remark, Resolution, Round
-from annotation.resolving.queries.queue import Line, Queue
-from annotation.resolving.views.place import Here
-from ingest.rendering.markdown import render_markdown
+from annotation.core.access import get_item_at, get_round, get_seat, row_number
+from annotation.core.errors import Invalid, Stale, WrongState
+from annotation.core.pages import me, study_page
+from annotation.core.paging import page_of
+from annotation.discussion import queries
+from annotation.discussion.actions import take_over, write_remark
+from annotation.discussion.queries import News
+from annotation.labels.queries.verdicts import round_verdicts
+from annotation.models import Annotation, Item, Remark, Resolution, Round
+from annotation.resolving.views import item_discussion as discussion
+from annotation.resolving.views.place import Here, here_at, may_look, note_here
 from taxonomy.kinds import LONGEST_TEXT
 
-HERE_SECONDS = 30
+
+def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[Here, Item]:
+    """The item at an address, as far as this person may see what is said of it."""
+    here = here_at(request, slug, number)
+    item = get_item_at(here.seat, pk)
+    here.seat.require_sight_of(here.round, item)
+    if not may_look(here):
+        raise WrongState(f"Round {number} is {here.round.state}. Items can be discussed when its raters have finished.")
+    note_here(here)
+    return here, item
 
 
-def discussion(here: Here, item: Item, standing: ItemVerdicts, place: Verdict | None) -> dict[str, object]:
-    """What the page of an item shows of the discussion: thread, table of answers, one's own answer; nine queries."""
+def _number(given: Mapping[str, Any], name: str) -> int:
+    return row_number(given.get(name, "")) or 0
+
+
+def _seen(given: Mapping[str, Any]) -> int:
+    """The last remark that the page has; 0 where it has none."""
+    return Remark.number_of(given.get("after", "")) or 0
+
+
+@login_required
+@never_cache
+@require_safe
+def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """What is new since the page was made: remarks, decisions, changed answers, who is here; 204 where nothing is."""
+    here, item = _at(request, slug, number, pk)
+    if here.round.state == Round.State.OPEN and not _is_done(here, item):
+        raise WrongState(f"The raters of {item.identifier} have not finished it yet.")
+    since = News(
+        Resolution.number_of(request.GET.get("decided", "")) or 0,
+        Annotation.number_of(request.GET.get("answered", "")) or 0,
+    )
+    after = _seen(request.GET)
     taking_part = queries.people(here.seat.study, here.round)
-    said = list(queries.remarks(here.round, item))
-    table = queries.answers_table(here.seat, here.round, item, standing.verdicts)
-    own = queries.own_answer(here.seat, here.round, item)
-    return {
-        "table": table,
-        "people": taking_part,
-        "names": taking_part.names_of_codes,
-        "remarks": [remark(here, each, taking_part) for each in said],
-        "n_remarks": len(said),
-        "to_mention": taking_part.to_mention(here.seat.membership.pk if here.seat.membership else None),
-        "places": places(here, standing.verdicts, place),
+    said = list(queries.remarks(here.round, item, after=after))
+    meanwhile = queries.meanwhile(here.seat, here.round, item, since)
+    told = discussion.news(here, item, taking_part, since, said[-1].pk if said else after, meanwhile)
+    if not said and told["mark"] == request.GET.get("told"):
+        return HttpResponse(status=204)
+    context = told | {"remarks": [discussion.remark(here, each, taking_part) for each in said], "is_news": True}
+    return render(request, "annotation/resolving/_thread_news.html", here.context | context)
+
+
+def _is_done(here: Here, item: Item) -> bool:
+    standing = next(iter(round_verdicts(here.round, items=[item.pk])), None)
+    return standing is not None and standing.is_complete
+
+
+@login_required
+@require_POST
+def say(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """Appends a remark; htmx gets it with what others said meanwhile, and an empty form."""
+    here, item = _at(request, slug, number, pk)
+    is_part = bool(request.headers.get("HX-Request"))
+    wanted, typed = request.POST.get("place", ""), request.POST.get("text", "")
+    part, _, key = wanted.partition(".")
+    standing = next(iter(round_verdicts(here.round, items=[item.pk])), None)
+    verdicts = standing.verdicts if standing else ()
+    place = next((each for each in verdicts if f"{each.part}.{each.dimension}" == wanted), None)
+    form = {
+        "places": discussion.places(here, verdicts, place),
+        "talk_urls": {"say": discussion.url(here, item, "discuss_say")},
         "longest_remark": LONGEST_TEXT,
-        "after": said[-1].public_id if said else "",
-        "own": _own(here, item, own, table, place),
-        "talk_urls": {name: url(here, item, f"discuss_{name}") for name in ("say", "take")},
-    } | news(here, item, taking_part, queries.newest(here.round, item), said[-1].pk if said else 0)
-
-
-def url(here: Here, item: Item, name: str) -> str:
-    return reverse(name, args=[here.seat.study.slug, here.round.number, item.pk])
-
-
-def places(here: Here, verdicts: Sequence[Verdict], place: Verdict | None) -> list[tuple[str, str, bool]]:
-    """What a remark can be about: the item, or one place; the one that is looked at is chosen."""
-    several = any(verdict.part > 1 for verdict in verdicts)
-    found = [("", "the whole item", place is None)]
-    for verdict in verdicts:
-        title = here.tree.by_key[verdict.dimension].title
-        words = f"{title}, bug {verdict.part}" if several else title
-        found.append((f"{verdict.part}.{verdict.dimension}", words, verdict is place))
-    return found
-
-
-def remark(here: Here, remark: Remark, taking_part: People) -> dict[str, object]:
-    about = here.tree.by_key[remark.dimension.key] if remark.dimension else None
-    html: SafeString = mark_safe(marked(render_markdown(remark.text), taking_part.by_name))  # sanitised there
-    return {
-        "id": remark.public_id,
-        "code": remark.author.code or "",
-        "label": taking_part.label(remark.author),
-        "html": html,
-        "about": about.title if about else "",
-        "hue": here.hue(about.key) if about else 0,
-        "part": remark.part,
-        "at": remark.created_at,
-        "is_own": here.seat.membership is not None and remark.author_id == here.seat.membership.pk,
     }
+    try:
+        made = write_remark(
+            seat=here.seat, round_=here.round, item=item, text=typed, part=row_number(part) or 1, dimension=key
+        )
+    except Invalid as error:
+        if not is_part:
+            messages.error(request, " ".join(each for sentences in error.fields.values() for each in sentences))
+            return redirect(here.item_url(item.pk, place=wanted))
+        wrong = form | {"wrong": error.fields, "typed": typed, "after": request.POST.get("after", "")}
+        return render(request, "annotation/resolving/_thread_form.html", wrong | here.context, status=422)
+    if not is_part:
+        return redirect(here.item_url(item.pk, place=wanted) + f"#remark-{made.public_id}")
+    taking_part = queries.people(here.seat.study, here.round)
+    said = queries.remarks(here.round, item, after=_seen(request.POST))
+    shown = [discussion.remark(here, each, taking_part) for each in said]
+    told = {"remarks": shown, "after": made.public_id, "is_news": True}
+    return render(request, "annotation/resolving/_thread_said.html", here.context | form | told)
 
 
-def _own(
-    here: Here, item: Item, own: Assignment | None, table: AnswersTable, place: Verdict | None
-) -> dict[str, object] | None:
-    """One's own answer at the place that is looked at, and where to change it."""
-    if own is None or own.current is None:
-        return None
-    column = next((number for number, each in enumerate(table.columns) if each.is_own), None)
-    row = next((r for r in table.rows if place and (r.part, r.dimension) == (place.part, place.dimension)), None)
-    cell = row.cells[column] if row is not None and column is not None else None
-    may_change = here.round.state == Round.State.RESOLVING
-    return {
-        "words": "skipped" if own.current.skip_reason else (cell.words if cell and cell.words else "no label here"),
-        "blind": cell.blind if cell else "",
-        "value": as_value(cell.values) if cell and cell.values is not None else "",
-        "revision": own.current.revision,
-        "may_change": may_change,
-        "may_take": may_change and place is not None and not own.current.skip_reason,
-        "url": reverse("label_one", args=[here.seat.study.slug, here.round.number, own.public_id]),
-    }
+@login_required
+@require_POST
+def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """Makes another's value one's own; leads back to the place, or to the labelling page where more is to be said."""
+    here, item = _at(request, slug, number, pk)
+    key = request.POST.get("dimension", "")
+    part = _number(request.POST, "part") or 1
+    address = here.item_url(item.pk, place=f"{part}.{key}") if key in here.tree.by_key else here.item_url(item.pk)
+    try:
+        values = json.loads(request.POST.get("values", ""))
+    except (ValueError, RecursionError):
+        values = None
+    try:
+        if not isinstance(values, list):
+            raise Invalid("Label not changed.", fields={"values": ["Choose one of the values."]})
+        taken = take_over(
+            seat=here.seat,
+            round_=here.round,
+            item=item,
+            part=part,
+            dimension=key,
+            values=values,
+            expected=_number(request.POST, "revision") or None,
+        )
+    except (Invalid, Stale) as error:
+        sentences = [each for given in error.fields.values() for each in given]
+        messages.error(request, f"{error.message} {' '.join(sentences)}".strip())
+    else:
+        title = here.tree.by_key[key].title
+        if taken.annotation is None:
+            messages.warning(
+                request, f"With “{title}” changed, other dimensions need a label, too. Nothing is sent yet."
+            )
+            address = reverse("label_one", args=[slug, number, taken.assignment.public_id])
+        else:
+            messages.success(request, f"Your label of “{title}” is changed. Your blind label is kept.")
+    return HttpResponseClientRedirect(address) if request.headers.get("HX-Request") else redirect(address)
 
 
-def news(
-    here: Here,
-    item: Item,
-    taking_part: People,
-    since: News,
-    after: int,
-    meanwhile: queries.Meanwhile | None = None,
-) -> dict[str, object]:
-    """Who else looks at the item now, what happened meanwhile, and where to ask again."""
-    present = [taking_part.words(pk) for pk in _present(here, item, taking_part)]
-    decided, changed = (meanwhile.decided, meanwhile.changed) if meanwhile else ((), ())
-    sentences = [f"{who} resolved “{title}” while you were reading." for who, title in dict.fromkeys(decided)]
-    sentences += [f"{taking_part.words(pk)} changed their label." for pk in dict.fromkeys(changed)]
-    mark = sha256(json.dumps([present, sentences]).encode()).hexdigest()[:16]
-    resolution, answer = Resolution.public_id_of(since.resolution), Annotation.public_id_of(since.annotation)
-    asked = f"after={Remark.public_id_of(after)}&decided={resolution}&answered={answer}&told={mark}"
-    return {
-        "present": present,
-        "meanwhile": sentences,
-        "mark": mark,
-        "news_url": f"{url(here, item, 'discuss_news')}?{asked}",
-        "item_url": here.item_url(item.pk),
-    }
+@login_required
+@never_cache
+@require_safe
+def items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """All items of a round in its order, or those that a rater wants to talk about, to be gone through one by one."""
+    here = here_at(request, slug, number)
+    if not may_look(here):
+        return redirect(here.queue_url())
+    note_here(here)
+    flagged = request.GET.get("flagged") == "1"
+    walk = "flagged" if flagged else "all"
+    rows = queries.round_items(here.round, flagged=flagged, without=here.hidden)
+    page = page_of(request, rows, key="position")
+    first = rows.first()
+    address = reverse("discuss", args=[slug, number])
+    return study_page(
+        request,
+        here.seat,
+        "discuss_items",
+        "rounds",
+        folder="resolving",
+        round=here.round,
+        page=page,
+        lines=[(line, here.item_url(line.item, walk=walk)) for line in queries.discussed(here.round, page.rows)],
+        names=queries.people(here.seat.study, here.round).names_of_codes,
+        flagged=flagged,
+        n_flagged=queries.n_flagged(here.round, here.hidden),
+        choices=[("All items", address, not flagged), ("⚑ Flagged", f"{address}?flagged=1", flagged)],
+        first_url=here.item_url(first.item_id, walk=walk) if first else "",
+        queue_url=here.queue_url(),
+        item_by_item=here.round.state == Round.State.OPEN and here.seat.study.is_resolved_by_item,
+    )
 
 
-def _present(here: Here, item: Item, taking_part: People) -> list[int]:
-    """Others who look at the item now, by members' ids; and says that this person does. Kept for half a minute."""
-    own = here.seat.membership.pk if here.seat.membership else 0
-    keys = {f"here:{here.round.pk}:{item.pk}:{each.pk}": each.pk for each in taking_part.members if each.user_id}
-    cache.set(f"here:{here.round.pk}:{item.pk}:{own}", 1, HERE_SECONDS)
-    found = cache.get_many([key for key, pk in keys.items() if pk != own])
-    return [pk for key, pk in keys.items() if key in found]
-
-
-def walked(here: Here, waiting: Queue, item: Item) -> tuple[list[Line | Discussed], list[Line | Discussed]] | None:
-    """The items before this one and from it on, where one goes through all or the flagged ones; else None."""
-    if not here.walk:
-        return None
-    rows = queries.round_items(here.round, flagged=here.walk == "flagged", without=here.hidden)
-    before, onwards = queries.around(here.round, rows, item)
-    differing = {line.item: line for line in waiting.lines}
-    return [differing.get(each.item, each) for each in before], [differing.get(each.item, each) for each in onwards]
+@login_required
+@require_safe
+def one(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
+    """The page of an item under the discussion's address, for who may know of the study."""
+    get_round(get_seat(me(request), slug), number)
+    return redirect("resolve_item", slug, number, pk)

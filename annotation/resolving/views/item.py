@@ -6,7 +6,7 @@ from typing import cast
 
 from annotation.core.access import OWNER
 from annotation.core.errors import NotFound, WrongState
-from annotation.discussion.queries.discussion import AnswersTable
+from annotation.discussion.queries import AnswersTable
 from annotation.labels import resolution_options as deciding
 from annotation.labels.consensus import Decision, Verdict
 from annotation.labels.queries.resolution_methods import arbiters_of
@@ -17,7 +17,7 @@ from annotation.resolving.actions.resolutions import LONGEST_RATIONALE
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Narrowed, Queue
 from annotation.resolving.views.beside import beside, matching
-from annotation.resolving.views.discussion import discussion, walked
+from annotation.resolving.views.item_discussion import discussion, walked
 from annotation.resolving.views.place import Here, clash_here
 from ingest.queries import closing_changes
 from taxonomy.queries import published_version

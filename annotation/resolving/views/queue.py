@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.core.errors import Invalid, WrongState
-from annotation.discussion.queries.discussion import n_flagged
+from annotation.discussion.queries import n_flagged
 from annotation.labels.queries.resolution_methods import without_discussion
 from annotation.models import Round
 from annotation.plans.queries.without_value import labels_lost

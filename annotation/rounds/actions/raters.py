@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.jobs import withdraw_third_raters
 from annotation.assignments.planning import given_on
 from annotation.assignments.queries import (
     Leaving,
@@ -28,7 +29,6 @@ from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
 from annotation.rounds.actions.rounds import give_everything, hold_round, is_whole, quotas_short, raters_named
-from annotation.third_raters.jobs import withdraw_third_raters
 from shared.wording import counted
 
 

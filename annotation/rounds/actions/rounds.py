@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
+from annotation.assignments import jobs as ruling
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import start_resolving
 from annotation.assignments.planning import own_order, raters_planned, slots_short
@@ -37,10 +38,10 @@ from annotation.choosing.actions.batches import (
 )
 from annotation.choosing.actions.items import items_for
 from annotation.choosing.actions.screening_rounds import screen_by_round, screening_version
-from annotation.choosing.queries.jobs import job_of
 from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_of
 from annotation.core.access import OWNER, RATER, Seat, get_round, items_called, row_number
 from annotation.core.audit import record
+from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
@@ -63,7 +64,6 @@ from annotation.models import (
 from annotation.resolving.queries.queue import changed_since
 from annotation.rounds.actions.due_dates import read_due
 from annotation.studies.queries.studies import lacking_registration
-from annotation.third_raters import jobs as ruling
 from ingest.identifiers import Identified, parse_identifier
 from ingest.models import Issue
 from shared.wording import counted, listed

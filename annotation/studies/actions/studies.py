@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.models import User
+from annotation.assignments.jobs import newest_annotation
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.core.access import OWNER, Seat, require_at_work
 from annotation.core.audit import record
@@ -18,7 +19,6 @@ from annotation.resolving.queries.queue import forget_queue
 from annotation.studies.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.studies.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.studies.queries.studies import labelling_has_begun
-from annotation.third_raters.jobs import newest_annotation
 from shared.names import wrong_in
 from taxonomy.models import Taxonomy
 

@@ -12,6 +12,7 @@ from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
 
 from accounts.models import User
+from annotation.assignments.jobs import newest_annotation
 from annotation.calibration.actions.training import read_known, read_minimum
 from annotation.choosing.queries.samples import is_readable
 from annotation.labels.screening import fits
@@ -30,7 +31,6 @@ from annotation.models import (
 )
 from annotation.studies.actions.primary import wrong_in_brought
 from annotation.studies.actions.studies import wrong_words
-from annotation.third_raters.jobs import newest_annotation
 from annotation.transfer.actions.checks import check_row
 from annotation.transfer.archive_of_study import StudyFile, refused
 from annotation.transfer.queries import rows as whole

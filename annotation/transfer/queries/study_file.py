@@ -13,11 +13,11 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from annotation.core.access import Seat
+from annotation.core.archive import Archive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.states import readable_states
 from annotation.exports.queries.requests import Asked, Progress
 from annotation.models import Plan, Round, Sample, Study
-from annotation.transfer.archive import Archive
 from annotation.transfer.archive_of_study import FORMAT, KIND, MANIFEST, path_of
 from annotation.transfer.queries import rows as whole
 from ingest.models import Snapshot

@@ -16,6 +16,7 @@ from django.test import Client
 
 from annotation.agreement_report.actions import fix_headline
 from annotation.analysis.actions import save_analysis
+from annotation.assignments.jobs import rule_round
 from annotation.calibration.actions import gold
 from annotation.choosing.actions.samples import draw_sample, screen_items
 from annotation.core.access import get_round
@@ -28,11 +29,10 @@ from annotation.package.queries import package as exports_package
 from annotation.package.queries import results as reporting_package
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
+from annotation.resolving.actions.third_raters import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import add_rater, withdraw_rater
 from annotation.studies.actions.studies import change_study, register_primary
-from annotation.third_raters.actions import ask_third_rater
-from annotation.third_raters.jobs import rule_round
 from tests import builders as make
 from tests.annotation.claims.rows import Exported
 from tests.annotation.packages import EVERYTHING, labelled, package

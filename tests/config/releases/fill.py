@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from accounts.actions import make_token
 from annotation.analysis.actions import save_analysis
 from annotation.core.access import get_item, get_round
-from annotation.discussion.actions.discussion import write_remark
+from annotation.discussion.actions import write_remark
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook

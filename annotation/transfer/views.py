@@ -17,10 +17,10 @@ from annotation.core.pages import in_archive_too, me, status_of, study_page
 from annotation.exports.actions import request_export
 from annotation.members.actions import joining
 from annotation.models import Export
-from annotation.studies.actions import life
-from annotation.studies.forms import ArrivalForm, DeleteForm, DuplicateForm
-from annotation.studies.queries import life as queries
 from annotation.transfer.actions import arrival as arriving
+from annotation.transfer.actions import life
+from annotation.transfer.forms import ArrivalForm, DeleteForm, DuplicateForm
+from annotation.transfer.queries import life as queries
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 

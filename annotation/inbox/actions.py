@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER
-from annotation.discussion.queries.inbox import lines_of
+from annotation.inbox.queries import lines_of
 from annotation.models import InboxLine, Membership, Round
 
 

@@ -14,8 +14,8 @@ from annotation.assignments.actions.reading_log import PAGE, note_inbox
 from annotation.core.errors import NotFound
 from annotation.core.pages import me
 from annotation.core.paging import page_of
-from annotation.discussion.actions.inbox import read_lines
-from annotation.discussion.queries.inbox import lines_of, n_unread, with_places
+from annotation.inbox.actions import read_lines
+from annotation.inbox.queries import lines_of, n_unread, with_places
 from annotation.models import Assignment, InboxLine
 
 

@@ -4,6 +4,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from annotation.assignments import jobs as ruling
+from annotation.assignments.jobs import ask_third_raters, candidates, withdraw_third_raters
 from annotation.assignments.queries import unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
@@ -12,8 +14,6 @@ from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.resolving.actions.resolutions import held
 from annotation.rounds.actions.rounds import hold_round
-from annotation.third_raters import jobs as ruling
-from annotation.third_raters.jobs import ask_third_raters, candidates, withdraw_third_raters
 
 NOT_ASKED = "Third rater not assigned."
 

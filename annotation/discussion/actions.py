@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid, NotFound, Stale, WrongState
 from annotation.discussion.mentions import mentioned
-from annotation.discussion.queries.discussion import own_answer, people
+from annotation.discussion.queries import own_answer, people
 from annotation.labeling.actions.answers import keep_draft, submit_annotation
 from annotation.labeling.queries.assignments import answer_of
 from annotation.labels.answers import MOST_PARTS, applies, read_decided

@@ -16,7 +16,7 @@ from annotation.core.states import takeable_states
 from annotation.members.actions.memberships import ask_in, come_in, place_of
 from annotation.models import Deletion, Export, Item, Membership, Plan, Round, Sample, Study
 from annotation.studies.actions.studies import create_study
-from annotation.studies.jobs import DELETIONS
+from annotation.transfer.jobs import DELETIONS
 from annotation.transfer.queries import rows as whole
 from annotation.transfer.queries.study_file import manifest_of
 from ingest.models import Snapshot

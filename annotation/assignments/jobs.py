@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.assignments.actions.states import withdraw
 from annotation.assignments.queries import unblinded_among
+from annotation.assignments.rules import Candidate, Ruling, ruling, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, hold_state
 from annotation.labels.consensus import Verdict
 from annotation.labels.queries.resolution_methods import arbiters_of, changed_arbiters_of
@@ -29,7 +30,6 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.third_raters.rules import Candidate, Ruling, ruling, third_raters
 from shared.job_holds import Kind, are_held, held, place
 from shared.jobs import Work
 from taxonomy.queries import published_version
