@@ -8,27 +8,31 @@ from annotation.calibration import api as calibration
 from annotation.choosing.api import changes, duplicates
 from annotation.choosing.api import samples as choosing
 from annotation.discussion import api as discussing
-from annotation.exports import api as exporting
+from annotation.exports.api import exports as exporting
+from annotation.exports.api import rows
 from annotation.imports import api as importing
 from annotation.labeling.api import evidence, screening
 from annotation.labeling.api import labeling as labelling
 from annotation.members.api import invitations as inviting
+from annotation.members.api import members as member_api
 from annotation.members.api import own_invitations
 from annotation.methods import api as methods
-from annotation.overview import api as studies
 from annotation.plans import api as plans
 from annotation.proposals import api as proposals
-from annotation.resolving import api as deciding
+from annotation.resolving.api import resolutions
+from annotation.resolving.api import third_raters as deciding
 from annotation.rounds.api import raters as giving
+from annotation.rounds.api import rounds as studies
+from annotation.studies import api as study_api
 
 STUDY = "studies/<slug:slug>/"
 ROUND = STUDY + "rounds/<int:number>/"
 
 urlpatterns = [
-    path("studies/", studies.Studies.as_view(), name="api_studies"),
-    path(STUDY, studies.OneStudy.as_view(), name="api_study"),
-    path(STUDY + "members/", studies.Members.as_view(), name="api_members"),
-    path(STUDY + "away/", studies.Absence.as_view(), name="api_absence"),
+    path("studies/", study_api.Studies.as_view(), name="api_studies"),
+    path(STUDY, study_api.OneStudy.as_view(), name="api_study"),
+    path(STUDY + "members/", member_api.Members.as_view(), name="api_members"),
+    path(STUDY + "away/", member_api.Absence.as_view(), name="api_absence"),
     path(STUDY + "invitations/", inviting.Invitations.as_view(), name="api_invitations"),
     path(
         STUDY + "invitations/<int:pk>/withdraw/", inviting.WithdrawInvitation.as_view(), name="api_withdraw_invitation"
@@ -56,25 +60,25 @@ urlpatterns = [
     path(ROUND + "close/", studies.CloseRound.as_view(), name="api_close_round"),
     path(ROUND + "raters/", giving.RoundRaters.as_view(), name="api_round_raters"),
     path(ROUND + "raters/<str:code>/", giving.OneRoundRater.as_view(), name="api_round_rater"),
-    path(ROUND + "raters/<str:code>/admit/", calibration.AdmitRater.as_view(), name="api_admit_rater"),
+    path(ROUND + "raters/<str:code>/admit/", giving.AdmitRater.as_view(), name="api_admit_rater"),
     path(ROUND + "raters/<str:code>/withdraw/", giving.WithdrawRater.as_view(), name="api_withdraw_rater"),
     path(ROUND + "training/", calibration.TrainingOfRound.as_view(), name="api_training"),
     path(ROUND + "screening/", screening.OwnScreenings.as_view(), name="api_own_screenings"),
     path(STUDY + "keywords/", screening.Keywords.as_view(), name="api_keywords"),
     path(ROUND + "next/", labelling.Next.as_view(), name="api_next"),
-    path(STUDY + "changes/", results.ClosingChanges.as_view(), name="api_closing_changes"),
+    path(STUDY + "changes/", rows.ClosingChanges.as_view(), name="api_closing_changes"),
     path(STUDY + "updates/", changes.Changes.as_view(), name="api_updates"),
     path(STUDY + "changes/repin/", changes.Repin.as_view(), name="api_repin"),
     path(STUDY + "changes/check/", changes.Check.as_view(), name="api_check"),
     path(STUDY + "annotations/", labelling.Annotations.as_view(), name="api_annotations"),
-    path(STUDY + "ratings/", results.Ratings.as_view(), name="api_ratings"),
+    path(STUDY + "ratings/", importing.Ratings.as_view(), name="api_ratings"),
     path(STUDY + "ratings/imports/<int:number>/", importing.ImportOfStudy.as_view(), name="api_import"),
     path(STUDY + "evidence/", evidence.EvidenceOfStudy.as_view(), name="api_evidence"),
-    path(STUDY + "disagreements/", results.Disagreements.as_view(), name="api_disagreements"),
+    path(STUDY + "disagreements/", resolutions.Disagreements.as_view(), name="api_disagreements"),
     path(STUDY + "proposals/", proposals.Proposals.as_view(), name="api_proposals"),
     path(STUDY + "proposals/<uuid:pk>/", proposals.OneProposal.as_view(), name="api_proposal"),
     path(STUDY + "remarks/", discussing.Remarks.as_view(), name="api_remarks"),
-    path(STUDY + "resolutions/", results.Resolutions.as_view(), name="api_resolutions"),
+    path(STUDY + "resolutions/", resolutions.Resolutions.as_view(), name="api_resolutions"),
     path(STUDY + "matches/", deciding.Matches.as_view(), name="api_matches"),
     path(ROUND + "third-raters/<str:code>/remind/", deciding.RemindThirdRater.as_view(), name="api_remind_third_rater"),
     path(
@@ -84,8 +88,8 @@ urlpatterns = [
     ),
     path(STUDY + "third-raters/", deciding.ThirdRaters.as_view(), name="api_third_raters"),
     path(ROUND + "rules/", deciding.Rules.as_view(), name="api_rules"),
-    path(STUDY + "labels/", results.Labels.as_view(), name="api_labels"),
-    path(STUDY + "issues/", results.Issues.as_view(), name="api_study_issues"),
+    path(STUDY + "labels/", rows.Labels.as_view(), name="api_labels"),
+    path(STUDY + "issues/", rows.Issues.as_view(), name="api_study_issues"),
     path(STUDY + "plans/", plans.Plans.as_view(), name="api_plans"),
     path(STUDY + "plans/<str:plan_id>/", plans.OnePlan.as_view(), name="api_plan"),
     path(STUDY + "plans/<str:plan_id>/items/", plans.PlanItems.as_view(), name="api_plan_items"),

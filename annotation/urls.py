@@ -15,8 +15,11 @@ from annotation.labeling.views import labeling as labelling
 from annotation.labeling.views import own_items as own_list
 from annotation.labeling.views import screening
 from annotation.members.views import invitations, leaving, own_invitations, password_links, reader_links
+from annotation.members.views import members as member_pages
 from annotation.methods import views as methods
-from annotation.overview.views import starting, studies, welcome
+from annotation.overview.views import home as studies
+from annotation.overview.views import item as item_page
+from annotation.overview.views import starting, welcome
 from annotation.overview.views import taxonomy as study_taxonomy
 from annotation.package import views as package
 from annotation.plans import views as plans
@@ -24,7 +27,9 @@ from annotation.proposals import views as proposals
 from annotation.resolving import views as resolving
 from annotation.resolving.views import discussion as discussing
 from annotation.rounds.views import raters as giving
+from annotation.rounds.views import rounds as round_pages
 from annotation.studies.views import audit as auditing
+from annotation.studies.views import studies as study_pages
 from annotation.studies.views import usage
 from annotation.transfer import views as life
 
@@ -42,9 +47,9 @@ urlpatterns = [
     path("start/codebook/", starting.codebook, name="start_codebook"),
     path(STUDY + "start/people/", starting.people, name="start_people"),
     path(STUDY + "start/round/", starting.first_round, name="start_round"),
-    path("studies/", studies.studies, name="studies"),
+    path("studies/", study_pages.studies, name="studies"),
     path("taxonomies/<slug:slug>/usage/", usage.taxonomy_usage, name="taxonomy_usage"),
-    path("studies/new/", studies.new_study, name="new_study"),
+    path("studies/new/", study_pages.new_study, name="new_study"),
     path("studies/import/", importing.upload, name="import_study"),
     path("studies/import/<int:pk>/", importing.workbook, name="import_study_file"),
     path("studies/import/<int:pk>/progress/", importing.progress, name="import_study_progress"),
@@ -57,13 +62,13 @@ urlpatterns = [
     path("deleted-studies/<int:pk>/progress/", life.deletion_progress, name="deletion_progress"),
     path("deleted-studies/<int:pk>/continue/", life.continue_deletion, name="continue_deletion"),
     path(STUDY, studies.study, name="study"),
-    path(STUDY + "settings/", studies.study_settings, name="study_settings"),
+    path(STUDY + "settings/", study_pages.study_settings, name="study_settings"),
     path(STUDY + "duplicate/", life.duplicate, name="duplicate_study"),
     path(STUDY + "archive/", life.archive, name="archive_study"),
     path(STUDY + "unarchive/", life.unarchive, name="unarchive_study"),
     path(STUDY + "export-whole/", life.export_whole, name="export_whole"),
     path(STUDY + "delete/", life.delete, name="delete_study"),
-    path(STUDY + "members/", studies.members, name="members"),
+    path(STUDY + "members/", member_pages.members, name="members"),
     path(STUDY + "taxonomy/", study_taxonomy.study_taxonomy, name="study_taxonomy"),
     path(STUDY + "readers/", reader_links.reader_links, name="reader_links"),
     path(STUDY + "readers/<int:number>/withdraw/", reader_links.withdraw_reader_link, name="withdraw_reader_link"),
@@ -79,7 +84,7 @@ urlpatterns = [
     path(STUDY + "sample/<int:pk>/flow.<slug:format>", choosing.download_flow, name="download_flow"),
     path(STUDY + "items/", choosing.items, name="items"),
     path(STUDY + "items/<int:pk>/screening/", choosing.screen_item, name="screen_item"),
-    path(STUDY + "items/<int:pk>/", studies.item, name="item"),
+    path(STUDY + "items/<int:pk>/", item_page.item, name="item"),
     path(STUDY + "items/<int:pk>/changes/", changes.item_changes, name="item_changes"),
     path(STUDY + "changes/", changes.changes, name="changes"),
     path(STUDY + "changes/repin/", changes.repin_all, name="repin_all"),
@@ -88,17 +93,17 @@ urlpatterns = [
     path(STUDY + "proposals/<uuid:pk>/", proposals.proposal, name="proposal"),
     path(STUDY + "audit/", auditing.audit, name="audit"),
     path(STUDY + "audit/audit.<str:format>", auditing.audit_file, name="audit_file"),
-    path(STUDY + "rounds/", studies.rounds, name="rounds"),
-    path(STUDY + "rounds/new/", studies.new_round, name="new_round"),
-    path(ROUND, studies.round_page, name="round"),
-    path(ROUND + "open/", studies.open_round, name="open_round"),
-    path(ROUND + "return-to-draft/", studies.return_round_to_draft, name="return_round_to_draft"),
-    path(ROUND + "due/", studies.set_due_date, name="set_due_date"),
-    path(ROUND + "remove/", studies.remove_round, name="remove_round"),
+    path(STUDY + "rounds/", round_pages.rounds, name="rounds"),
+    path(STUDY + "rounds/new/", round_pages.new_round, name="new_round"),
+    path(ROUND, round_pages.round_page, name="round"),
+    path(ROUND + "open/", round_pages.open_round, name="open_round"),
+    path(ROUND + "return-to-draft/", round_pages.return_round_to_draft, name="return_round_to_draft"),
+    path(ROUND + "due/", round_pages.set_due_date, name="set_due_date"),
+    path(ROUND + "remove/", round_pages.remove_round, name="remove_round"),
     path(ROUND + "training/", calibration.training, name="training"),
     path(ROUND + "training/<int:pk>/remove/", calibration.remove_training, name="remove_training"),
-    path(ROUND + "to-resolving/", studies.start_resolving, name="start_resolving"),
-    path(ROUND + "close/", studies.close_round, name="close_round"),
+    path(ROUND + "to-resolving/", round_pages.start_resolving, name="start_resolving"),
+    path(ROUND + "close/", round_pages.close_round, name="close_round"),
     path(ROUND + "raters/add/", giving.add_rater, name="add_rater"),
     path(ROUND + "raters/<str:code>/admit/", calibration.admit_rater, name="admit_rater"),
     path(ROUND + "raters/<str:code>/withdraw/", giving.withdraw_rater, name="withdraw_rater"),

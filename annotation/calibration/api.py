@@ -16,11 +16,9 @@ from annotation.calibration.actions.training import seen_warnings
 from annotation.calibration.calibration import Confusion, Criterion, Score, in_short
 from annotation.calibration.queries import training as queries
 from annotation.core.access import OWNER, Seat, get_round
-from annotation.core.api_bodies import Body
 from annotation.core.api_requests import body_of, seat_of
 from annotation.core.errors import Invalid
 from annotation.models import Round
-from annotation.rounds.api.raters import RoundRaterShape, rater_answer
 
 
 class TrainingItemShape(serializers.Serializer[Any]):
@@ -145,14 +143,6 @@ class TrainingBody(serializers.Serializer[Any]):
     gold_minimum = MinimumShape(required=False, allow_null=True)
 
 
-class AdmitBody(Body):
-    """Why a rater gets items without having reached the minimum."""
-
-    documents = ("reason",)
-
-    reason = serializers.CharField()
-
-
 def trained_answer(each: queries.Trained) -> dict[str, Any]:
     return {
         "rater": each.rater.code,
@@ -250,16 +240,3 @@ def _training(seat: Seat, round_: Round) -> dict[str, Any]:
         "tries": [trained_answer(each) for each in queries.tries(seat, round_)],
         "warnings": seen_warnings(round_) if seat.has_role(OWNER) and round_.state == Round.State.DRAFT else [],
     }
-
-
-class AdmitRater(APIView):
-    """Lets a rater have the items of an open round without its minimum on calibration items."""
-
-    permission_classes = [scope("manage")]
-
-    @extend_schema(request=AdmitBody, responses=RoundRaterShape)
-    def post(self, request: Request, slug: str, number: int, code: str) -> Response:
-        """The reason is kept, and reported with the round and in the methods paragraph. Again it changes nothing."""
-        seat = seat_of(request, slug)
-        row = actions.admit(seat=seat, number=number, rater=code, reason=AdmitBody.of(request).get("reason"))
-        return Response(rater_answer(seat, row))

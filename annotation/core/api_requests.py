@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from rest_framework.request import Request
 
 from accounts.models import User
 from annotation.core.access import Seat, get_round, get_seat
 from annotation.core.errors import Invalid, NotFound, Unreadable
-from annotation.imports.queries.ratings import number_of_label
-from annotation.models import Membership, Round
+from annotation.core.imported import number_of_label
+from annotation.models import Item, Membership, Round, RoundItem, Study
 from shared.request_checks import meant
 from shared.storable_json import check_storable
 from taxonomy.models import Dimension, TaxonomyVersion
@@ -115,3 +115,26 @@ def round_in_address(request: Request, seat: Seat) -> Round | None:
     if round_ is not None:
         seat.require_sight(round_)
     return round_
+
+
+def round_for(seat: Seat, item: Item, number: int | None, dimension: str = "") -> Round:
+    """The round that a decision is for: the one named, else the newest one of the item that can be decided.
+
+    Where none is named a screening round is meant only by a dimension that screening asks and the study does not.
+    """
+    if number is not None:
+        return get_round(seat, number)
+    states = [*Round.OVER]
+    if seat.study.resolve_when == Study.ResolveWhen.ITEM:
+        states.append(Round.State.OPEN)
+    asks = Dimension.objects.filter(version=OuterRef("round__taxonomy_version"), key=dimension)
+    places = RoundItem.objects.filter(item=item, known__isnull=True).exclude(round__state=Round.State.UNDONE)
+    rows = list(
+        places.annotate(asks=Exists(asks))
+        .order_by("-round__number")
+        .values_list("round__number", "round__state", "round__kind", "asks")
+    )
+    rows = [row for row in rows if row[3]] or rows
+    rows = [row for row in rows if row[2] != Round.Kind.SCREENING] or rows
+    chosen = next((row[0] for row in rows if row[1] in states), rows[0][0] if rows else 0)
+    return get_round(seat, chosen)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.base import File
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser, MultiPartParser
@@ -13,14 +14,36 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import scope
+from accounts.api import AnyAccept, format_of, scope
+from annotation.assignments.actions.reading_log import FILE, REST, note_reading
 from annotation.core.access import OWNER, Seat, get_workbook
-from annotation.core.api_requests import seat_of
+from annotation.core.api_requests import (
+    choice_in_address,
+    dimension_in_address,
+    number_in_address,
+    round_number_in_address,
+    seat_of,
+)
+from annotation.core.download_log import filters_of, record_download
 from annotation.core.errors import Invalid, Unreadable
+from annotation.exports.api.item_pages import (
+    CURSOR,
+    DIMENSION,
+    PAGE_SIZE,
+    ROUND,
+    ROUND_LABEL,
+    VERSION,
+    cursor_of,
+    page_of_items,
+    pages_of_rows,
+)
+from annotation.exports.queries import rows
+from annotation.exports.queries.options import REVISIONS, SHAPES
 from annotation.imports.actions.ratings import import_ratings
 from annotation.imports.actions.workbooks import import_later
 from annotation.imports.sheets.plans import Options
 from annotation.models import Workbook
+from ingest.api.files import FORMAT
 
 JOB_BYTES = 2 * 1024 * 1024
 """A job imports a larger sheet."""
@@ -195,3 +218,59 @@ def _mapping(pairs: list[str]) -> Mapping[str, str]:
     if wrong:
         raise Invalid("Sheet not imported.", fields={"map": [f"“{wrong[0]}” is not FIELD=COLUMN."]})
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+class Ratings(APIView):
+    """What raters gave: a rater reads only their own, others all but the rounds they are blind in.
+
+    The owner sends a CSV, XLSX or Parquet file to bring in ratings from elsewhere. A job imports one above 2 MB.
+    """
+
+    permission_classes = [scope("manage")]
+    content_negotiation_class = AnyAccept
+    parser_classes = SHEET_PARSERS
+
+    @extend_schema(
+        parameters=[
+            ROUND,
+            ROUND_LABEL,
+            DIMENSION,
+            VERSION,
+            FORMAT,
+            OpenApiParameter("revision", str, enum=list(REVISIONS)),
+            OpenApiParameter(
+                "shape", str, enum=list(SHAPES), description="Of a file: wide has a row for each part and rater."
+            ),
+            CURSOR,
+            PAGE_SIZE,
+        ],
+        responses={200: pages_of_rows("ratings")},
+    )
+    def get(self, request: Request, slug: str) -> Any:
+        seat = seat_of(request, slug)
+        format = format_of(request)
+        asked: dict[str, Any] = {
+            "round_number": round_number_in_address(request, seat),
+            "dimension": dimension_in_address(request, seat),
+            "revision": choice_in_address(request, "revision", REVISIONS, None),
+            "version": number_in_address(request, "version"),
+        }
+        shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
+        if format:
+            options = {**asked, "shape": "wide"} if shape == "wide" else asked
+            answer: Any = rows.streamed(seat, "ratings", format, options=options)
+            filters = filters_of(options)
+            record_download(seat=seat, what="ratings", format=format, method=request.method, **filters)
+        else:
+            answer = page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
+        note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
+        return answer
+
+    @extend_schema(
+        parameters=SHEET_OPTIONS,
+        request={"text/csv": OpenApiTypes.STR, "multipart/form-data": SHEET_FORM},
+        responses={201: ImportReportShape, 202: ImportJobShape},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        document, status = import_sent_sheet(request, seat_of(request, slug))
+        return Response(document, status=status)

@@ -21,7 +21,7 @@ from annotation.calibration.queries.gate import gate_then
 from annotation.calibration.queries.training import Trained, minimum_words, tries_of_people
 from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, Stretch, flow, stretches_screened
 from annotation.core.access import Seat
-from annotation.imports.queries.ratings import MARK
+from annotation.core.imported import MARK, rounds_imported
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.labels import label_batches
 from annotation.labels.queries.label_version import standing_version
@@ -64,7 +64,6 @@ from annotation.models import (
     Sample,
 )
 from annotation.resolving.queries.queue import queue_of
-from annotation.studies.queries.studies import rounds_imported
 from taxonomy.queries import published_version
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(

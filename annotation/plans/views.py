@@ -22,16 +22,17 @@ from annotation.core.pages import me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.labels.queries.label_version import owned_studies, standing_plan, stands_at, versions_ahead
 from annotation.labels.resolution_options import value_words
+from annotation.members.queries.members import members_of
 from annotation.models import Item, Membership, Plan, Round
-from annotation.overview.forms.studies import PlanForm
 from annotation.plans import actions
 from annotation.plans.category_outcomes import ASKED
+from annotation.plans.forms import PlanForm
 from annotation.plans.queries import listing
 from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import PAGE, affected, is_absent, items_labelled
 from annotation.plans.queries.without_value import n_without_value, without_value
-from annotation.studies.queries.studies import RoundLine, members_of, round_lines
+from annotation.rounds.queries import RoundLine, round_lines
 from taxonomy.access import get_version
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

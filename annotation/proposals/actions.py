@@ -10,8 +10,9 @@ from django.db.models import Q
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
+from annotation.labels.queries.proposal_states import with_states
 from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
-from annotation.proposals.queries import FULL, Told, newest_draft, newest_tree, told, with_states
+from annotation.proposals.queries import FULL, Told, newest_draft, newest_tree, told
 from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft

@@ -12,14 +12,20 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.agreement_report.api.results import round_for
 from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item
 from annotation.core.api_bodies import Body, Text, Whole
 from annotation.core.api_pages import PAGE, pages_of
-from annotation.core.api_requests import choice_in_address, dimension_in_address, round_number_in_address, seat_of
+from annotation.core.api_requests import (
+    choice_in_address,
+    dimension_in_address,
+    round_for,
+    round_number_in_address,
+    seat_of,
+)
 from annotation.core.errors import Stale
 from annotation.labels.actions.faults import LONGEST_MEMO, LONGEST_NAME, NOT_PROPOSED, propose_category
+from annotation.labels.queries.proposal_states import STATES
 from annotation.models import ProposalOutcome, Round
 from annotation.proposals import queries
 from annotation.proposals.actions import NO_REASON, NOT_TAKEN, settle_proposals
@@ -52,7 +58,7 @@ class ProposalShape(serializers.Serializer[Any]):
     )
     name = serializers.CharField()
     memo = serializers.CharField()
-    state = serializers.ChoiceField(queries.STATES)
+    state = serializers.ChoiceField(STATES)
     outcome = OutcomeShape(allow_null=True)
     group = serializers.UUIDField(allow_null=True)
     near = serializers.ListField(child=serializers.CharField())

@@ -18,6 +18,7 @@ from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.errors import Invalid
 from annotation.core.pages import me
 from annotation.core.paging import page_of
+from annotation.labels.queries.proposal_states import OPEN
 from annotation.models import Proposal, Round
 from annotation.proposals import queries
 from annotation.proposals.actions import settle_proposals
@@ -78,7 +79,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     groups = queries.grouped(waiting, newest)
     start = _start(request, len(groups))
     shown = groups[start : start + GROUPS_PER_PAGE]
-    page = page_of(request, rows.exclude(state=queries.OPEN), key="-pk")
+    page = page_of(request, rows.exclude(state=OPEN), key="-pk")
     return _page(
         request,
         seat,

@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 
 from annotation.core.demo_people import PEOPLE, SLUG, demo_people, is_demo_open
-from annotation.studies.queries.studies import waiting_for
+from annotation.overview.queries.waiting import waiting_for
 
 register = template.Library()
 

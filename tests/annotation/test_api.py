@@ -12,7 +12,7 @@ from django.test import Client
 
 from accounts.actions import make_token
 from annotation.models import Annotation, Assignment, Membership, Resolution, Round, Study
-from annotation.overview.api import detailed
+from annotation.rounds.api.rounds import detailed
 from tests import builders as make
 from tests.asserts import assert_queries
 

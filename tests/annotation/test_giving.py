@@ -15,9 +15,10 @@ from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Round, RoundItem, RoundRater, Study
+from annotation.overview.queries.waiting import waiting_for
 from annotation.rounds.actions import raters as giving
 from annotation.rounds.actions import rounds
-from annotation.studies.queries.studies import round_lines, waiting_for
+from annotation.rounds.queries import round_lines
 from tests import builders as make
 from tests.scripts import Script
 

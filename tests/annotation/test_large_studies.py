@@ -14,6 +14,7 @@ from annotation.choosing.actions import samples as choosing
 from annotation.choosing.queries.samples import flow, sample_lines
 from annotation.core import planner, texts
 from annotation.core.errors import Conflict, WrongState
+from annotation.core.locks import hold_round
 from annotation.imports import api as importing
 from annotation.imports.actions import workbooks
 from annotation.imports.actions.ratings import import_ratings
@@ -164,7 +165,7 @@ def test_a_round_is_not_held_while_all_its_items_are_looked_at() -> None:
 
 def test_what_is_reopened_before_a_round_is_held_keeps_it_from_closing(monkeypatch: pytest.MonkeyPatch) -> None:
     round_ = disputed(4)
-    hold = rounds.hold_round
+    hold = hold_round
 
     def late(seat: Any, number: int) -> Round:
         decide(round_, resolving.reopen)

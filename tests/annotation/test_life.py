@@ -17,9 +17,10 @@ from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.members.actions.members import add_member
 from annotation.models import Annotation, BulkJob, Deletion, Export, Item, Membership, Rating, Study
+from annotation.overview.queries.waiting import rounds_to_resolve
 from annotation.rounds.actions.rounds import close_round, resolve_round
 from annotation.studies.actions.studies import change_study
-from annotation.studies.queries.studies import rounds_to_resolve, studies_of, visible_studies
+from annotation.studies.queries.studies import studies_of, visible_studies
 from annotation.transfer import jobs as deleting
 from annotation.transfer.actions import life
 from tests import builders as make

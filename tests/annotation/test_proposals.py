@@ -16,7 +16,7 @@ from annotation.proposals import queries
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions import resolutions as resolving
 from annotation.rounds.actions import rounds
-from annotation.studies.queries.studies import audit_of
+from annotation.studies.queries.audit import audit_of
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import document

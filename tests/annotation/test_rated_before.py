@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.agreement_report.api.results import CURSOR_OF_ITEMS
 from annotation.core.access import get_item
 from annotation.core.errors import Blind
 from annotation.discussion.actions import write_remark
+from annotation.exports.api.item_pages import CURSOR_OF_ITEMS
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Evidence, InboxLine, Item, Round, RoundItem, Study

@@ -13,7 +13,7 @@ from annotation.models import AuditEvent, Plan, Round, Study
 from annotation.resolving.actions import resolutions as resolving
 from annotation.resolving.actions.third_raters import ask_third_rater
 from annotation.rounds.actions import rounds
-from annotation.studies.queries.studies import audit_of
+from annotation.studies.queries.audit import audit_of
 from ingest.models import Issue
 from tests import builders as make
 from tests.scripts import Script

@@ -19,7 +19,7 @@ from annotation.resolving.actions import resolutions as resolving
 from annotation.resolving.actions.third_raters import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
-from annotation.studies.queries.studies import audit_of
+from annotation.studies.queries.audit import audit_of
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement_report.queries.patterns import POINTERS, Slice, counts, in_slice
-from annotation.imports.queries.ratings import MARK
+from annotation.core.imported import MARK
 from annotation.models import Round
 
 

@@ -14,13 +14,13 @@ from annotation.calibration.actions.training import (
     tried_as_document,
 )
 from annotation.calibration.queries.training import newest_try
-from annotation.choosing.actions.batches import require_prepared
+from annotation.choosing.actions.items import named_items
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.core.locks import hold_round, require_prepared
 from annotation.labels.screening import IN, OPEN, UNSCREENED
 from annotation.models import Item, Round, RoundItem, RoundRater
-from annotation.rounds.actions.rounds import hold_round, named_items
 from taxonomy.queries import published_version
 
 

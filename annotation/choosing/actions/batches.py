@@ -20,7 +20,7 @@ from annotation.choosing.actions.items import WANTED, make_items
 from annotation.choosing.queries.samples import OWN_WORDS, kept_strata, unused_of
 from annotation.choosing.sampling import drawn_indexes
 from annotation.core.access import Seat
-from annotation.core.bulk_jobs import job_at_work, job_of
+from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import Conflict, Invalid
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Sample, Study
 from ingest import filters
@@ -53,24 +53,6 @@ def start_job(*, study: Study, user: User, kind: str, n_total: int, **of: Any) -
     )
     transaction.on_commit(lambda: current_app.send_task(JOB, args=[job.pk]))
     return job
-
-
-def require_prepared(study: Study) -> None:
-    """Raises Conflict while a job prepares a sample or a round of the study."""
-    job = job_at_work(study)
-    if job is None:
-        return
-    if job.kind == BulkJob.Kind.DUPLICATES:
-        raise Conflict(
-            f"{job.sample} is being searched for duplicates: {job.n_done:,} of {job.n_total:,} steps are done. Wait "
-            "until it is ready.",
-            code="preparing",
-        )
-    what = str(job.sample) if job.sample else f"Round {job.round.number if job.round else ''}"
-    raise Conflict(
-        f"{what} is being prepared: {job.n_done:,} of {job.n_total:,} are done. Wait until it is ready.",
-        code="preparing",
-    )
 
 
 def require_whole(row: Round | Sample) -> None:

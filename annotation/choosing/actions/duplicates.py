@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.choosing.actions.batches import require_prepared, require_whole, start_job
+from annotation.choosing.actions.batches import require_whole, start_job
 from annotation.choosing.actions.samples import Screened, screen_items, take_in
 from annotation.choosing.duplicates import Commonness, Member, ShingleFile, Sketches, groups, shingles
 from annotation.choosing.queries.duplicates import Text, issues_of, likely_duplicates, places_of, texts_of
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid
+from annotation.core.locks import require_prepared
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample, Study
 
 JOB_FROM = 500

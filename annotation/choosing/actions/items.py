@@ -1,17 +1,24 @@
 """Items of a study: made of issues, however many, by a fixed number of statements."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
 from django.db.models import Exists, OuterRef
 from django.db.models.expressions import RawSQL
 
-from annotation.core.access import Seat
-from annotation.core.errors import Forbidden, NotFound
+from annotation.choosing.queries.samples import standing_counts
+from annotation.core.access import Seat, items_called
+from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.core.states import newest_takeable
-from annotation.models import Item
-from ingest.identifiers import GITHUB_HOST
+from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
+from annotation.models import (
+    Item,
+    Round,
+    RoundItem,
+    Study,
+)
+from ingest.identifiers import GITHUB_HOST, Identified, parse_identifier
 from ingest.models import Issue, Snapshot
 from ingest.upsert.copying import stage
 
@@ -96,3 +103,66 @@ _ATTACH_ITEMS = f"""
     UPDATE annotation_item i SET issue_id = n.issue_id, snapshot_id = n.state FROM ({_NAMED_ITEMS}) n
     WHERE i.study_id = %s AND i.identifier = n.identifier AND i.issue_id IS NULL AND NOT EXISTS ({_IS_ITEM})
 """
+
+
+def named_items(
+    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], standings: Sequence[str]
+) -> list[Item]:
+    """The items of these names, which must stand so to screening; without `standings` they are to be screened (again).
+
+    Not while another screening round has them: its end would tell the raters of this one what others said.
+    """
+    to_screen = not standings
+    if not isinstance(names, list | tuple) or not names:
+        fields["issues"] = ["Name at least one issue, as owner/name#number."]
+        return []
+    wanted = list(dict.fromkeys(str(name) for name in names))
+    known = items_called(study, wanted)
+    identified: dict[str, Identified] = {}
+    for name in wanted:
+        if name in known:
+            if known[name].screening == Item.Screening.OUT and not to_screen and OUT not in standings:
+                reason = known[name].screening_reason
+                fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}). Screen it in first.")
+            continue
+        try:
+            identified[name] = parse_identifier(name)
+        except Invalid as error:
+            fields.setdefault("issues", []).append(error.message)
+    if to_screen:
+        places = RoundItem.objects.filter(
+            item__in=[item.pk for item in known.values()],
+            round__kind=Round.Kind.SCREENING,
+            round__state__in=[Round.State.DRAFT, Round.State.OPEN, Round.State.RESOLVING],
+        )
+        for name, number in places.order_by("position").values_list("item__identifier", "round__number"):
+            fields.setdefault("issues", []).append(f"“{name}” is in screening round {number}, which is not closed.")
+    stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
+    for name, each in identified.items():
+        if each not in stored:
+            fields.setdefault("issues", []).append(f"“{name}” is not stored. Fetch it first (owner/name#number).")
+    if not to_screen and (other := _not_taken(known, n_new=len(stored), standings=standings)):
+        fields["screening"] = [other]
+    if fields:
+        return []
+    made = {item.issue_id: item for item in items_for(seat, stored.values())} if stored else {}
+    items = [known[name] if name in known else made[stored[identified[name]].pk] for name in wanted]
+    return list(dict.fromkeys(items))
+
+
+def _not_taken(known: Mapping[str, Item], *, n_new: int, standings: Sequence[str]) -> str:
+    """Says how many of the named issues stand otherwise to screening; empty where all may be taken.
+
+    What is out was named one by one before.
+    """
+    if {IN, UNSCREENED, OPEN} <= set(standings):
+        return ""
+    counts = standing_counts(Item.objects.filter(pk__in=[item.pk for item in known.values()])) if known else {}
+    counts[UNSCREENED] = counts.get(UNSCREENED, 0) + n_new
+    others = {each: counts[each] for each in (IN, UNSCREENED, OPEN) if counts.get(each) and each not in standings}
+    if not others:
+        return ""
+    return (
+        f"Of these issues, {in_words(others)}. Screen them first, or choose what to include under "
+        f"“screening”: a list of {', '.join(STANDINGS)}."
+    )

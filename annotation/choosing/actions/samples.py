@@ -16,7 +16,6 @@ from annotation.choosing.actions.batches import (
     frame_to_store,
     is_large,
     made_before,
-    require_prepared,
     require_whole,
     start_job,
 )
@@ -34,6 +33,7 @@ from annotation.choosing.queries.samples import (
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_called, require_at_work
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, NotFound
+from annotation.core.locks import require_prepared
 from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
 from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue, Study

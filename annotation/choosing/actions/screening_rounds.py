@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.choosing.actions.batches import require_prepared
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.core.access import Seat
 from annotation.core.audit import record
+from annotation.core.locks import require_prepared
+from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.queries.screening import newest_fitting, owns_screening
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.screening import IN, OUT, REASON, USUAL, Outcome, first_document, next_document, outcome, slug_of
 from annotation.models import Assignment, Item, Round, RoundItem, Study
-from annotation.resolving.queries.queue import forget_queue
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.access import Seat, get_round
 from annotation.core.errors import Invalid
-from annotation.imports.queries.ratings import number_of_label
+from annotation.core.imported import number_of_label
 from annotation.labels.queries.results import REVISIONS
 from annotation.labels.queries.telling import told_version
 

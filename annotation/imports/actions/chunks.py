@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from annotation.core.imported import MARK
 from annotation.imports.actions.rows import NewAnswer, NewDecision, RoundWriter
-from annotation.imports.queries.ratings import MARK, standing_assignments, standing_decisions
+from annotation.imports.queries.ratings import standing_assignments, standing_decisions
 from annotation.imports.sheets import (
     Blank,
     Decided,

@@ -16,6 +16,7 @@ from annotation.core.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.imported import IMPORTED, earlier_imports, round_labels
 from annotation.core.planner import TABLES, tell_planner
 from annotation.imports.actions.attributes import keep_attributes
 from annotation.imports.actions.chunks import Chunk
@@ -23,12 +24,9 @@ from annotation.imports.actions.rows import RoundWriter
 from annotation.imports.actions.vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
 from annotation.imports.queries.ratings import (
     CHUNK,
-    IMPORTED,
     decided_spellings,
-    earlier_imports,
     items_by_key,
     members_by_name,
-    round_labels,
     stored_issues,
     users_by_name,
 )

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.assignments.actions.states import submit_imported
 from annotation.assignments.queries import unblinded_among
-from annotation.imports.queries.ratings import MARK
+from annotation.core.imported import MARK
 from annotation.imports.sheets import Decided, ReadAnswer
 from annotation.labels.answers import digest
 from annotation.labels.queries.verdicts import code_order

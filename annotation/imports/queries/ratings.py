@@ -10,44 +10,15 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accounts.models import User
-from annotation.core.access import Seat
-from annotation.core.errors import Invalid
 from annotation.imports.sheets import ItemName
 from annotation.labels.consensus import PENDING, Values
 from annotation.labels.queries.verdicts import resolution_values
-from annotation.models import Assignment, AuditEvent, Item, Membership, Resolution, Round, Spelling, Study
+from annotation.models import Assignment, Item, Membership, Resolution, Round, Spelling, Study
 from ingest.models import Issue, Repository, lowered, names_after
 from taxonomy.tree import VersionTree
 
-IMPORTED = "ratings imported"
-MARK = "import:"
-"""How the idempotency key of an answer from a sheet begins."""
 CHUNK = 1_000
 REPOSITORIES_AT_ONCE = 50
-
-
-def earlier_imports(study: Study) -> list[Mapping[str, object]]:
-    """What was noted of each import into the study, the newest first."""
-    events = AuditEvent.objects.filter(study=study, verb=IMPORTED).order_by("-pk")
-    return [detail for detail in events.values_list("detail", flat=True) if isinstance(detail, dict)]
-
-
-def round_labels(study: Study) -> dict[int, str]:
-    """What sheets call the rounds of a study, by number; empty for those that came from no sheet."""
-    return dict(Round.objects.filter(study=study).order_by("number").values_list("number", "label"))
-
-
-def number_of_label(seat: Seat, label: str, number: int | None = None) -> int:
-    """The number of the round that a sheet brought with this label; Invalid for none, or another than `number`."""
-    labels = {each.casefold(): found for found, each in round_labels(seat.study).items() if each}
-    found = labels.get(label.casefold())
-    if found is not None and number in (None, found):
-        return found
-    known = ", ".join(f"“{each}”" for each in labels) or "none"
-    sentence = f"No round has the label “{label[:100]}”. Known labels: {known}."
-    if found is not None:
-        sentence = f"Round {number} does not have the label “{label[:100]}”; round {found} has."
-    raise Invalid("Some query parameters are not valid.", fields={"round_label": [sentence]})
 
 
 def decided_spellings(study: Study) -> dict[tuple[str, str], str]:

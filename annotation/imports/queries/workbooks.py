@@ -12,7 +12,8 @@ from django.db.models import QuerySet
 from accounts.models import User
 from annotation.core.access import Seat
 from annotation.core.errors import ConcordError, Invalid, NotFound
-from annotation.imports.queries.ratings import decided_spellings, round_labels
+from annotation.core.imported import round_labels
+from annotation.imports.queries.ratings import decided_spellings
 from annotation.imports.sheets import (
     Gathered,
     Refusal,

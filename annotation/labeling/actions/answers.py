@@ -10,8 +10,9 @@ from annotation.assignments.actions.finishing import finish_if_done
 from annotation.calibration.actions.training import admit_elsewhere, require_admission
 from annotation.core.access import Seat, get_own_assignment
 from annotation.core.errors import Conflict, Invalid, Stale, WrongState
+from annotation.core.imported import MARK
+from annotation.core.row_checks import DRAFT
 from annotation.core.states import states_of_members
-from annotation.imports.queries.ratings import MARK
 from annotation.labels.answers import PartRead, answers_digest, digest, read_parts
 from annotation.labels.consensus import PENDING
 from annotation.labels.evidence import BODY, COMMENT, TITLE, Quote, Source
@@ -29,7 +30,6 @@ from annotation.models import (
     RoundItem,
 )
 from annotation.resolving.actions.part_matches import carry_match
-from annotation.transfer.actions.checks import DRAFT
 from ingest.models import Snapshot
 from shared.compiled_queries import Compiled
 from shared.storable_json import check_storable

@@ -7,9 +7,9 @@ from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import has_everything, has_left, n_taken
 from annotation.calibration.actions.training import require_admission
-from annotation.choosing.actions.batches import require_prepared
 from annotation.core.access import RATER, Seat, get_own_assignment, hold_state
 from annotation.core.errors import Conflict, Forbidden, Held
+from annotation.core.locks import require_prepared
 from annotation.labeling.queries.assignments import (
     ITEM_TO_READ,
     has_part_in,

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.models import User
 from annotation.calibration.actions.training import require_admission
 from annotation.calibration.queries.training import feedback_seen
-from annotation.choosing.actions.batches import require_prepared
 from annotation.core.access import RATER, Seat, get_own_assignment, get_round, get_seat
 from annotation.core.errors import Forbidden, Held, Invalid, NotFound
+from annotation.core.locks import require_prepared
 from annotation.labeling.actions import screening_answers as actions
 from annotation.labeling.actions.next_item import take_beside_maybes
 from annotation.labeling.queries.assignments import ITEM_TO_READ, has_part_in, progress, snapshot_to_read

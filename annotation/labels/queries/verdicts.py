@@ -26,6 +26,7 @@ from annotation.labels.consensus import (
 from annotation.labels.part_matching import in_place
 from annotation.labels.queries.agreed_before import base_verdicts
 from annotation.labels.queries.part_matches import matches_of
+from annotation.labels.queries.proposal_states import OPEN, with_states
 from annotation.models import (
     Annotation,
     Assignment,
@@ -40,7 +41,6 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
-from annotation.proposals.queries import OPEN, with_states
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 

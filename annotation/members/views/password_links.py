@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from annotation.core.access import OWNER, get_member_at, get_seat
 from annotation.core.pages import me
 from annotation.members.actions.password_links import make_password_link
-from annotation.overview.views.studies import members_page
+from annotation.members.views.members import members_page
 from shared.site_links import absolute
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 
 from accounts.models import User
+from annotation.members.queries.members import members_of
 from annotation.models import Membership, Study
-from annotation.studies.queries.studies import members_of
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from taxonomy.models import TaxonomyVersion
 

@@ -9,7 +9,8 @@ from annotation.calibration.queries.training import held_raters, is_held
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.labels.queries.label_version import stands_at
 from annotation.models import Round
-from annotation.studies.queries.studies import Disagreements, RaterLine, RoundLine, open_disagreements
+from annotation.overview.queries.waiting import Disagreements, open_disagreements
+from annotation.rounds.queries import RaterLine, RoundLine
 from shared.wording import counted, listed
 from taxonomy.queries import newest_published
 

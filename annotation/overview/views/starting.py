@@ -20,7 +20,7 @@ from annotation.labels.registration import in_words, not_registered, primary_of
 from annotation.members.actions.invitations import invite
 from annotation.overview.actions.demo import REPOSITORY
 from annotation.overview.actions.starting import open_first_round, set_raters, start_study, take_demo_issues
-from annotation.overview.forms.start import CodebookForm, FirstRoundForm, IssuesForm, PeopleForm
+from annotation.overview.forms import CodebookForm, FirstRoundForm, IssuesForm, PeopleForm
 from annotation.overview.queries import starting as queries
 from annotation.studies.actions.primary import newest_dimensions
 from annotation.studies.queries.studies import usable_taxonomies

@@ -5,10 +5,10 @@ from django.db import connection, transaction
 from annotation.core.access import Seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, Stale
+from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.queries.part_matches import matches_of, same_parts
 from annotation.models import Annotation, Assignment, Item, Membership, PartMatch, Resolution, Round
 from annotation.resolving.actions.resolutions import held
-from annotation.resolving.queries.queue import forget_queue
 
 NOT_MATCHED = "Parts not matched."
 MOST_PARTS = 100

@@ -10,10 +10,10 @@ from annotation.assignments.queries import unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
+from annotation.core.locks import hold_round
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.resolving.actions.resolutions import held
-from annotation.rounds.actions.rounds import hold_round
 
 NOT_ASKED = "Third rater not assigned."
 

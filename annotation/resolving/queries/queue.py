@@ -3,21 +3,20 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
-from django.core.cache import cache
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from annotation.core.states import states_of_members
 from annotation.labels.consensus import Decision, Values, Verdict
+from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
 from annotation.labels.queries.evidence import Heard, evidence_heard
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_methods import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, code_order, resolution_values, round_verdicts
-from annotation.models import Annotation, Assignment, Item, Meeting, PartMatch, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Meeting, Resolution, Round, RoundItem
 from ingest.models import Comment, Snapshot
 from shared import cached_values
 from taxonomy.queries import published_version
@@ -26,8 +25,6 @@ from taxonomy.tree import TreeDimension, VersionTree
 KEPT_SECONDS = 3600
 MANY = 20
 """With so many changes the queue is kept anew."""
-LONGEST_TRANSACTION = timedelta(seconds=120)
-"""A row can come to light so much later than its date says."""
 
 
 def short_name(identifier: str) -> str:
@@ -208,7 +205,7 @@ def queue_of(round_: Round) -> Queue:
     Reads all disputed items once; after that three queries and the changed items. In an open round an item comes into
     it with its last answer.
     """
-    name = _kept_as(round_, round_.state)
+    name = cache_key(round_, round_.state)
     started = timezone.now()
     kept = cached_values.find(name, (Line, Place))
     if kept is None:
@@ -216,42 +213,12 @@ def queue_of(round_: Round) -> Queue:
         cached_values.keep(name, (started, lines), KEPT_SECONDS, (Line, Place))
         return Queue(round_, list(lines.values()))
     since, lines = kept
-    if changed := _changed(round_, since - LONGEST_TRANSACTION):
+    if changed := decided_or_answered_since(round_, since - LONGEST_TRANSACTION):
         lines = {item: line for item, line in lines.items() if item not in changed}
         lines |= {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))}
     if len(changed) > MANY:
         cached_values.keep(name, (started, lines), KEPT_SECONDS, (Line, Place))
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
-
-
-def forget_queue(*rounds: Round) -> None:
-    """Has the queues read anew, for what changed without a date: matched bugs, and which items are excluded."""
-    states = (Round.State.OPEN, *Round.OVER)
-    cache.delete_many([_kept_as(round_, state) for round_ in rounds for state in states])
-
-
-def _kept_as(round_: Round, state: str) -> str:
-    return f"resolving:2:{round_.pk}:{state}"
-
-
-def changed_since(round_: Round, looked_at: datetime) -> set[int]:
-    """Ids of the items that may have changed since they were looked at: decided, answered, or with matched bugs."""
-    matched = PartMatch.objects.filter(annotation__assignment__round=round_)
-    return _changed(round_, looked_at - LONGEST_TRANSACTION) | {
-        *matched.values_list("annotation__assignment__item", flat=True)
-    }
-
-
-def _changed(round_: Round, since: object) -> set[int]:
-    """Ids of the items that were decided or answered since."""
-    decisions = Resolution.objects.filter(created_at__gte=since)
-    if round_.kind == Round.Kind.RELABEL:  # A worklist rests on what is decided in the rounds before it, too.
-        decisions = decisions.filter(item__in=RoundItem.objects.filter(round=round_).values("item"))
-    else:
-        decisions = decisions.filter(round=round_)
-    decided = decisions.values_list("item_id", flat=True)
-    answered = Assignment.objects.filter(round=round_, current__created_at__gte=since).values_list("item_id", flat=True)
-    return {*decided, *answered}
 
 
 def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:

@@ -6,6 +6,7 @@ from annotation.agreement_report.actions import require_not_in_headline
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
+from annotation.core.locks import hold_round
 from annotation.models import (
     Annotation,
     Assignment,
@@ -16,7 +17,6 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
-from annotation.rounds.actions.rounds import hold_round
 
 
 @transaction.atomic

@@ -27,8 +27,9 @@ from annotation.calibration.queries.training import seen_answers
 from annotation.core.access import OWNER, Seat, get_round_rater
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, WrongState
+from annotation.core.locks import hold_round
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
-from annotation.rounds.actions.rounds import give_everything, hold_round, is_whole, quotas_short, raters_named
+from annotation.rounds.actions.rounds import give_everything, is_whole, quotas_short, raters_named
 from shared.wording import counted
 
 

@@ -31,20 +31,20 @@ from annotation.choosing.actions.batches import (
     is_large,
     made_before,
     place_items,
-    require_prepared,
     require_whole,
     start_job,
     take_issues,
 )
-from annotation.choosing.actions.items import items_for
+from annotation.choosing.actions.items import named_items
 from annotation.choosing.actions.screening_rounds import screen_by_round, screening_version
 from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_of
-from annotation.core.access import OWNER, RATER, Seat, get_round, items_called, row_number
+from annotation.core.access import OWNER, RATER, Seat, get_round, row_number
 from annotation.core.audit import record
-from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import Conflict, Invalid, WrongState
+from annotation.core.locks import hold_round, require_prepared
 from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
+from annotation.labels.queries.changed_items import changed_since
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words, read_reasons, standings_taken
 from annotation.models import (
@@ -61,11 +61,8 @@ from annotation.models import (
     Sample,
     Study,
 )
-from annotation.resolving.queries.queue import changed_since
 from annotation.rounds.actions.due_dates import read_due
-from annotation.studies.queries.studies import lacking_registration
-from ingest.identifiers import Identified, parse_identifier
-from ingest.models import Issue
+from annotation.rounds.queries import lacking_registration
 from shared.wording import counted, listed
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -505,69 +502,6 @@ def _minimum(
 NOTHING_LEFT = "Every issue of this sample is already in a round, being screened, or screened out. Draw another sample."
 
 
-def named_items(
-    seat: Seat, study: Study, names: object, fields: dict[str, list[str]], standings: Sequence[str]
-) -> list[Item]:
-    """The items of these names, which must stand so to screening; without `standings` they are to be screened (again).
-
-    Not while another screening round has them: its end would tell the raters of this one what others said.
-    """
-    to_screen = not standings
-    if not isinstance(names, list | tuple) or not names:
-        fields["issues"] = ["Name at least one issue, as owner/name#number."]
-        return []
-    wanted = list(dict.fromkeys(str(name) for name in names))
-    known = items_called(study, wanted)
-    identified: dict[str, Identified] = {}
-    for name in wanted:
-        if name in known:
-            if known[name].screening == Item.Screening.OUT and not to_screen and OUT not in standings:
-                reason = known[name].screening_reason
-                fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}). Screen it in first.")
-            continue
-        try:
-            identified[name] = parse_identifier(name)
-        except Invalid as error:
-            fields.setdefault("issues", []).append(error.message)
-    if to_screen:
-        places = RoundItem.objects.filter(
-            item__in=[item.pk for item in known.values()],
-            round__kind=Round.Kind.SCREENING,
-            round__state__in=[Round.State.DRAFT, Round.State.OPEN, Round.State.RESOLVING],
-        )
-        for name, number in places.order_by("position").values_list("item__identifier", "round__number"):
-            fields.setdefault("issues", []).append(f"“{name}” is in screening round {number}, which is not closed.")
-    stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
-    for name, each in identified.items():
-        if each not in stored:
-            fields.setdefault("issues", []).append(f"“{name}” is not stored. Fetch it first (owner/name#number).")
-    if not to_screen and (other := _not_taken(known, n_new=len(stored), standings=standings)):
-        fields["screening"] = [other]
-    if fields:
-        return []
-    made = {item.issue_id: item for item in items_for(seat, stored.values())} if stored else {}
-    items = [known[name] if name in known else made[stored[identified[name]].pk] for name in wanted]
-    return list(dict.fromkeys(items))
-
-
-def _not_taken(known: Mapping[str, Item], *, n_new: int, standings: Sequence[str]) -> str:
-    """Says how many of the named issues stand otherwise to screening; empty where all may be taken.
-
-    What is out was named one by one before.
-    """
-    if {IN, UNSCREENED, OPEN} <= set(standings):
-        return ""
-    counts = standing_counts(Item.objects.filter(pk__in=[item.pk for item in known.values()])) if known else {}
-    counts[UNSCREENED] = counts.get(UNSCREENED, 0) + n_new
-    others = {each: counts[each] for each in (IN, UNSCREENED, OPEN) if counts.get(each) and each not in standings}
-    if not others:
-        return ""
-    return (
-        f"Of these issues, {in_words(others)}. Screen them first, or choose what to include under "
-        f"“screening”: a list of {', '.join(STANDINGS)}."
-    )
-
-
 @transaction.atomic
 def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool = False) -> Round:
     """Opens a draft round; when it returns every planned assignment exists, or a job makes them. Raises WrongState.
@@ -811,16 +745,6 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     if n_withdrawn:  # a line of its own: that a round closed is shown to people who must not know who was asked there
         record(study=seat.study, user=seat.user, verb="third raters withdrawn", round=number, n=n_withdrawn)
     screen_by_round(seat=seat, round_=round_)
-    return round_
-
-
-def hold_round(seat: Seat, number: int) -> Round:
-    """The round as it stands, and stays until the commit: whoever submits there or takes an item waits."""
-    found = get_round(seat, number)
-    if (job := job_of(found)) is not None and job.is_at_work:
-        require_prepared(seat.study)
-    round_ = Round.objects.select_for_update(of=("self",)).select_related("taxonomy_version__taxonomy").get(pk=found.pk)
-    round_.study = seat.study
     return round_
 
 

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.assignments.queries import Leaving, ThirdRater, leaving, third_raters, uncounted
+from annotation.calibration.actions import gold
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.api_bodies import Body, Switch, Text, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
@@ -19,7 +20,7 @@ from annotation.core.api_requests import picked, seat_of
 from annotation.core.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
 from annotation.rounds.actions import raters as actions
-from annotation.studies.queries.studies import double_coded, last_days, leases
+from annotation.rounds.queries import double_coded, last_days, leases
 
 NO_QUOTA = "Enter a whole number from 0, or null for no limit."
 
@@ -251,3 +252,24 @@ class WithdrawRater(APIView):
         """Withdraws the rater; the same again changes nothing."""
         seat = seat_of(request, slug)
         return Response(leaving_answer(actions.withdraw_rater(seat=seat, number=number, rater=code)))
+
+
+class AdmitBody(Body):
+    """Why a rater gets items without having reached the minimum."""
+
+    documents = ("reason",)
+
+    reason = serializers.CharField()
+
+
+class AdmitRater(APIView):
+    """Lets a rater have the items of an open round without its minimum on calibration items."""
+
+    permission_classes = [scope("manage")]
+
+    @extend_schema(request=AdmitBody, responses=RoundRaterShape)
+    def post(self, request: Request, slug: str, number: int, code: str) -> Response:
+        """The reason is kept, and reported with the round and in the methods paragraph. Again it changes nothing."""
+        seat = seat_of(request, slug)
+        row = gold.admit(seat=seat, number=number, rater=code, reason=AdmitBody.of(request).get("reason"))
+        return Response(rater_answer(seat, row))

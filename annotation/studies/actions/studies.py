@@ -12,10 +12,10 @@ from annotation.core.access import OWNER, Seat, require_at_work
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.registration import not_registered
 from annotation.labels.screening import read_keywords
 from annotation.models import Membership, Round, Study
-from annotation.resolving.queries.queue import forget_queue
 from annotation.studies.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.studies.actions.study_ids import not_available, require_available, wrong_in_study_id
 from annotation.studies.queries.studies import labelling_has_begun

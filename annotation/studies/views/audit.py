@@ -11,7 +11,7 @@ from annotation.core.download_log import record_download
 from annotation.core.pages import me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.models import AuditEvent
-from annotation.studies.queries.studies import audit_of, people_of_audit
+from annotation.studies.queries.audit import audit_of, people_of_audit
 
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 

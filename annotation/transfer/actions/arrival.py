@@ -16,9 +16,9 @@ from annotation.core.access import OWNER
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid
+from annotation.core.imported import STUDY_IMPORTED
 from annotation.models import Arrival, Membership
 from annotation.studies.actions.study_ids import require_available
-from annotation.studies.queries.studies import STUDY_IMPORTED
 from annotation.transfer.actions.rows import Stored, store_study, table_names
 from annotation.transfer.archive_of_study import StudyFile, open_study
 from shared.disk_space import require_room

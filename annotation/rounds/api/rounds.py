@@ -1,151 +1,29 @@
 """Studies, their members and rounds over REST."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.agreement_report.actions import fix_headline
-from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
 from annotation.assignments.queries import ASKED_MEANWHILE, set_aside
 from annotation.calibration.queries.gate import gate_then
-from annotation.core.access import OWNER, Seat, get_round, get_seat
-from annotation.core.api_bodies import Body, Listed, Switch, Text, Whole
+from annotation.core.access import Seat, get_round
+from annotation.core.api_bodies import Body, Switch, Text
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
-from annotation.core.api_requests import body_of, caller, choice_in_address, picked, seat_of
+from annotation.core.api_requests import body_of, picked, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
-from annotation.labels.queries.verdicts import ARBITERS, code_order
-from annotation.labels.registration import with_defaults
+from annotation.labels.queries.verdicts import ARBITERS
 from annotation.labels.screening import STANDINGS
-from annotation.members.actions import members as member_actions
-from annotation.models import Assignment, Membership, Round, RoundItem, Study
+from annotation.models import Assignment, Round, RoundItem
 from annotation.rounds.actions import rounds as round_actions
-from annotation.rounds.actions.absence import set_away
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due
-from annotation.studies.actions import studies as study_actions
-from annotation.studies.actions.primary import newest_dimensions
-from annotation.studies.queries.studies import visible_studies
-from annotation.transfer.actions import life
-from taxonomy.models import TaxonomyVersion
-from taxonomy.queries import published_version
-
-
-class Primary(serializers.Serializer[Any]):
-    """The coefficient that stands first, with its threshold."""
-
-    coefficient = serializers.CharField()
-    threshold = serializers.FloatField(allow_null=True, required=False)
-    metric = serializers.CharField(
-        required=False, allow_null=True, help_text="The distance of Krippendorff's alpha, where not the kind's own."
-    )
-    weights = serializers.JSONField(
-        required=False,
-        allow_null=True,
-        help_text="Of weighted kappa and AC2: linear, quadratic, or a row of numbers from 0 to 1 for each category "
-        "that can be chosen, in their order, with 1 for a category and itself.",
-    )
-    reason = serializers.CharField(required=False, allow_blank=True, help_text="Why this statistic.")
-
-
-class StudyChanges(Body):
-    """What can be changed in a study."""
-
-    refusal = "Study not changed."
-    documents: ClassVar[tuple[str, ...]] = (
-        *("title", "guidelines", "resolve_when", "primary", "applies", "screened_out", "screening_keywords"),
-        *study_actions.SWITCHES,
-    )
-
-    title = serializers.CharField()
-    guidelines = serializers.CharField(required=False)
-    resolve_when = serializers.ChoiceField(Study.ResolveWhen.choices, required=False)
-    primary = serializers.DictField(child=Primary(), required=False, help_text="By dimension key.")
-    applies = serializers.ChoiceField(
-        Study.Applies.choices,
-        required=False,
-        help_text="Which units of a conditional dimension agreement compares where it is not asked otherwise.",
-    )
-    screened_out = serializers.ChoiceField(
-        Study.ScreenedOut.choices,
-        required=False,
-        help_text="Labeled items that are screened out: exclude them from agreement, agreed labels, counts and files, "
-        "or keep them, marked `screened_out`.",
-    )
-    screening_keywords = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="Words that are highlighted for everyone who screens; `hang*` finds hangs, too.",
-    )
-    pseudonymise = serializers.BooleanField(required=False)
-    names_shown = serializers.BooleanField(required=False)
-    third_rater = serializers.BooleanField(required=False)
-    majority = serializers.BooleanField(required=False)
-    headline = Listed(
-        "Send a list of round numbers.",
-        child=Whole(),
-        required=False,
-        help_text="Numbers of draft main rounds of one version, whose agreement is to be the study's number. It can be "
-        "fixed before the first main round of that version opens. An empty list: all finished main rounds of the "
-        "newest version in use, which is the default.",
-    )
-    archived = Switch(
-        required=False, help_text="True: the study is only read from now on; false: it is worked on again."
-    )
-
-
-class StudyBody(StudyChanges):
-    """What a new study needs, and whatever can be changed in it later."""
-
-    refusal = "Some fields are not valid."
-    documents = tuple({*StudyChanges.documents} - {"title"})
-
-    slug = Text()
-    title = Text()
-    taxonomy = Text(help_text="The slug of a taxonomy.")
-
-
-class StudyShape(serializers.ModelSerializer[Study]):
-    """A study as its members see it."""
-
-    taxonomy: Any = serializers.SlugRelatedField("slug", read_only=True)
-    primary = serializers.SerializerMethodField(
-        help_text="By dimension key: coefficient, threshold, …, and `registered`: whether the owner confirmed them."
-    )
-
-    def get_primary(self, study: Study) -> dict[str, dict[str, Any]]:
-        """A query for a single study; none in a list, which has the `newest_version` of each."""
-        newest: int | None = getattr(study, "newest_version", None)
-        dimensions = published_version(newest).dimensions if newest else newest_dimensions(study.taxonomy)
-        return with_defaults(study.primary, dimensions)
-
-    class Meta:
-        model = Study
-        fields = (
-            "slug",
-            "title",
-            "taxonomy",
-            "guidelines",
-            "primary",
-            "resolve_when",
-            "applies",
-            "screened_out",
-            "screening_keywords",
-            "pseudonymise",
-            "names_shown",
-            "third_rater",
-            "majority",
-            "created_at",
-            "archived_at",
-        )
 
 
 class GateShape(serializers.Serializer[Any]):
@@ -260,46 +138,6 @@ class RoundBody(serializers.Serializer[Any]):
     due_on = serializers.DateField(required=False, allow_null=True, help_text="The due date.")
 
 
-class MachineShape(serializers.Serializer[Any]):
-    """Which machine it is, and what it is told."""
-
-    name = serializers.CharField(allow_blank=True)
-    version = serializers.CharField(allow_blank=True)
-    prompt = serializers.CharField(allow_blank=True)
-
-
-class MemberBody(Body):
-    """A user's roles; what is given replaces what was."""
-
-    documents = ("roles", "kind", "machine")
-
-    user = Text()
-    roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
-    kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
-    machine = MachineShape(required=False, help_text="Of a model rater; fixed once it has labels.")
-
-
-class MemberShape(serializers.Serializer[Any]):
-    """A member, or somebody who was invited; `user` only for the owner.
-
-    An account that was invited is no member until its person accepts; `user` is the name as the owner typed it.
-    """
-
-    user = serializers.CharField(allow_null=True)
-    state = serializers.ChoiceField(
-        Membership.State.choices,
-        help_text="member; invited (waits for the answer), declined or withdrawn (of an invitation); left; name_only "
-        "(from a sheet, without an account).",
-    )
-    roles = serializers.ListField(child=serializers.CharField())
-    code = serializers.CharField(allow_null=True)
-    kind = serializers.CharField()
-    machine = MachineShape(allow_null=True)
-    away_until = serializers.DateField(
-        allow_null=True, help_text="The day of their return, for owners and themselves; before it they get no items."
-    )
-
-
 class Reason(Body):
     """Why a main round is opened although the last pilot speaks against it."""
 
@@ -323,163 +161,6 @@ class LeaveOpen(Body):
     """Whether open disagreements and proposals are left open."""
 
     leave_open = Switch(required=False)
-
-
-class Studies(ListAPIView[Study]):
-    """The caller's studies (all of them for staff); with scope manage a new one, which the caller owns."""
-
-    permission_classes = [scope("manage")]
-    serializer_class = StudyShape
-    ordering = ("slug",)
-
-    def get_queryset(self) -> Any:
-        if getattr(self, "swagger_fake_view", False):
-            return Study.objects.none()
-        asked = choice_in_address(self.request, "archived", ("true", "false"), "false")
-        versions = TaxonomyVersion.objects.filter(taxonomy=OuterRef("taxonomy")).order_by("-number").values("pk")
-        versions = versions.exclude(state=TaxonomyVersion.State.DRAFT)
-        found = visible_studies(caller(self.request), archived=asked == "true")
-        return found.annotate(newest_version=Subquery(versions[:1]))
-
-    @extend_schema(
-        parameters=[OpenApiParameter("archived", bool, description="The archived ones instead of those worked on.")]
-    )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().get(request, *args, **kwargs)
-
-    @extend_schema(request=StudyBody, responses={201: StudyShape})
-    def post(self, request: Request) -> Response:
-        body = {"slug": "", "title": "", "taxonomy": "", **StudyBody.of(request)}
-        with transaction.atomic():
-            study = study_actions.create_study(
-                user=caller(request),
-                slug=body["slug"],
-                title=body["title"],
-                taxonomy=body["taxonomy"],
-                **picked(body, "primary", "guidelines", "resolve_when"),
-            )
-            if changes := picked(
-                body, "applies", "screened_out", "screening_keywords", *study_actions.SWITCHES, "headline", "archived"
-            ):
-                study = change(get_seat(caller(request), study.slug), changes)
-        return Response(StudyShape(study).data, status=201)
-
-
-class OneStudy(APIView):
-    """A study, with the caller's place in it."""
-
-    in_archive_too = True
-    permission_classes = [scope("manage")]
-
-    @extend_schema(responses=StudyShape)
-    def get(self, request: Request, slug: str) -> Response:
-        return Response(study_answer(seat_of(request, slug)))
-
-    @extend_schema(request=StudyChanges(partial=True), responses=StudyShape)
-    def patch(self, request: Request, slug: str) -> Response:
-        seat = seat_of(request, slug)
-        change(seat, StudyChanges.of(request))
-        return Response(study_answer(seat))
-
-
-def change(seat: Seat, changes: dict[str, Any]) -> Study:
-    """Changes a study as the body of a request asks; `archived` first where it is false, last where it is true."""
-    archived, rounds = changes.pop("archived", None), changes.pop("headline", None)
-    with transaction.atomic():
-        if archived is False:
-            life.take_out_of_archive(seat=seat)
-        if changes or (archived is None and rounds is None):
-            study_actions.change_study(seat=seat, changes=changes)
-        if rounds is not None:
-            fix_headline(seat=seat, rounds=rounds)
-        if archived is True:
-            life.archive_study(seat=seat)
-    return seat.study
-
-
-def study_answer(seat: Seat) -> dict[str, Any]:
-    member = seat.membership
-    return {
-        **StudyShape(seat.study).data,
-        "headline": headline_answer(headline_set(seat)),
-        "roles": member.roles if member else [],
-        "code": member.code if member else None,
-    }
-
-
-def headline_answer(found: HeadlineSet) -> dict[str, Any]:
-    """The finished rounds of the headline, those of it that are not finished, and who fixed the set, if anybody."""
-    return {
-        "rounds": found.numbers,
-        "waiting": [each.number for each in found.waiting],
-        "fixed": list(found.fixed) or None,
-        "fixed_by": found.fixed_by or None,
-        "fixed_at": found.fixed_at,
-    }
-
-
-class Members(APIView):
-    """The members of a study; the owner gives a user roles.
-
-    An account that is not a member is invited (201, `"state": "invited"`); staff add it at once. Until its person
-    accepts, it can be named in rounds, and sees nothing of the study. Too many unknown names are 429.
-    """
-
-    permission_classes = [scope("manage")]
-
-    @extend_schema(responses=pages_of(MemberShape), parameters=PAGE, operation_id="studies_members_list")
-    def get(self, request: Request, slug: str) -> Response:
-        seat = seat_of(request, slug)
-        members = list(Membership.objects.filter(study=seat.study).select_related("user"))
-        in_order = sorted(members, key=lambda each: code_order(each.code))
-        return paged(self, request, in_order, lambda member: member_answer(seat, member))
-
-    @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
-    def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), MemberBody.of(request)
-        placed = member_actions.set_member(
-            seat=seat, username=body.get("user", ""), roles=body.get("roles") or [], **picked(body, "kind", "machine")
-        )
-        return Response(member_answer(seat, placed.membership), status=201 if placed.is_new else 200)
-
-
-def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:
-    may_know = seat.has_role(OWNER) or seat.user.is_staff or member.user_id == seat.user.pk
-    return {
-        "user": member.user_name if may_know else None,
-        "state": member.state,
-        "roles": member.roles,
-        "code": member.code,
-        "kind": member.kind,
-        "machine": machine_answer(member) if member.is_machine else None,
-        "away_until": member.away_until if may_know and member.is_away else None,
-    }
-
-
-class AbsenceBody(Body):
-    """Until when a rater is away."""
-
-    documents = ("until", "user")
-
-    until = serializers.DateField(allow_null=True, help_text="The day of the return (UTC); null ends the absence.")
-    user = serializers.CharField(required=False, help_text="User name or code, for owners; without it oneself.")
-
-
-class Absence(APIView):
-    """A rater is away until a day: until then they get no items, and what they have is kept for them."""
-
-    permission_classes = [scope("rate")]
-
-    @extend_schema(request=AbsenceBody, responses={200: MemberShape})
-    def post(self, request: Request, slug: str) -> Response:
-        """Raters set their own absence, owners anybody's; the same again changes nothing."""
-        seat, body = seat_of(request, slug), AbsenceBody.of(request)
-        made = set_away(seat=seat, until=body.get("until", False), user=body.get("user"))
-        return Response(member_answer(seat, made))
-
-
-def machine_answer(member: Membership) -> dict[str, str]:
-    return {"name": member.machine_name, "version": member.machine_version, "prompt": member.machine_prompt}
 
 
 class Rounds(APIView):

@@ -9,10 +9,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.agreement_report.api.results import round_for
 from annotation.core.access import ADJUDICATOR, OWNER, get_item
 from annotation.core.api_bodies import Body, Switch, Text, Whole
-from annotation.core.api_requests import seat_of
+from annotation.core.api_requests import round_for, seat_of
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.third_raters import (
     NOT_ASKED,

@@ -1,0 +1,140 @@
+"""Checks of single values and JSON columns: what a row may hold that somebody else wrote."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+from django.utils.dateparse import parse_date, parse_datetime
+
+from shared.names import visible
+
+FIRST_YEAR, LAST_YEAR = 1970, 2100
+
+
+Check = Callable[[Any], bool]
+
+
+def is_anything(value: Any) -> bool:
+    return True
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def is_yes_or_no(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def is_empty_mapping(value: Any) -> bool:
+    return value == {}
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def is_time(value: Any) -> bool:
+    found = parse_datetime(value) if isinstance(value, str) else None
+    return found is not None and FIRST_YEAR <= found.year <= LAST_YEAR
+
+
+def is_day(value: Any) -> bool:
+    found: date | None = parse_date(value) if isinstance(value, str) else None
+    return found is not None and FIRST_YEAR <= found.year <= LAST_YEAR
+
+
+def is_visible(value: Any) -> bool:
+    """Whether nothing in a name is hidden or turns the text around, as in names that people type."""
+    return isinstance(value, str) and visible(value) == value
+
+
+def matches_pattern(pattern: str) -> Check:
+    expression = re.compile(pattern)
+    return lambda value: isinstance(value, str) and expression.fullmatch(value) is not None
+
+
+def none_or(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def one_of(words: Any) -> Check:
+    known = frozenset(words)
+    return lambda value: isinstance(value, str) and value in known
+
+
+def list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def pair_of(first: Check, second: Check) -> Check:
+    return lambda value: isinstance(value, list) and len(value) == 2 and first(value[0]) and second(value[1])
+
+
+def mapping_of(check: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def record_of(
+    needed: Mapping[str, Check], more: Mapping[str, Check] | None = None, *, is_closed: bool = False
+) -> Check:
+    """A mapping with the `needed` keys, those of `more` that it has in their form, and no other one if `is_closed`."""
+    other = more or {}
+
+    def check(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and all(name in value and each(value[name]) for name, each in needed.items())
+            and all(each(value[name]) for name, each in other.items() if name in value)
+            and not (is_closed and value.keys() - needed.keys() - other.keys())
+        )
+
+    return check
+
+
+def both_of(first: Check, second: Check) -> Check:
+    return lambda value: first(value) and second(value)
+
+
+def either_of(*checks: Check) -> Check:
+    return lambda value: any(check(value) for check in checks)
+
+
+ANY_MAPPING = mapping_of(is_anything)
+
+
+SHORT_TEXT = none_or(is_text)
+
+
+FIGURE = none_or(is_number)
+
+
+DRAFT_PART = {
+    "labels": ANY_MAPPING,
+    "proposals": mapping_of(none_or(record_of({}, {"name": SHORT_TEXT, "memo": SHORT_TEXT}))),
+    "memo": is_text,
+    "evidence": list_of(ANY_MAPPING),
+}
+
+
+DRAFT = record_of(
+    {},
+    {
+        **DRAFT_PART,
+        "parts": list_of(record_of({}, DRAFT_PART)),
+        "confidence": none_or(is_whole),
+        "flag": is_yes_or_no,
+        "base": none_or(is_whole),
+        "at": FIGURE,
+        "seen": FIGURE,
+        "by": SHORT_TEXT,
+        "seconds": FIGURE,
+    },
+)
+"""What the labeling page keeps of an answer that is being typed (`readState` and `Drafts.draft` of its script)."""

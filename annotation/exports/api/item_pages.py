@@ -1,0 +1,139 @@
+"""Pages of rows about items over REST: a page holds whole items, and its cursor tells nothing."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+
+from annotation.core.errors import Unreadable
+from annotation.exports.columns import COLUMNS, OF_EVIDENCE
+from annotation.labels.queries import results
+from shared.public_ids import public_id, row_number_of
+from shared.request_checks import page_size
+
+PAGE, MOST_PER_PAGE = 500, 5000
+
+
+CURSOR_OF_ITEMS = "cursor of items"
+
+
+ROUND = OpenApiParameter("round", int, description="Only this round.")
+
+
+ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
+
+
+DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
+
+
+VERSION = OpenApiParameter(
+    "version",
+    int,
+    description="Mapped to this version of the taxonomy. Where no mapping exists, values are null with the reason in "
+    "`unmapped`.",
+)
+
+
+def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
+    """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item.
+
+    It is the last item that has rows. One whose rows are withheld moves no cursor, which would tell that it is there.
+    """
+    gathered: list[Any] = []
+    last: results.Place = (0, 0)
+    size = page_size(request, PAGE, MOST_PER_PAGE)
+    following = None
+    for place, here in found:
+        if len(gathered) >= size and here:
+            following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
+            break
+        if here:
+            gathered.extend(here)
+            last = place
+    return Response(
+        {"results": [row if isinstance(row, dict) else results.as_dict(row) for row in gathered], "next": following}
+    )
+
+
+def encoded(place: results.Place) -> str:
+    """A place as a cursor, from which nothing can be read: the number of its round above the position in it."""
+    return public_id(CURSOR_OF_ITEMS, place[0] << 32 | place[1])
+
+
+def cursor_of(request: Request) -> results.Place:
+    """Where the page begins. Raises Unreadable."""
+    given = request.query_params.get("cursor")
+    if not given:
+        return (0, 0)
+    number = row_number_of(CURSOR_OF_ITEMS, given)
+    if number is None:
+        raise Unreadable("The cursor is not valid.", code="bad_cursor")
+    return number >> 32, number & 0xFFFFFFFF
+
+
+ALWAYS = {
+    "item",
+    "part",
+    "round",
+    "round_label",
+    "round_kind",
+    "rater",
+    "role",
+    "dimension",
+    "method",
+    "memo",
+    "raters",
+    "training",
+    "revision",
+    "taxonomy_version",
+    "screened_out",
+}
+"""Columns that are never null."""
+
+
+VALUE = {"oneOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
+
+
+CURSOR = OpenApiParameter("cursor", str, description="Where a page begins, as the `next` of the page before says.")
+
+
+PAGE_SIZE = OpenApiParameter("page_size", int, description="How many rows a page holds at least; items stay whole.")
+
+
+@extend_schema_field({"type": "array", "items": VALUE, "nullable": True})
+class ValuesField(serializers.JSONField):
+    """Keys of categories, or the value of another kind of dimension; null where no value can be told."""
+
+
+def pages_of(name: str, shape: type[serializers.Serializer[Any]] | serializers.Serializer[Any]) -> Any:
+    """A page of rows, with the address of the next page or null."""
+    many = shape(many=True) if isinstance(shape, type) else type(shape)(many=True)
+    return inline_serializer(name, {"results": many, "next": serializers.URLField(allow_null=True)})
+
+
+def pages_of_rows(what: str) -> Any:
+    """A page of rows that also leave as files, with their columns."""
+    fields = {column: _field(column, kind) for column, kind in {**COLUMNS, **OF_EVIDENCE}[what].items()}
+    word = "ClosingChange" if what == "changes" else what.removesuffix("s").capitalize()  # a study has changes too
+    return pages_of(f"{word}Page", inline_serializer(f"{word}Row", fields))
+
+
+def _field(column: str, kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any]:
+    options: dict[str, Any] = {"allow_null": column not in ALWAYS}
+    if column in ("values", "original_values"):
+        return ValuesField()
+    if pa.types.is_list(kind):
+        child: Any = serializers.CharField() if pa.types.is_string(kind.value_type) else serializers.DictField()
+        return serializers.ListField(child=child, **options)
+    if pa.types.is_boolean(kind):
+        return serializers.BooleanField(**options)
+    if pa.types.is_integer(kind):
+        return serializers.IntegerField(**options)
+    if pa.types.is_timestamp(kind):
+        return serializers.DateTimeField(**options)
+    return serializers.CharField(**options)

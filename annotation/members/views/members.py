@@ -1,0 +1,97 @@
+"""The page Members: who is in a study in which roles, and forms to add and invite people."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from annotation.core.access import OWNER, RATER, Seat, get_seat
+from annotation.core.errors import ConcordError
+from annotation.core.forms import explain
+from annotation.core.pages import form_page, me, status_of, study_page
+from annotation.members.actions import members as member_actions
+from annotation.members.forms import (
+    InvitationForm,
+    MemberForm,
+)
+from annotation.members.queries.invitations import invitation_lines
+from annotation.members.queries.leaving import offers_of, owner_who_stops
+from annotation.members.queries.members import members_of
+from annotation.models import Membership
+from shared.errors import TooMany
+
+
+@login_required
+@form_page
+def members(request: HttpRequest, slug: str) -> HttpResponse:
+    """Everybody in the study; the owner adds people and changes their roles."""
+    seat = get_seat(me(request), slug)
+    given = request.POST if request.method == "POST" else None
+    form = MemberForm(given, initial={"roles": [RATER]})
+    status = 0
+    if given is not None:
+        seat.require(OWNER)
+        if form.is_valid():
+            if "confirmed" not in given and (page := _former_owner(request, seat, form)):
+                return page
+            try:
+                placed = member_actions.set_member(seat=seat, **form.chosen)
+            except TooMany:
+                raise  # its page has the header Retry-After
+            except ConcordError as error:
+                explain(form, error, user="username")
+                status = error.status
+            else:
+                member, ended = placed.membership, placed.offers.sentence if placed.offers else ""
+                roles = " and ".join(member.roles)
+                done = f"is now {roles}" if member.user else f"is invited as {roles} and can be named in rounds"
+                messages.success(request, f"{member.display_name} {done}.{ended}")
+                return redirect("members", slug)
+    return members_page(request, seat, status=status or status_of(form), form=form)
+
+
+def _former_owner(request: HttpRequest, seat: Seat, form: MemberForm) -> HttpResponse | None:
+    """The page that asks once more where an owner stops being one and what they handed out ends with that."""
+    found = owner_who_stops(seat.study, form.cleaned_data["username"], form.cleaned_data["roles"])
+    offers = offers_of(seat.study, found.user) if found is not None and found.user is not None else None
+    if not offers:
+        return None
+    given = [(name, value) for name in form.fields for value in request.POST.getlist(name)]
+    shown = {"member": found, "offers": offers, "roles": form.cleaned_data["roles"], "given": given}
+    return study_page(request, seat, "former_owner", "members", **shown)
+
+
+PRESENT = (Membership.State.MEMBER, Membership.State.INVITED, Membership.State.NAME_ONLY)
+
+
+def members_page(
+    request: HttpRequest,
+    seat: Seat,
+    *,
+    status: int = 200,
+    form: MemberForm | None = None,
+    invitation: InvitationForm | None = None,
+    **shown: Any,
+) -> HttpResponse:
+    """The page of a study's people; `shown` is a link that was just made."""
+    everybody = members_of(seat.study)
+    is_owner = seat.has_role(OWNER)
+    return study_page(
+        request,
+        seat,
+        "members",
+        "members",
+        status=status,
+        form=form or MemberForm(initial={"roles": [RATER]}),
+        invitation=invitation or InvitationForm(),
+        invitations=invitation_lines(seat.study) if is_owner else [],
+        sends_email=settings.SENDS_EMAIL,
+        members=[each for each in everybody if each.state in PRESENT],
+        former=[each for each in everybody if each.state not in PRESENT],
+        may_make_links=is_owner or seat.user.is_staff,
+        roles=Membership.Role.values,
+        **shown,
+    )

@@ -1,0 +1,64 @@
+"""The audit log of a study as its people may read it."""
+
+from django.db.models import (
+    Q,
+    QuerySet,
+)
+
+from annotation.assignments.queries import READ
+from annotation.core.access import Seat
+from annotation.exports.queries.made import why_hidden
+from annotation.models import (
+    AuditEvent,
+    Export,
+    Round,
+    Study,
+)
+
+TELLS_NOTHING = (
+    "round made",
+    "round opened",
+    "round moved to resolving",
+    "round closed",
+    "rater withdrawn",
+    "rater added",
+    "quota changed",
+)
+"""What is recorded of a round without telling what anybody answered there."""
+
+
+THIRD_WITHDRAWN = "third_raters_withdrawn"
+"""Earlier versions told so, in the line about the closing of a round, that its raters had differed."""
+
+
+WITHDRAWN_BY_SCREENING = "unanswered_withdrawn"
+"""Earlier versions told so, in the line about an item that was screened out, how many raters had not answered it."""
+
+
+def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
+    """The study's audit log, newest first.
+
+    Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, and no entry that
+    quotes their agreement or the hash of a file that holds such answers. Who read answers is not shown to who is blind
+    there, because a line more means an answer more.
+    """
+    rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
+    blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
+    hidden = seat.hidden_round_ids | blind
+    if not hidden:
+        return rows
+    rounds = dict(Round.objects.filter(pk__in=hidden).values_list("pk", "number"))
+    numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
+    rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
+    rows = rows.exclude(detail__has_key=WITHDRAWN_BY_SCREENING)
+    removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
+    closed = [export.number for export in removed if why_hidden(seat, export)]
+    rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
+    told = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_key=THIRD_WITHDRAWN) | Q(verb=READ, detail__round__in=for_others)
+    return rows.filter(told | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
+
+
+def people_of_audit(study: Study) -> list[str]:
+    """User names of its members, to choose from; one query."""
+    names = study.memberships.exclude(user=None).order_by("user__username").values_list("user__username", flat=True)
+    return [str(name) for name in names]
