@@ -10,8 +10,11 @@ class AnnotationConfig(AppConfig):
         from accounts.access import LinkKeeper, links_of_owners
         from accounts.passwords import not_as_password
         from annotation.core.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
+        from annotation.exports.queries.kinds import KINDS
         from annotation.members.actions.password_links import may_still_make, record_use
+        from annotation.package.queries import package
         from annotation.studies.queries.studies import words_of_studies
+        from annotation.transfer.queries import study_file
         from ingest.models import also_visible
         from taxonomy.models import Circle, only_for_some
 
@@ -19,3 +22,5 @@ class AnnotationConfig(AppConfig):
         links_of_owners(LinkKeeper(may_still_make, record_use))
         also_visible(snapshots_of_own_studies)
         only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))
+        KINDS["package"] = package.FILE_KIND
+        KINDS["study"] = study_file.FILE_KIND

@@ -8,9 +8,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.core.access import Seat, get_round, get_seat
+from annotation.invitations.actions import own_invitations
+from annotation.invitations.queries.own_invitations import invitations_of
 from annotation.labeling.actions import answers as labelling
-from annotation.members.actions import members, own_invitations
-from annotation.members.queries.own_invitations import invitations_of
+from annotation.members.actions import members
 from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies

@@ -11,7 +11,8 @@ from django.db.models.functions import Coalesce
 
 from annotation.assignments.planning import given_on
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
-from annotation.labels.queries.verdicts import ARBITERS, code_order
+from annotation.core.members import code_order
+from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import (
     Annotation,
     Assignment,
@@ -21,6 +22,7 @@ from annotation.models import (
     Round,
     RoundItem,
     RoundRater,
+    Study,
 )
 
 READ = "open answers read"
@@ -440,3 +442,33 @@ def _reads_open_answers(member: Membership) -> bool:
     if member.user is None:
         return member.invited_user is not None and member.invited_user.is_staff
     return member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff
+
+
+def is_absent(member: Membership) -> bool:
+    """Whether nobody can answer as this rater: a name out of a sheet, or somebody who is no rater any more.
+
+    Somebody who is invited can be named in any round, and nothing of the account shows before they accept.
+    """
+    can_sign_in = member.user.is_active if member.user is not None else member.is_invited
+    return not can_sign_in or not member.has_role(Membership.Role.RATER)
+
+
+def raters_named(study: Study, raters: object, fields: dict[str, list[str]], field: str = "raters") -> list[Membership]:
+    """The members who can sign in and rate, or were invited to, by user names or codes.
+
+    What is wrong goes into `fields` under `field`.
+    """
+    if not isinstance(raters, list | tuple) or not raters:
+        fields[field] = ["Name at least one rater."]
+        return []
+    members = Membership.objects.select_related("user").filter(study=study)
+    by_name = {member.code.lower(): member for member in members if member.code}
+    by_name |= {member.user_name.lower(): member for member in members if member.user_name}
+    found: list[Membership] = []
+    for name in raters:
+        member = by_name.get(str(name).lower())
+        if member is None or not member.has_role(RATER) or not (member.user or member.is_invited):
+            fields.setdefault(field, []).append(f"“{name}” is not a rater of this study. Add them as a member first.")
+        elif member not in found:
+            found.append(member)
+    return found

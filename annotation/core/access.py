@@ -622,3 +622,11 @@ _assignment = Compiled(_own_assignment, int, int)
 _held_assignment = Compiled(_own_assignment_held, int, int)
 _held = Compiled(lambda pk: _states(pk=pk), int, lock="FOR SHARE OF annotation_round")
 _held_by_assignment = Compiled(lambda pk: _states(assignments=pk), int, lock="FOR SHARE OF annotation_round")
+
+
+def may_decide(seat: Seat, round_: Round) -> bool:
+    """Whether this person may decide in the round now."""
+    if not seat.has_role(OWNER, ADJUDICATOR) or round_.pk in seat.blind_round_ids:
+        return False
+    is_open = round_.state == Round.State.OPEN and seat.study.is_resolved_by_item
+    return is_open or round_.state == Round.State.RESOLVING

@@ -43,3 +43,20 @@ def paged(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any
     found = pages.paginate_queryset(rows, request, view)
     answer: Response = pages.get_paginated_response([shown(row) for row in found])
     return answer
+
+
+ROUND = OpenApiParameter("round", int, description="Only this round.")
+
+
+ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
+
+
+DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
+
+
+VERSION = OpenApiParameter(
+    "version",
+    int,
+    description="Mapped to this version of the taxonomy. Where no mapping exists, values are null with the reason in "
+    "`unmapped`.",
+)

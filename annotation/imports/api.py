@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from accounts.api import AnyAccept, format_of, scope
 from annotation.assignments.actions.reading_log import FILE, REST, note_reading
 from annotation.core.access import OWNER, Seat, get_workbook
+from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL, VERSION
 from annotation.core.api_requests import (
     choice_in_address,
     dimension_in_address,
@@ -26,17 +27,7 @@ from annotation.core.api_requests import (
 )
 from annotation.core.download_log import filters_of, record_download
 from annotation.core.errors import Invalid, Unreadable
-from annotation.exports.api.item_pages import (
-    CURSOR,
-    DIMENSION,
-    PAGE_SIZE,
-    ROUND,
-    ROUND_LABEL,
-    VERSION,
-    cursor_of,
-    page_of_items,
-    pages_of_rows,
-)
+from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of_rows
 from annotation.exports.queries import rows
 from annotation.exports.queries.options import REVISIONS, SHAPES
 from annotation.imports.actions.ratings import import_ratings

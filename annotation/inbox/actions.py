@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.inbox.queries import lines_of
-from annotation.models import InboxLine, Membership, Round
+from annotation.models import InboxLine
 
 
 def read_lines(*, user: User, lines: Sequence[object] | None = None) -> int:
@@ -21,12 +20,3 @@ def read_lines(*, user: User, lines: Sequence[object] | None = None) -> int:
         unread = unread.filter(pk__in=[number for number in numbers if number is not None])
     found = list(unread.values_list("pk", flat=True))
     return InboxLine.objects.filter(pk__in=found, read_at__isnull=True).update(read_at=timezone.now())
-
-
-def tell_round_waits(round_: Round) -> None:
-    """Tells owner and adjudicators that a round waits for decisions; two statements."""
-    deciding = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__overlap=[OWNER, ADJUDICATOR])
-    InboxLine.objects.bulk_create(
-        [InboxLine(member=each, kind=InboxLine.Kind.RESOLVING, round=round_) for each in deciding],
-        ignore_conflicts=True,
-    )

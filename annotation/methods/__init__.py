@@ -3,8 +3,15 @@
 Pure: `Facts` are gathered by `annotation.methods.queries`, for pages, REST, the shell and files alike.
 """
 
-from .checklist import STANDARD, Check, checklist, checklist_as_document, checklist_as_markdown, n_answered
-from .facts import (
+from annotation.methods.checklist import (
+    STANDARD,
+    Check,
+    checklist,
+    checklist_as_document,
+    checklist_as_markdown,
+    n_answered,
+)
+from annotation.methods.facts import (
     JOINED,
     LEFT,
     OVERRULED,
@@ -23,9 +30,9 @@ from .facts import (
     Turnover,
     Wave,
 )
-from .paragraph import as_latex, as_markdown, as_text, paragraph, whole_markdown
-from .sentences import Sentence
-from .table import Row, escaped, head_of, latex, markdown_table, rows, under_heads
+from annotation.methods.paragraph import as_latex, as_markdown, as_text, paragraph, whole_markdown
+from annotation.methods.sentences import Sentence
+from annotation.methods.table import Row, head_of, latex, markdown_table, rows, under_heads
 
 __all__ = [
     "JOINED",
@@ -55,7 +62,6 @@ __all__ = [
     "checklist",
     "checklist_as_document",
     "checklist_as_markdown",
-    "escaped",
     "head_of",
     "latex",
     "markdown_table",

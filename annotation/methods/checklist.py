@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from agreement import bound
+from annotation.methods import sentences
+from annotation.methods.facts import IMPORTED, Dimension, Facts, day, numbered
 from shared.wording import counted, for_markdown, listed
-
-from . import sentences
-from .facts import IMPORTED, Dimension, Facts, day, numbered
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from annotation.core.latex import escaped
+from annotation.methods import sentences
+from annotation.methods.facts import IMPORTED, OVERRULED, Dimension, Facts
+from annotation.methods.sentences import Sentence
+from annotation.methods.table import latex, markdown_table, rows
 from shared.wording import for_markdown
-
-from . import sentences
-from .facts import IMPORTED, OVERRULED, Dimension, Facts
-from .sentences import Sentence
-from .table import escaped, latex, markdown_table, rows
 
 
 def paragraph(facts: Facts) -> list[list[Sentence]]:

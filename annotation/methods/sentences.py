@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside, bound
-from shared.wording import counted, listed
-
-from .facts import (
+from annotation.methods.facts import (
     JOINED,
     LEFT,
     Control,
@@ -31,6 +29,7 @@ from .facts import (
     numbered,
     share,
 )
+from shared.wording import counted, listed
 
 # fmt: off
 ONES = (

@@ -1,62 +1,20 @@
 """The table of agreement by dimension and round, as LaTeX with booktabs and as Markdown."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agreement import bound
+from annotation.core.latex import escaped
+from annotation.methods.facts import Dimension, Facts, Number
+from annotation.methods.sentences import computed, computed_rows, few_units
 from shared.wording import for_markdown, listed
-
-from .facts import Dimension, Facts, Number
-from .sentences import computed, computed_rows, few_units
 
 HEADS = (
     "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95% CI", "Threshold", "After discussion"
 )  # fmt: skip
 UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95% CI", "After discussion")
 """The columns where dimension, coefficient and threshold stand above their rows."""
-SIGNS = r"""
-▲ \uparrow ▼ \downarrow ≤ \leq ≥ \geq ≠ \neq ≈ \approx → \rightarrow ← \leftarrow ↔ \leftrightarrow ⇒ \Rightarrow
-∈ \in ∞ \infty ≡ \equiv √ \surd ∆ \Delta ✓ \surd
-α \alpha β \beta γ \gamma δ \delta ε \epsilon ζ \zeta η \eta θ \theta ι \iota κ \kappa λ \lambda μ \mu ν \nu ξ \xi π \pi
-ρ \rho σ \sigma τ \tau υ \upsilon φ \phi χ \chi ψ \psi ω \omega Γ \Gamma Δ \Delta Θ \Theta Λ \Lambda Ξ \Xi Π \Pi Σ
-\Sigma Υ \Upsilon Φ \Phi Ψ \Psi Ω \Omega
-"""
-"""A sign and its command in mathematics, by turns."""
-SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "“": "``",
-    "”": "''",
-    "’": "'",
-    "−": "$-$",
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "`": r"\textasciigrave{}",
-    **{sign: f"${command}$" for sign, command in zip(*[iter(SIGNS.split())] * 2, strict=True)},
-}
-"""How pdfTeX takes what it would take for a command, a bracket behind a line's end, or not at all.
-
-Accents, dashes and quotation marks it knows since 2018; letters of other scripts need XeTeX or LuaTeX and a font.
-"""
-
-
-HYPHENS = re.compile(r"-(?=-)")
-"""Two of them would become one dash."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +144,3 @@ def markdown_table(facts: Facts) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
-
-
-def escaped(text: str) -> str:
-    """A text as LaTeX takes it for itself: special characters by their commands, lines joined, hyphens kept apart."""
-    told = "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()) if letter.isprintable())
-    return HYPHENS.sub("-{}", told)

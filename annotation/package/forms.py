@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.package.papers import LICENCES
+from annotation.exports.package_options import LICENCES
 
 TEXTS = (
     ("referenced", "Referenced: the package has URLs and the SHA-256 of what raters read"),

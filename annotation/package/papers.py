@@ -5,25 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.package.tables import Table
 from shared.wording import counted, for_markdown, listed
 
-LICENCES = {
-    "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
-    "CC-BY-SA-4.0": (
-        "Creative Commons Attribution-ShareAlike 4.0 International",
-        "https://creativecommons.org/licenses/by-sa/4.0/",
-    ),
-    "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
-    "ODbL-1.0": ("Open Data Commons Open Database License 1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
-    "none": ("No license is given", ""),
-}
-"""The licences that an owner can choose from, by SPDX identifier, with title and address."""
-TEXTS = {
-    "included": "data/issues contains the texts of the issues as raters read them",
-    "referenced": "the package contains the URL of each issue and the SHA-256 of the text that raters read",
-    "left_out": "the package contains only the IDs of the issues",
-}
 DRAW = """
 It also draws each sample again. The rows of `sample/sample-N-frame.csv` are numbered from 0 in their order, and
 `sample/sample-N.json` has size, seed and strata. With `rng = random.Random(f"sample {seed}")` of Python, the draw is

@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.assignments.queries import raters_named
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
@@ -11,7 +12,6 @@ from annotation.plans import jobs as moving
 from annotation.plans.queries.ground import Ground, ground
 from annotation.plans.queries.listing import why_not_run, why_not_undo
 from annotation.plans.queries.preview import preview
-from annotation.rounds.actions.rounds import raters_named
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
 REFUSED = "Migration not created."

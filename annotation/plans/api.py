@@ -17,13 +17,13 @@ from annotation.core.api_bodies import Body, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import number_in_address, seat_of, word_in_address
 from annotation.labels.queries.label_version import standing_plan
+from annotation.labels.queries.without_value import n_without_value
 from annotation.models import Plan
 from annotation.plans import actions
 from annotation.plans.queries import listing
 from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import affected
-from annotation.plans.queries.without_value import n_without_value
 from shared.request_checks import page_size
 
 

@@ -15,14 +15,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.assignments.actions import reading_log as reading
+from annotation.assignments.queries import is_absent
 from annotation.core.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.core.errors import Blind, ConcordError, Conflict, Forbidden
 from annotation.core.forms import explain
+from annotation.core.members import members_of
 from annotation.core.pages import me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.labels.queries.label_version import owned_studies, standing_plan, stands_at, versions_ahead
+from annotation.labels.queries.without_value import n_without_value, without_value
 from annotation.labels.resolution_options import value_words
-from annotation.members.queries.members import members_of
 from annotation.models import Item, Membership, Plan, Round
 from annotation.plans import actions
 from annotation.plans.category_outcomes import ASKED
@@ -30,8 +32,7 @@ from annotation.plans.forms import PlanForm
 from annotation.plans.queries import listing
 from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.preview import preview_of
-from annotation.plans.queries.relabeling import PAGE, affected, is_absent, items_labelled
-from annotation.plans.queries.without_value import n_without_value, without_value
+from annotation.plans.queries.relabeling import PAGE, affected, items_labelled
 from annotation.rounds.queries import RoundLine, round_lines
 from taxonomy.access import get_version
 from taxonomy.queries import published_version

@@ -20,9 +20,9 @@ from annotation.core.api_requests import caller, choice_in_address, picked, seat
 from annotation.labels.registration import with_defaults
 from annotation.models import Study
 from annotation.studies.actions import studies as study_actions
+from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.studies.actions.primary import newest_dimensions
 from annotation.studies.queries.studies import visible_studies
-from annotation.transfer.actions import life
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -198,13 +198,13 @@ def change(seat: Seat, changes: dict[str, Any]) -> Study:
     archived, rounds = changes.pop("archived", None), changes.pop("headline", None)
     with transaction.atomic():
         if archived is False:
-            life.take_out_of_archive(seat=seat)
+            take_out_of_archive(seat=seat)
         if changes or (archived is None and rounds is None):
             study_actions.change_study(seat=seat, changes=changes)
         if rounds is not None:
             fix_headline(seat=seat, rounds=rounds)
         if archived is True:
-            life.archive_study(seat=seat)
+            archive_study(seat=seat)
     return seat.study
 
 

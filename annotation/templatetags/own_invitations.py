@@ -4,7 +4,7 @@ from django import template
 from django.db.models import QuerySet
 
 from accounts.models import User
-from annotation.members.queries.own_invitations import invitations_of
+from annotation.invitations.queries.own_invitations import invitations_of
 from annotation.models import Membership
 
 register = template.Library()

@@ -17,6 +17,7 @@ from annotation.core.pages import in_archive_too, me, status_of, study_page
 from annotation.exports.actions import request_export
 from annotation.members.actions import joining
 from annotation.models import Export
+from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.transfer.actions import arrival as arriving
 from annotation.transfer.actions import life
 from annotation.transfer.forms import ArrivalForm, DeleteForm, DuplicateForm
@@ -62,7 +63,7 @@ def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def archive(request: HttpRequest, slug: str) -> HttpResponse:
     """From now on the study is only read."""
-    return _moved(request, slug, life.archive_study, "The study is archived and read-only.")
+    return _moved(request, slug, archive_study, "The study is archived and read-only.")
 
 
 @in_archive_too
@@ -70,7 +71,7 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def unarchive(request: HttpRequest, slug: str) -> HttpResponse:
     """The study is worked on again."""
-    return _moved(request, slug, life.take_out_of_archive, "The study is unarchived.")
+    return _moved(request, slug, take_out_of_archive, "The study is unarchived.")
 
 
 def _moved(request: HttpRequest, slug: str, move: Callable[..., object], done: str) -> HttpResponse:

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts import actions
 from accounts.models import ServerEvent, User
-from annotation.members.actions.invitations import invite
+from annotation.invitations.actions.invitations import invite
 from config import env
 from tests import builders as make
 from tests.providers import ADA, CLIENT, SECRET, Provider

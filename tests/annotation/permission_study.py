@@ -26,9 +26,9 @@ from annotation.discussion import actions as discussing
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
+from annotation.invitations.actions.invitations import invite
 from annotation.labels.actions import faults
 from annotation.members.actions import members
-from annotation.members.actions.invitations import invite
 from annotation.models import (
     Arrival,
     Assignment,

@@ -15,7 +15,7 @@ from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, Export, Study
-from annotation.transfer.actions import life
+from annotation.studies.actions.archive import archive_study
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
@@ -124,7 +124,7 @@ def test_whoever_reads_by_a_link_is_recorded_by_the_link(study: Study) -> None:
 
 def test_downloads_from_an_archived_study_are_lines_as_well(study: Study) -> None:
     export = made(study)
-    life.archive_study(seat=make.owner_seat(study))
+    archive_study(seat=make.owner_seat(study))
     read(page("olga").get("/studies/study/exports/labels.csv"))
     rest("olga")(f"{REST}/labels/?format=csv")
     read(page("olga").get(f"/studies/study/exports/{export.number}/download/"))

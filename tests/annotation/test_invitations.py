@@ -12,7 +12,8 @@ from accounts.actions import make_token
 from accounts.models import User
 from annotation.core.access import get_seat
 from annotation.core.errors import Forbidden, Invalid, NotFound
-from annotation.members.actions import invitations, leaving
+from annotation.invitations.actions import invitations
+from annotation.members.actions import leaving
 from annotation.models import AuditEvent, Invitation, Study
 from tests import builders as make
 from tests.asserts import assert_queries

@@ -14,9 +14,12 @@ from annotation.choosing.actions.items import items_for
 from annotation.core.access import get_seat
 from annotation.core.errors import Conflict, NotFound
 from annotation.imports.actions.ratings import import_ratings
-from annotation.members.actions import invitations, joining, leaving, members, own_invitations
+from annotation.invitations.actions import invitations, own_invitations
+from annotation.members.actions import joining, leaving, members
+from annotation.members.actions.leaving import decline
 from annotation.models import Assignment, AuditEvent, Membership, Study
 from annotation.rounds.actions import raters as giving
+from annotation.studies.actions.archive import archive_study
 from annotation.transfer.actions import life
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -289,7 +292,7 @@ def test_an_account_is_invited_three_times_at_most_and_accepting_begins_anew(stu
     for _ in range(3):
         assert add("zoe").status_code == 201
         key = Membership.objects.get(study=study, name="zoe").invitation_key
-        own_invitations.decline(user=make.user("zoe"), key=key or "")
+        decline(user=make.user("zoe"), key=key or "")
     answer = add("zoe")
     assert (answer.status_code, answer.json()["code"]) == (409, "invited_too_often")
     link = invitations.invite(seat=make.owner_seat(study), roles=["rater"])[1]
@@ -303,9 +306,7 @@ def test_whoever_left_is_asked_again_and_stays_who_they_were(study: Study) -> No
     leaving.leave_study(seat=make.seat(study, "bob"))
     answer = add("bob")
     assert (answer.status_code, answer.json()["state"], answer.json()["code"]) == (201, "invited", "R1")
-    own_invitations.decline(
-        user=make.user("bob"), key=Membership.objects.get(code="R1", study=study).invitation_key or ""
-    )
+    decline(user=make.user("bob"), key=Membership.objects.get(code="R1", study=study).invitation_key or "")
     left = Membership.objects.get(code="R1", study=study)
     assert (left.state, left.former_user) == ("left", make.user("bob"))
     add("bob")
@@ -358,7 +359,7 @@ def test_the_database_keeps_member_left_and_invited_apart(study: Study) -> None:
 def test_deleted_and_archived_studies_invite_nobody(study: Study) -> None:
     invited(study, "zoe")
     zoe = Script("zoe")
-    life.archive_study(seat=make.owner_seat(study))
+    archive_study(seat=make.owner_seat(study))
     assert zoe.send("GET", "me/invitations/").json()["results"] == []
     key = Membership.objects.get(study=study, name="zoe").invitation_key
     assert zoe.send("POST", f"me/invitations/{key}/accept/").status_code == 404

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.core.errors import WrongState
 from annotation.models import Annotation, Assignment, Draft, Item, Proposal, Rating, Round, Study
 from annotation.rounds.actions import rounds
-from annotation.transfer.actions import life
+from annotation.studies.actions.archive import archive_study
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -361,9 +361,9 @@ def test_the_page_of_an_archived_study_takes_nothing(study: Study) -> None:
     pool = make.open_round(study, 2, raters_per_item=1, mode="pool")
     olga = make.owner_seat(study)
     with pytest.raises(WrongState, match="Round 1 is open"):
-        life.archive_study(seat=olga)
+        archive_study(seat=olga)
     rounds.resolve_round(seat=olga, number=1, withdraw=True)
-    life.archive_study(seat=make.owner_seat(study))
+    archive_study(seat=make.owner_seat(study))
     with CaptureQueriesContext(connection) as asked:
         assert visitor("bob").get(address(pool)).status_code == 200
     written = [each["sql"] for each in asked if each["sql"].startswith(('INSERT INTO "annot', 'UPDATE "annot'))]

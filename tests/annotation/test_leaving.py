@@ -15,7 +15,9 @@ from annotation.core.access import get_seat
 from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
-from annotation.members.actions import invitations, leaving, members, own_invitations
+from annotation.invitations.actions import invitations
+from annotation.members.actions import leaving, members
+from annotation.members.actions.leaving import decline
 from annotation.members.actions.password_links import make_password_link
 from annotation.members.queries.password_links import BESIDE_STUDIES, OWNED
 from annotation.models import Annotation, Arrival, Assignment, AuditEvent, Membership, Round, Study
@@ -229,7 +231,7 @@ def test_an_account_that_is_or_was_in_another_study_is_nobodys(study: Study, how
     members.set_member(seat=make.seat(other, "mallory"), username="nora", roles=["rater"])
     key = Membership.objects.get(study=other, name="nora").invitation_key or ""
     if how == "declined":
-        own_invitations.decline(user=make.user("nora"), key=key)
+        decline(user=make.user("nora"), key=key)
     elif how != "invited":
         make.accept("nora")
     if how == "left":

@@ -19,6 +19,7 @@ from annotation.members.actions.members import add_member
 from annotation.models import Annotation, BulkJob, Deletion, Export, Item, Membership, Rating, Study
 from annotation.overview.queries.waiting import rounds_to_resolve
 from annotation.rounds.actions.rounds import close_round, resolve_round
+from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.studies import studies_of, visible_studies
 from annotation.transfer import jobs as deleting
@@ -82,7 +83,7 @@ def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work
     seat, olga = make.owner_seat(study), signed_in("olga")
     make.open_round(study, 1, first=5)
     with pytest.raises(WrongState, match="Round 2 is open"):
-        life.archive_study(seat=seat)
+        archive_study(seat=seat)
     resolve_round(seat=seat, number=2, withdraw=True)
     assert [each.number for each in rounds_to_resolve(make.user("olga"))] == [2]
     assert rest("olga", "patch", "studies/study/", {"archived": True}).json()["archived_at"]
@@ -124,12 +125,12 @@ def test_a_command_of_the_shell_changes_no_archived_study_either(tmp_path: Path)
     study = over(make.study())
     file = tmp_path / "more.csv"
     file.write_text("item,rater,symptom\nx,bob,crash\nx,carol,hang\n")
-    life.archive_study(seat=make.owner_seat(study))
+    archive_study(seat=make.owner_seat(study))
     before = Annotation.objects.count(), study.audit_events.count()
     with pytest.raises(CommandError, match="archived and read-only"):
         call_command("import_ratings", str(file), study="study", dimensions="symptom")
     assert (Annotation.objects.count(), study.audit_events.count()) == before
-    life.take_out_of_archive(seat=make.owner_seat(study))
+    take_out_of_archive(seat=make.owner_seat(study))
     call_command("import_ratings", str(file), study="study", dimensions="symptom", stdout=io.StringIO())
     assert Annotation.objects.count() == before[0] + 2
 
@@ -211,10 +212,10 @@ def test_lists_of_studies_cost_the_same_at_any_length() -> None:
     olga = signed_in("olga")
     for slug in ("b", "c", "d"):
         life.duplicate_study(seat=make.owner_seat(study), slug=slug)
-    life.archive_study(seat=make.owner_seat(study))
+    archive_study(seat=make.owner_seat(study))
     with assert_queries(6):
         olga.get("/studies/?archived=1")
     for slug in ("b", "c", "d"):
-        life.archive_study(seat=get_seat(make.user("olga"), slug))
+        archive_study(seat=get_seat(make.user("olga"), slug))
     with assert_queries(6):
         olga.get("/studies/?archived=1")

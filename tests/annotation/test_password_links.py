@@ -10,7 +10,9 @@ from accounts.access import get_password_link
 from accounts.actions import change_password, make_token, use_password_link
 from accounts.actions import make_password_link as make_link_of_staff
 from accounts.models import PasswordLink, User
-from annotation.members.actions import invitations, leaving, members, own_invitations
+from annotation.invitations.actions import invitations
+from annotation.members.actions import leaving, members
+from annotation.members.actions.leaving import decline
 from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
 from shared.errors import NotFound
 from tests import builders as make
@@ -63,7 +65,7 @@ def in_another_study(nora: User) -> None:
 def declined_another_study(nora: User) -> None:
     asked_into_another_study(nora)
     key = Membership.objects.get(study__slug="other", name="nora").invitation_key or ""
-    own_invitations.decline(user=nora, key=key)
+    decline(user=nora, key=key)
 
 
 def with_a_token(nora: User) -> None:

@@ -9,7 +9,7 @@ from annotation.models import Proposal, ProposalOutcome, Round, Study
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.proposals.actions import settle_proposals
-from annotation.transfer.actions.life import archive_study
+from annotation.studies.actions.archive import archive_study
 from taxonomy.actions import publish_version, start_draft
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make

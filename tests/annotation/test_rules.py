@@ -22,7 +22,7 @@ from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import withdraw_from_study
 from annotation.studies.actions import studies
-from annotation.transfer.actions.life import archive_study, take_out_of_archive
+from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from shared.job_holds import Kind, held
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of

@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.core.access import get_seat
 from annotation.core.errors import Forbidden
-from annotation.members.actions.invitations import accept_invitation, invite
+from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.members.actions.members import add_member, set_member
 from annotation.models import Study
 from tests import builders as make

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.actions import mails_off_token, make_password_link
-from annotation.members.actions.invitations import invite
+from annotation.invitations.actions.invitations import invite
 from annotation.models import Study
 from taxonomy.queries import forget_trees
 from tests import builders as make

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from accounts.actions import make_token
 from annotation.choosing.actions import samples as choosing
 from annotation.core.access import get_item
-from annotation.members.actions.invitations import invite
+from annotation.invitations.actions.invitations import invite
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Round, Study
 from annotation.resolving.actions.resolutions import resolve

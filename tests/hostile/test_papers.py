@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.analysis.queries.results.parts import Cell, Table
-from annotation.methods import escaped, table
+from annotation.core import latex
+from annotation.core.latex import escaped
 from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES
 from tests.hostile.hostile_study import MARK, make_hostile_study
@@ -15,7 +16,7 @@ from tests.simulation import examples
 
 TOKEN = re.compile(r"\\([a-zA-Z]+|.|\Z)|([{}&%$#_^~])", re.DOTALL)
 SIGNS = set("{}&%$#_\\")
-FORMULA = re.compile(rf"(?<!\\)\$(?:-|{'|'.join(map(re.escape, table.SIGNS.split()[1::2]))})\$")
+FORMULA = re.compile(rf"(?<!\\)\$(?:-|{'|'.join(map(re.escape, latex.SIGNS.split()[1::2]))})\$")
 """A sign that stands in mathematics alone."""
 WORDS = {
     "begin", "end", "caption", "label", "centering", "toprule", "midrule", "bottomrule", "multicolumn", "emph",

@@ -17,7 +17,7 @@ from annotation.choosing.actions import samples as choosing
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
-from annotation.members.actions.invitations import invite
+from annotation.invitations.actions.invitations import invite
 from annotation.models import Assignment, InboxLine, Item, Membership, Proposal, Study
 from annotation.plans import actions as plans
 from ingest.actions.uploads import take_upload

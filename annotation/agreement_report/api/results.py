@@ -16,15 +16,12 @@ from annotation.agreement_report.queries.model_raters import with_machines
 from annotation.agreement_report.queries.more_items import width_of, with_planned
 from annotation.agreement_report.queries.slices import ask
 from annotation.assignments.actions.reading_log import REST, note_results
+from annotation.core.api_pages import DIMENSION, ROUND_LABEL
 from annotation.core.api_requests import (
     dimension_in_address,
     number_in_address,
     round_in_address,
     seat_of,
-)
-from annotation.exports.api.item_pages import (
-    DIMENSION,
-    ROUND_LABEL,
 )
 from annotation.labels.queries.telling import told_version
 

@@ -22,10 +22,10 @@ from annotation.agreement_report.queries.patterns import (
 from annotation.agreement_report.queries.versions import Told
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
+from annotation.core.members import code_order
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.cached_statistics import Standing, kept, standings
 from annotation.labels.queries.label_version import way
-from annotation.labels.queries.verdicts import code_order
 from annotation.labels.registration import has_coefficients
 from annotation.models import Membership, Round
 from taxonomy.migration import Route

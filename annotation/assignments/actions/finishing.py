@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from annotation.assignments import jobs as ruling
 from annotation.assignments.actions import states as assignments
-from annotation.inbox.actions import tell_round_waits
-from annotation.models import Round, RoundItem, Study
+from annotation.core.access import ADJUDICATOR, OWNER
+from annotation.models import InboxLine, Membership, Round, RoundItem, Study
 
 
 def finish_if_done(round_id: int) -> bool:
@@ -36,3 +36,12 @@ def start_resolving(round_: Round) -> None:
         ruling.RULES.send_later(round_.pk)
     RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
     tell_round_waits(round_)
+
+
+def tell_round_waits(round_: Round) -> None:
+    """Tells owner and adjudicators that a round waits for decisions; two statements."""
+    deciding = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__overlap=[OWNER, ADJUDICATOR])
+    InboxLine.objects.bulk_create(
+        [InboxLine(member=each, kind=InboxLine.Kind.RESOLVING, round=round_) for each in deciding],
+        ignore_conflicts=True,
+    )

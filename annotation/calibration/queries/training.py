@@ -12,11 +12,12 @@ from django.db.models import Count, Exists, OuterRef, Q
 from agreement import COEFFICIENTS
 from annotation.calibration.calibration import Compared, Criterion, Score, compare, criteria, scores
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.members import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import Values
 from annotation.labels.queries.results import label_rows
 from annotation.labels.queries.telling import Telling
-from annotation.labels.queries.verdicts import code_order, read_values, round_verdicts
+from annotation.labels.queries.verdicts import read_values, round_verdicts
 from annotation.labels.registration import primary_of
 from annotation.models import (
     Annotation,

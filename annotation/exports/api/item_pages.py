@@ -22,23 +22,6 @@ PAGE, MOST_PER_PAGE = 500, 5000
 CURSOR_OF_ITEMS = "cursor of items"
 
 
-ROUND = OpenApiParameter("round", int, description="Only this round.")
-
-
-ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
-
-
-DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
-
-
-VERSION = OpenApiParameter(
-    "version",
-    int,
-    description="Mapped to this version of the taxonomy. Where no mapping exists, values are null with the reason in "
-    "`unmapped`.",
-)
-
-
 def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item.
 

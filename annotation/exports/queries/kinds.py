@@ -1,4 +1,4 @@
-"""The kinds of files that leave a study; a new kind is one entry of KINDS, and its columns in `writers.py`."""
+"""The kinds of files that leave a study; a new kind is one entry of KINDS, and its columns in `columns.py`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
@@ -14,8 +14,6 @@ from annotation.exports.queries import tables as around
 from annotation.exports.queries.options import REFUSED, reader
 from annotation.exports.queries.requests import Asked, Kind, OnPage, Progress, Write
 from annotation.models import Round, RoundItem
-from annotation.package.queries import package
-from annotation.transfer.queries import study_file as whole
 
 NAMES = {"round": "round_number"}
 """What options are called where rows are read."""
@@ -134,9 +132,8 @@ KINDS: dict[str, Kind] = {
         "version",
         formats=("jsonl", "csv", "parquet"),
     ),
-    "package": Kind("Replication package", ("zip",), package.write_package, package.read_options, package.rounds_of),
-    "study": Kind("The whole study", ("zip",), whole.write_study, whole.read_options, whole.rounds_of),
 }
+"""Kinds by name. Other features add theirs when the app is ready (`annotation.apps`)."""
 
 
 def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, Any]) -> Asked:

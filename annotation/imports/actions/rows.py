@@ -16,9 +16,9 @@ from accounts.models import User
 from annotation.assignments.actions.states import submit_imported
 from annotation.assignments.queries import unblinded_among
 from annotation.core.imported import MARK
+from annotation.core.members import code_order
 from annotation.imports.sheets import Decided, ReadAnswer
 from annotation.labels.answers import digest
-from annotation.labels.queries.verdicts import code_order
 from annotation.labels.value_rows import value_columns
 from annotation.models import (
     Annotation,

@@ -13,6 +13,7 @@ from annotation.core.errors import Conflict, Invalid, Stale, WrongState
 from annotation.core.imported import MARK
 from annotation.core.row_checks import DRAFT
 from annotation.core.states import states_of_members
+from annotation.labels.actions.part_matches import carry_match
 from annotation.labels.answers import PartRead, answers_digest, digest, read_parts
 from annotation.labels.consensus import PENDING
 from annotation.labels.evidence import BODY, COMMENT, TITLE, Quote, Source
@@ -29,7 +30,6 @@ from annotation.models import (
     Round,
     RoundItem,
 )
-from annotation.resolving.actions.part_matches import carry_match
 from ingest.models import Snapshot
 from shared.compiled_queries import Compiled
 from shared.storable_json import check_storable

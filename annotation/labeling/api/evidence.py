@@ -10,20 +10,10 @@ from rest_framework.views import APIView
 
 from accounts.api import AnyAccept, format_of, scope
 from annotation.assignments.actions.reading_log import FILE, REST, note_reading
+from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL
 from annotation.core.api_requests import dimension_in_address, rater_in_address, round_number_in_address, seat_of
 from annotation.core.download_log import filters_of, record_download
-from annotation.exports.api.item_pages import (
-    CURSOR,
-    DIMENSION,
-    MOST_PER_PAGE,
-    PAGE,
-    PAGE_SIZE,
-    ROUND,
-    ROUND_LABEL,
-    cursor_of,
-    encoded,
-    pages_of_rows,
-)
+from annotation.exports.api.item_pages import CURSOR, MOST_PER_PAGE, PAGE, PAGE_SIZE, cursor_of, encoded, pages_of_rows
 from annotation.exports.queries import rows, write
 from ingest.api.files import FORMAT
 from shared.request_checks import page_size

@@ -16,11 +16,11 @@ from annotation.calibration.queries.training import feedback_of
 from annotation.core.access import Seat, get_round
 from annotation.core.api_requests import body_of, caller, seat_of
 from annotation.core.errors import Invalid
+from annotation.invitations.actions.own_invitations import accept_by_next
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.actions.next_item import require_here, take_following, take_next
 from annotation.labeling.queries.assignments import draft_of, progress, snapshot_to_read
 from annotation.labeling.queries.earlier_answers import carried_answer
-from annotation.members.actions.own_invitations import accept_by_next
 from annotation.models import Assignment, Round
 from ingest.queries import issue_as_document
 from taxonomy.queries import published_version

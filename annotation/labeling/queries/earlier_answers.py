@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
+from annotation.assignments.queries import is_absent
 from annotation.labeling.queries.assignments import parts_said
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
-from annotation.plans.queries.relabeling import is_absent
 from annotation.proposals.queries import outcomes_of
 from shared.wording import listed
 from taxonomy.migration import Blocked, Route

@@ -21,15 +21,15 @@ from annotation.calibration.actions.training import require_admission
 from annotation.calibration.queries.training import feedback_of
 from annotation.core.access import Seat, get_own_assignment, get_round, get_seat
 from annotation.core.errors import Held, Invalid, NotFound, Stale, Unreadable
+from annotation.invitations.views import invitation_instead
 from annotation.labeling.actions import answers as actions
 from annotation.labeling.actions.next_item import take_following, take_next
 from annotation.labeling.prompts import description, prompts
 from annotation.labeling.queries import desk as queries
 from annotation.labeling.queries.desk import lines_of
 from annotation.labeling.views.own_items import shown, wanted
-from annotation.members.views.own_invitations import invitation_instead
+from annotation.labels.queries.label_version import plan_of
 from annotation.models import Assignment, Round
-from annotation.plans.queries.listing import plan_of
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering.markdown import VERSION

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.core.access import Seat
+from annotation.core.members import code_order
 from annotation.labels.consensus import PENDING, Values, Verdict
 from annotation.labels.queries.label_version import label_version, way
-from annotation.labels.queries.verdicts import code_order, round_verdicts
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, Round, RoundItem
 from taxonomy.migration import Blocked
 from taxonomy.models import TaxonomyVersion

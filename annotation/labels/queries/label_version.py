@@ -70,3 +70,10 @@ def owned_studies(user: User, taxonomy: Taxonomy) -> QuerySet[Study]:
     """The studies of a taxonomy that this person owns, by title."""
     own = Membership.objects.filter(user=user, roles__contains=[OWNER]).values("study")
     return Study.objects.filter(taxonomy=taxonomy, pk__in=own).order_by("title", "slug")
+
+
+def plan_of(round_: Round) -> Plan | None:
+    """The plan whose worklist a round is; no query for a round of another kind."""
+    if round_.kind != Round.Kind.RELABEL:
+        return None
+    return Plan.objects.filter(worklist=round_).first()

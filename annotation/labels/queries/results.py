@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 
 from annotation.core.access import Seat
+from annotation.core.members import code_order
 from annotation.labels.consensus import Values, Verdict
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.resolution_methods import meetings_of, ways, with_facts
@@ -17,7 +18,6 @@ from annotation.labels.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
     answered_places,
-    code_order,
     read_values,
     resolution_values,
     round_verdicts,

@@ -10,6 +10,7 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 from django.db.models.expressions import RawSQL
 
 from annotation.core.lookups import Looked
+from annotation.core.members import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import (
     PENDING,
@@ -295,11 +296,6 @@ def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[
     ):
         found[annotation][part, tree.by_id[dimension].key] = ProposalAsked(name or "", memo or "")
     return found
-
-
-def code_order(code: str | None) -> tuple[int, str]:
-    """Sorts R2 before R10."""
-    return len(code or ""), code or ""
 
 
 def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int, int], dict[str, Values]]:

@@ -8,8 +8,8 @@ from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid
-from annotation.members.actions.memberships import account_named, ask_in, come_in, place_of
-from annotation.members.queries.own_invitations import roles_asked
+from annotation.core.memberships import account_named, ask_in, come_in, place_of
+from annotation.invitations.queries.own_invitations import roles_asked
 from annotation.models import Membership, Study
 
 

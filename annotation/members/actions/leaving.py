@@ -10,12 +10,12 @@ from accounts.confirmation import Confirmation, require_confirmed
 from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import Leaving
-from annotation.core.access import OWNER, Seat, get_seat
+from annotation.core.access import OWNER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Forbidden, Invalid
-from annotation.members.actions.memberships import has_another_owner
+from annotation.core.memberships import has_another_owner
+from annotation.invitations.queries.own_invitations import waiting_for
 from annotation.members.queries.leaving import Offers, offers_of
-from annotation.members.queries.own_invitations import waiting_for
 from annotation.models import Invitation, Membership, ReaderLink, Study
 from annotation.rounds.actions.raters import take_out
 
@@ -148,3 +148,12 @@ def finish(left: Left) -> Left:
     for round_id, _ in left.rounds:
         finish_if_done(round_id)
     return left
+
+
+def decline(*, user: User, key: str) -> Left:
+    """Declines an invitation; what was planned for the account goes to others.
+
+    Raises NotFound for an invitation that does not wait for this very account.
+    """
+    found = get_own_invitation(user, key)
+    return finish(end_invitation(Seat(user, found.study, None), found.pk, is_declined=True))

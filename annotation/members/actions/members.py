@@ -9,8 +9,7 @@ from annotation.assignments.actions.finishing import finish_if_done
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid
-from annotation.members.actions.leaving import end_offers
-from annotation.members.actions.memberships import (
+from annotation.core.memberships import (
     account_named,
     are_roles,
     ask_in,
@@ -19,6 +18,7 @@ from annotation.members.actions.memberships import (
     next_code,
     place_of,
 )
+from annotation.members.actions.leaving import end_offers
 from annotation.members.queries.leaving import Offers
 from annotation.model_raters import actions as machines
 from annotation.models import Membership, Study

@@ -14,8 +14,8 @@ from annotation.core.access import OWNER, get_invitation
 from annotation.core.api_bodies import Body, Text, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
-from annotation.members.actions import invitations as actions
-from annotation.members.queries.invitations import InvitationLine, invitation_line, invitation_lines
+from annotation.invitations.actions import invitations as actions
+from annotation.invitations.queries.invitations import InvitationLine, invitation_line, invitation_lines
 from annotation.models import Membership
 from shared.site_links import absolute
 

@@ -11,8 +11,9 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import caller
-from annotation.members.actions import own_invitations as actions
-from annotation.members.queries.own_invitations import invitations_of
+from annotation.invitations.actions import own_invitations as actions
+from annotation.invitations.queries.own_invitations import invitations_of
+from annotation.members.actions.leaving import decline
 from annotation.models import Membership
 
 
@@ -76,5 +77,5 @@ class DeclineInvitation(APIView):
 
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, key: str) -> Response:
-        actions.decline(user=caller(request), key=key)
+        decline(user=caller(request), key=key)
         return Response(status=204)

@@ -19,9 +19,9 @@ from accounts.sessions import sign_in
 from annotation.core.access import OWNER, Seat, get_invitation, get_seat
 from annotation.core.errors import ConcordError, NotFound
 from annotation.core.pages import me
-from annotation.members.actions import invitations as actions
+from annotation.invitations.actions import invitations as actions
+from annotation.invitations.queries.invitations import living_invitation
 from annotation.members.forms import InvitationForm
-from annotation.members.queries.invitations import living_invitation
 from annotation.members.views.members import members_page
 from annotation.models import Invitation
 from shared.rate_limits import INVITED_BY_EMAIL, LINKS, require_room

@@ -11,15 +11,15 @@ from django.shortcuts import redirect
 from annotation.core.access import OWNER, RATER, Seat, get_seat
 from annotation.core.errors import ConcordError
 from annotation.core.forms import explain
+from annotation.core.members import members_of
 from annotation.core.pages import form_page, me, status_of, study_page
+from annotation.invitations.queries.invitations import invitation_lines
 from annotation.members.actions import members as member_actions
 from annotation.members.forms import (
     InvitationForm,
     MemberForm,
 )
-from annotation.members.queries.invitations import invitation_lines
 from annotation.members.queries.leaving import offers_of, owner_who_stops
-from annotation.members.queries.members import members_of
 from annotation.models import Membership
 from shared.errors import TooMany
 

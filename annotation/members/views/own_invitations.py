@@ -3,21 +3,12 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from accounts.models import User
 from annotation.core.pages import me
-from annotation.members.actions import own_invitations as actions
-from annotation.members.queries.own_invitations import invitation_to
-
-
-def invitation_instead(request: HttpRequest, slug: str) -> HttpResponse | None:
-    """The invitation with its buttons, for an account that was invited to this study and has not answered."""
-    found = invitation_to(request.user, slug) if isinstance(request.user, User) else None
-    if found is None:
-        return None
-    return render(request, "annotation/invitations/own_invitation.html", {"own_invitations": [found]})
+from annotation.invitations.actions import own_invitations as actions
+from annotation.members.actions import leaving
 
 
 @login_required
@@ -32,6 +23,6 @@ def accept(request: HttpRequest, key: str) -> HttpResponse:
 @login_required
 @require_POST
 def decline(request: HttpRequest, key: str) -> HttpResponse:
-    actions.decline(user=me(request), key=key)
+    leaving.decline(user=me(request), key=key)
     messages.success(request, "You declined the invitation. The owner of the study sees that.")
     return redirect("home")

@@ -14,8 +14,8 @@ from annotation.choosing.queries.samples import Wish, draft
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.memberships import place_of
 from annotation.members.actions.members import set_member
-from annotation.members.actions.memberships import place_of
 from annotation.models import Round, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.overview.queries.starting import raters_of

@@ -14,8 +14,8 @@ from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_seat
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.models import Assignment, Membership, Round, Study
-from annotation.overview.queries.waiting import open_disagreements
 from annotation.proposals.queries import came_back
+from annotation.resolving.queries.queue import open_disagreements
 from annotation.rounds.queries import round_lines
 
 MAIL = User.Mail

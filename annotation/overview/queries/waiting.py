@@ -27,26 +27,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.queries import RoundLine, _n_skipped, round_lines
-
-
-@dataclass(frozen=True)
-class Disagreements:
-    """How many decisions wait in a round."""
-
-    n: int
-
-    def __str__(self) -> str:
-        return f"{self.n} disagreement" if self.n == 1 else f"{self.n} disagreements"
-
-
-def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
-    """Counts what waits for a decision, without items that this person still has to answer as a third rater.
-
-    As dear as the queue of the round, which is kept while it is being resolved.
-    """
-    return Disagreements(queue_of(round_).without(seat.withheld_in(round_)).n_open)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -13,24 +14,20 @@ from annotation.calibration.queries.gate import gate
 from annotation.calibration.views import gate_shown
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.errors import NotFound
+from annotation.core.members import members_of
 from annotation.core.pages import me, study_page
+from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
-from annotation.members.queries.members import members_of
-from annotation.members.queries.own_invitations import invitations_of
-from annotation.members.views.own_invitations import invitation_instead
+from annotation.invitations.queries.own_invitations import invitations_of
+from annotation.invitations.views import invitation_instead
+from annotation.labels.queries.without_value import labels_lost
 from annotation.models import Round
-from annotation.overview.queries.waiting import (
-    open_disagreements,
-    rounds_to_resolve,
-    study_lines,
-    third_ratings_for,
-    waiting_for,
-)
+from annotation.overview.queries.waiting import rounds_to_resolve, study_lines, third_ratings_for, waiting_for
 from annotation.overview.views.next_step import next_step
 from annotation.overview.views.starting import begin_path
 from annotation.overview.views.welcome import welcome
-from annotation.plans.queries.without_value import labels_lost
 from annotation.proposals.queries import came_back
+from annotation.resolving.queries.queue import open_disagreements
 from annotation.rounds.queries import round_lines
 from annotation.studies.queries import studies as queries
 
@@ -116,3 +113,14 @@ def labels_here(round_: Round) -> bool:
     """Whether a round was opened in which people label."""
     kinds = (Round.Kind.PILOT, Round.Kind.MAIN)
     return round_.kind in kinds and round_.state not in (Round.State.DRAFT, Round.State.UNDONE)
+
+
+@login_required
+@require_safe
+def studies(request: HttpRequest) -> HttpResponse:
+    """The studies a person may open; `?archived=1`: those that are archived."""
+    user = me(request)
+    archived = bool(request.GET.get("archived"))
+    page = page_of(request, queries.visible_studies(user, archived=archived), key="-pk")
+    context = {"page": page, "lines": study_lines(user, page.rows), "archived": archived}
+    return render(request, "annotation/studies/studies.html", context)

@@ -4,14 +4,13 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from annotation.assignments.actions.reading_log import PAGE, note_reading
-from annotation.core.access import get_item_at
+from annotation.core.access import get_item_at, may_decide
 from annotation.core.pages import study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labeling.queries.assignments import comments_of
 from annotation.labels.queries import items as item_queries
 from annotation.labels.queries.label_version import standing_version
 from annotation.models import Item
-from annotation.overview.views.next_step import may_decide
 from ingest.queries import closing_changes
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from annotation.calibration.queries.training import held_raters, is_held
-from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.access import ADJUDICATOR, OWNER, Seat, may_decide
 from annotation.labels.queries.label_version import stands_at
 from annotation.models import Round
-from annotation.overview.queries.waiting import Disagreements, open_disagreements
+from annotation.resolving.queries.queue import Disagreements, open_disagreements
 from annotation.rounds.queries import RaterLine, RoundLine
 from shared.wording import counted, listed
 from taxonomy.queries import newest_published
@@ -53,14 +53,6 @@ def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_sample
     if not lines:
         return _first_round(seat, n_raters, n_samples)
     return _move_on(seat, lines)
-
-
-def may_decide(seat: Seat, round_: Round) -> bool:
-    """Whether this person may decide in the round now."""
-    if not seat.has_role(OWNER, ADJUDICATOR) or round_.pk in seat.blind_round_ids:
-        return False
-    is_open = round_.state == Round.State.OPEN and seat.study.is_resolved_by_item
-    return is_open or round_.state == Round.State.RESOLVING
 
 
 def _own(seat: Seat, line: RoundLine) -> RaterLine | None:

@@ -16,8 +16,8 @@ from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import ConcordError, NotFound
 from annotation.core.forms import explain
 from annotation.core.pages import me, status_of
+from annotation.invitations.actions.invitations import invite
 from annotation.labels.registration import in_words, not_registered, primary_of
-from annotation.members.actions.invitations import invite
 from annotation.overview.actions.demo import REPOSITORY
 from annotation.overview.actions.starting import open_first_round, set_raters, start_study, take_demo_issues
 from annotation.overview.forms import CodebookForm, FirstRoundForm, IssuesForm, PeopleForm

@@ -21,8 +21,9 @@ from annotation.core.archive import Archive
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Conflict, Invalid
 from annotation.core.texts import change_rows, issue_rows
+from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries import rows
-from annotation.exports.queries.requests import Asked, Progress
+from annotation.exports.queries.requests import Asked, Kind, Progress
 from annotation.methods import checklist_as_markdown, whole_markdown
 from annotation.methods.queries import methods
 from annotation.models import Round, Sample
@@ -86,10 +87,10 @@ def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
             if not isinstance(found[name], bool):
                 fields[name] = ["Use true or false."]
-        elif name == "texts" and value not in papers.TEXTS:
-            fields[name] = [f"Use one of {', '.join(papers.TEXTS)}."]
-        elif name == "licence" and value not in papers.LICENCES:
-            fields[name] = [f"Use one of {', '.join(papers.LICENCES)}."]
+        elif name == "texts" and value not in TEXTS:
+            fields[name] = [f"Use one of {', '.join(TEXTS)}."]
+        elif name == "licence" and value not in LICENCES:
+            fields[name] = [f"Use one of {', '.join(LICENCES)}."]
         else:
             found[name] = value
     if fields:
@@ -159,7 +160,7 @@ def write_package(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress)
 
 
 def _descriptor(cover: papers.Cover, resources: Sequence[tuple[Table, int, str]], created: str) -> dict[str, Any]:
-    title, address = papers.LICENCES[cover.licence]
+    title, address = LICENCES[cover.licence]
     licence = None if cover.licence == "none" else {"name": cover.licence, "title": title, "path": address}
     return descriptor.descriptor(
         name=f"{cover.slug}-replication-package",
@@ -464,3 +465,6 @@ def _one(values: Sequence[Any] | None, type: str) -> Any:
     if values is None or type == "list":
         return values
     return values[0] if values else None
+
+
+FILE_KIND = Kind("Replication package", ("zip",), write_package, read_options, rounds_of)

@@ -10,12 +10,13 @@ from django.db.models import BooleanField, Case, Count, Exists, F, Max, OuterRef
 
 from annotation.analysis.queries.effort import MEASURES
 from annotation.calibration.queries.training import known_parts
+from annotation.core.members import code_order
 from annotation.labels.answers import digest
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries import results
 from annotation.labels.queries.evidence import PLACE
 from annotation.labels.queries.label_version import label_version, standing_version
-from annotation.labels.queries.verdicts import code_order, read_values
+from annotation.labels.queries.verdicts import read_values
 from annotation.models import (
     Annotation,
     Assignment,

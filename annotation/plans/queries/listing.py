@@ -18,13 +18,6 @@ def reads_all(seat: Seat) -> bool:
     return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR, READER)
 
 
-def plan_of(round_: Round) -> Plan | None:
-    """The plan whose worklist a round is; no query for a round of another kind."""
-    if round_.kind != Round.Kind.RELABEL:
-        return None
-    return Plan.objects.filter(worklist=round_).first()
-
-
 def why_not_run(plan: Plan) -> str:
     """Why a plan can't be run now, in a sentence; empty where it can. Three queries."""
     if plan.state not in Plan.OPEN:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from annotation.assignments.queries import is_absent
 from annotation.labels.columns import UNMAPPED
 from annotation.labels.queries.label_columns import labelled
 from annotation.models import Membership, Plan, Round
 from annotation.plans.category_outcomes import Fate
 from annotation.plans.queries.ground import Ground, ground_of
-from annotation.plans.queries.relabeling import counted, is_absent
+from annotation.plans.queries.relabeling import counted
 
 
 @dataclass(frozen=True)

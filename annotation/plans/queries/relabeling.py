@@ -284,12 +284,3 @@ def needs(found: Ground, recheck: Sequence[Sequence[str]]) -> dict[int, list[Nee
     for item_id, *rest in rows:
         gathered.setdefault(item_id, []).append(Need(*rest))
     return gathered
-
-
-def is_absent(member: Membership) -> bool:
-    """Whether nobody can answer as this rater: a name out of a sheet, or somebody who is no rater any more.
-
-    Somebody who is invited can be named in any round, and nothing of the account shows before they accept.
-    """
-    can_sign_in = member.user.is_active if member.user is not None else member.is_invited
-    return not can_sign_in or not member.has_role(Membership.Role.RATER)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,6 +15,7 @@ from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.core.api_bodies import Body, Switch, Text, Whole
+from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL
 from annotation.core.api_requests import (
     choice_in_address,
     dimension_in_address,
@@ -23,17 +24,7 @@ from annotation.core.api_requests import (
     seat_of,
 )
 from annotation.core.errors import Invalid, Stale
-from annotation.exports.api.item_pages import (
-    CURSOR,
-    DIMENSION,
-    PAGE_SIZE,
-    ROUND,
-    ROUND_LABEL,
-    ValuesField,
-    cursor_of,
-    page_of_items,
-    pages_of,
-)
+from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of
 from annotation.labels.queries import results
 from annotation.labels.queries.resolution_methods import meetings_of, newest_by_hand, ways, with_facts
 from annotation.labels.queries.verdicts import resolution_values
@@ -41,6 +32,7 @@ from annotation.labels.resolution_methods import STATED
 from annotation.models import Meeting, Resolution, Round
 from annotation.resolving.actions.meetings import NOT_STATED, state_meeting
 from annotation.resolving.actions.resolutions import NOT_TAKEN, reopen, resolve
+from annotation.resolving.api.shapes import DisagreementShape
 from taxonomy.queries import published_version
 
 
@@ -290,53 +282,3 @@ def meeting_answer(meeting: Meeting) -> dict[str, Any]:
         "stated_by": meeting.stated_by.told_name if meeting.stated_by else "",
         "stated_at": meeting.created_at,
     }
-
-
-class GivenShape(serializers.Serializer[Any]):
-    """What one rater said where raters differ."""
-
-    rater = serializers.CharField()
-    values = ValuesField()
-    memo = serializers.CharField()
-    skip = serializers.CharField(allow_null=True)
-    proposal = inline_serializer(
-        "ProposalSaid", {"name": serializers.CharField(), "memo": serializers.CharField()}, allow_null=True
-    )
-
-
-class DecisionShape(serializers.Serializer[Any]):
-    """The resolution that stands."""
-
-    id = serializers.UUIDField()
-    values = ValuesField()
-    no_part = serializers.BooleanField(help_text="The part was resolved as one that does not exist.")
-    method = serializers.CharField()
-    rationale = serializers.CharField()
-    decided_by = serializers.CharField()
-    decided_at = serializers.DateTimeField()
-
-
-class AgreedBeforeShape(serializers.Serializer[Any]):
-    """An agreed label of an earlier round, as it was agreed there."""
-
-    values = ValuesField()
-    round = serializers.IntegerField()
-    taxonomy_version = serializers.IntegerField()
-    method = serializers.CharField()
-
-
-class DisagreementShape(serializers.Serializer[Any]):
-    """A part and dimension of an item on which raters differ."""
-
-    item = serializers.CharField()
-    part = serializers.IntegerField()
-    round = serializers.IntegerField()
-    round_label = serializers.CharField(help_text="What the sheet that it came from calls it.")
-    dimension = serializers.CharField()
-    state = serializers.ChoiceField(["open", "resolved"])
-    reason = serializers.ChoiceField(["differ", "parts", "one_sided", "skipped", "pending"])
-    ratings = GivenShape(many=True)
-    resolution = DecisionShape(allow_null=True)
-    agreed_before = AgreedBeforeShape(
-        allow_null=True, help_text="In a relabeling round: the earlier label that answers disagree with."
-    )

@@ -6,17 +6,33 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import (
+    Count,
+    F,
+    OuterRef,
+    Q,
+    Subquery,
+)
 from django.utils import timezone
 
+from annotation.core.access import Seat
+from annotation.core.members import code_order
 from annotation.core.states import states_of_members
 from annotation.labels.consensus import Decision, Values, Verdict
 from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
 from annotation.labels.queries.evidence import Heard, evidence_heard
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_methods import meetings_of, ways, with_facts
-from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, code_order, resolution_values, round_verdicts
-from annotation.models import Annotation, Assignment, Item, Meeting, Resolution, Round, RoundItem
+from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, resolution_values, round_verdicts
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Item,
+    Meeting,
+    Resolution,
+    Round,
+    RoundItem,
+)
 from ingest.models import Comment, Snapshot
 from shared import cached_values
 from taxonomy.queries import published_version
@@ -414,3 +430,21 @@ def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:
     )
     counted = [(row["rater__code"] or "", row["n"]) for row in rows]
     return sorted(counted, key=lambda each: code_order(each[0]))
+
+
+@dataclass(frozen=True)
+class Disagreements:
+    """How many decisions wait in a round."""
+
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.n} disagreement" if self.n == 1 else f"{self.n} disagreements"
+
+
+def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
+    """Counts what waits for a decision, without items that this person still has to answer as a third rater.
+
+    As dear as the queue of the round, which is kept while it is being resolved.
+    """
+    return Disagreements(queue_of(round_).without(seat.withheld_in(round_)).n_open)

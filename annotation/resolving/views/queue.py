@@ -14,8 +14,8 @@ from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.core.errors import Invalid, WrongState
 from annotation.discussion.queries import n_flagged
 from annotation.labels.queries.resolution_methods import without_discussion
+from annotation.labels.queries.without_value import labels_lost
 from annotation.models import Round
-from annotation.plans.queries.without_value import labels_lost
 from annotation.resolving.actions.meetings import meeting_of_form, state_meeting
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Line, Narrowed, Queue

@@ -5,11 +5,11 @@ from datetime import date
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.assignments.queries import raters_named
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid
 from annotation.models import Membership
-from annotation.rounds.actions.rounds import raters_named
 
 NOT_SET = "Absence not saved."
 

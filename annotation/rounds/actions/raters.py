@@ -18,6 +18,7 @@ from annotation.assignments.queries import (
     free_slots,
     leaving,
     n_taken,
+    raters_named,
     room_of,
     training_of,
     unblinded_among,
@@ -29,7 +30,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
-from annotation.rounds.actions.rounds import give_everything, is_whole, quotas_short, raters_named
+from annotation.rounds.actions.rounds import give_everything, is_whole, quotas_short
 from shared.wording import counted
 
 

@@ -12,6 +12,7 @@ from annotation.assignments import jobs as ruling
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import start_resolving
 from annotation.assignments.planning import own_order, raters_planned, slots_short
+from annotation.assignments.queries import raters_named
 from annotation.calibration.actions.training import (
     Known,
     give_training,
@@ -38,7 +39,7 @@ from annotation.choosing.actions.batches import (
 from annotation.choosing.actions.items import named_items
 from annotation.choosing.actions.screening_rounds import screen_by_round, screening_version
 from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_of
-from annotation.core.access import OWNER, RATER, Seat, get_round, row_number
+from annotation.core.access import OWNER, Seat, get_round, row_number
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round, require_prepared
@@ -383,27 +384,6 @@ def _published_version(study: Study, number: int | None, fields: dict[str, list[
         wanted = f"version {number}" if number is not None else "version"
         fields["taxonomy_version"] = [f"“{study.taxonomy.slug}” has no published {wanted}. Publish one first."]
     return version
-
-
-def raters_named(study: Study, raters: object, fields: dict[str, list[str]], field: str = "raters") -> list[Membership]:
-    """The members who can sign in and rate, or were invited to, by user names or codes.
-
-    What is wrong goes into `fields` under `field`.
-    """
-    if not isinstance(raters, list | tuple) or not raters:
-        fields[field] = ["Name at least one rater."]
-        return []
-    members = Membership.objects.select_related("user").filter(study=study)
-    by_name = {member.code.lower(): member for member in members if member.code}
-    by_name |= {member.user_name.lower(): member for member in members if member.user_name}
-    found: list[Membership] = []
-    for name in raters:
-        member = by_name.get(str(name).lower())
-        if member is None or not member.has_role(RATER) or not (member.user or member.is_invited):
-            fields.setdefault(field, []).append(f"“{name}” is not a rater of this study. Add them as a member first.")
-        elif member not in found:
-            found.append(member)
-    return found
 
 
 def _items(

@@ -15,22 +15,19 @@ from annotation.calibration.queries.gate import gate
 from annotation.calibration.queries.training import is_held, training_rounds
 from annotation.calibration.views import calibration, gate_shown, reason_asked
 from annotation.choosing.queries import samples as choosing
-from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden
 from annotation.core.forms import explain
+from annotation.core.members import members_of
 from annotation.core.pages import form_page, job_progress, me, status_of, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.screening import kept, reasons_to_offer
 from annotation.labels.queries.verdicts import n_open_proposals
+from annotation.labels.queries.without_value import labels_lost
 from annotation.labels.registration import in_words, primary_of
-from annotation.members.queries.members import members_of
 from annotation.models import Round, Study
-from annotation.overview.queries.waiting import (
-    open_disagreements,
-)
-from annotation.overview.views.next_step import may_decide
-from annotation.plans.queries.without_value import labels_lost
+from annotation.resolving.queries.queue import open_disagreements
 from annotation.rounds.actions import rounds as round_actions
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due

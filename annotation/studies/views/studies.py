@@ -5,7 +5,6 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_safe
 
 from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import fixable_rounds, headline_set
@@ -14,11 +13,7 @@ from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import ConcordError
 from annotation.core.forms import explain
 from annotation.core.pages import form_page, me, status_of, study_page
-from annotation.core.paging import page_of
 from annotation.labels.registration import with_defaults
-from annotation.overview.queries.waiting import (
-    study_lines,
-)
 from annotation.studies.actions import studies as study_actions
 from annotation.studies.forms import (
     PrimaryForm,
@@ -29,17 +24,6 @@ from annotation.studies.queries import studies as queries
 from taxonomy.models import Taxonomy
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeDimension
-
-
-@login_required
-@require_safe
-def studies(request: HttpRequest) -> HttpResponse:
-    """The studies a person may open; `?archived=1`: those that are archived."""
-    user = me(request)
-    archived = bool(request.GET.get("archived"))
-    page = page_of(request, queries.visible_studies(user, archived=archived), key="-pk")
-    context = {"page": page, "lines": study_lines(user, page.rows), "archived": archived}
-    return render(request, "annotation/studies/studies.html", context)
 
 
 @login_required

@@ -48,11 +48,11 @@ from annotation.core.row_checks import (
     pair_of,
     record_of,
 )
+from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries.kinds import KINDS as FILES
 from annotation.exports.queries.options import SHAPES as EXPORT_SHAPES
 from annotation.labels.queries.results import REVISIONS
 from annotation.models import AuditEvent, Export, Plan, Study
-from annotation.package.papers import LICENCES, TEXTS
 from annotation.transfer.archive_of_study import refused
 from annotation.transfer.queries import rows as whole
 from ingest.identifiers import is_host, is_name, is_owner

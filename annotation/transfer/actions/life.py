@@ -12,9 +12,9 @@ from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
+from annotation.core.memberships import ask_in, come_in, place_of
 from annotation.core.states import takeable_states
-from annotation.members.actions.memberships import ask_in, come_in, place_of
-from annotation.models import Deletion, Export, Item, Membership, Plan, Round, Sample, Study
+from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, Study
 from annotation.studies.actions.studies import create_study
 from annotation.transfer.jobs import DELETIONS
 from annotation.transfer.queries import rows as whole
@@ -128,42 +128,6 @@ def _copy_items(source: Study, made: Study) -> int:
         )
         n_items: int = cursor.rowcount
     return n_items
-
-
-@transaction.atomic
-def archive_study(*, seat: Seat) -> Study:
-    """From now on the study is only read. Raises WrongState while a round is open or a plan is being run."""
-    seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    if study.archived_at is not None:
-        return study
-    is_open = Round.objects.filter(study=study, state=Round.State.OPEN).order_by("number").first()
-    if is_open is not None:
-        raise WrongState(
-            f"Round {is_open.number} is open, and its raters could not finish it. Move it to resolving first, "
-            "then archive the study."
-        )
-    if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
-        raise WrongState("A migration is running. Archive the study when it has finished.")
-    study.archived_at = timezone.now()
-    study.save(update_fields=["archived_at"])
-    record(study=study, user=seat.user, verb="study archived")
-    seat.study.archived_at = study.archived_at
-    return study
-
-
-@transaction.atomic
-def take_out_of_archive(*, seat: Seat) -> Study:
-    """The study is worked on again."""
-    seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    if study.archived_at is None:
-        return study
-    study.archived_at = None
-    study.save(update_fields=["archived_at"])
-    record(study=study, user=seat.user, verb="study taken out of the archive")
-    seat.study.archived_at = None
-    return study
 
 
 def export_of_present(study: Study) -> tuple[Export | None, str]:

@@ -16,7 +16,7 @@ from annotation.core.access import Seat
 from annotation.core.archive import Archive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.states import readable_states
-from annotation.exports.queries.requests import Asked, Progress
+from annotation.exports.queries.requests import Asked, Kind, Progress
 from annotation.models import Plan, Round, Sample, Study
 from annotation.transfer.archive_of_study import FORMAT, KIND, MANIFEST, path_of
 from annotation.transfer.queries import rows as whole
@@ -308,3 +308,6 @@ def manifest_of(file: IO[bytes]) -> dict[str, Any]:
     with zipfile.ZipFile(file) as archive:
         found: dict[str, Any] = orjson.loads(archive.read(MANIFEST))
     return found
+
+
+FILE_KIND = Kind("The whole study", ("zip",), write_study, read_options, rounds_of)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.charts.specifications import Look
-from annotation.methods import escaped
+from annotation.core.latex import escaped
 from shared.csv_files import SafeCsv
 
 LONG = 45

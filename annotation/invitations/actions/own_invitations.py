@@ -4,12 +4,11 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
-from annotation.core.access import RATER, Seat, get_own_invitation
+from annotation.core.access import RATER, get_own_invitation
 from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
-from annotation.members.actions.leaving import Left, end_invitation, finish
-from annotation.members.actions.memberships import come_in
-from annotation.members.queries.own_invitations import invitation_to
+from annotation.core.memberships import come_in
+from annotation.invitations.queries.own_invitations import invitation_to
 from annotation.models import Assignment, Membership, Round, RoundRater, Study
 
 
@@ -47,12 +46,3 @@ def accept_by_next(*, user: User, slug: str, number: int) -> None:
         return
     if Round.objects.filter(study=found.study_id, number=number).exclude(state=Round.State.DRAFT).exists():
         accept(user=user, key=found.invitation_key or "")
-
-
-def decline(*, user: User, key: str) -> Left:
-    """Declines an invitation; what was planned for the account goes to others.
-
-    Raises NotFound for an invitation that does not wait for this very account.
-    """
-    found = get_own_invitation(user, key)
-    return finish(end_invitation(Seat(user, found.study, None), found.pk, is_declined=True))

@@ -15,9 +15,9 @@ from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
 from annotation.core.errors import Invalid, NotFound
-from annotation.members.actions.memberships import are_roles, come_in, next_code, place_of
-from annotation.members.queries.invitations import OVER, living_invitation
-from annotation.members.queries.own_invitations import roles_asked
+from annotation.core.memberships import are_roles, come_in, next_code, place_of
+from annotation.invitations.queries.invitations import OVER, living_invitation
+from annotation.invitations.queries.own_invitations import roles_asked
 from annotation.models import Invitation, InvitationUse, Membership, Study
 
 DAYS_MOST, PEOPLE_MOST = 90, 200
