@@ -1,20 +1,25 @@
 """The app of who labels what, where they differ, what was agreed."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from django.apps import AppConfig
 
 
 class AnnotationConfig(AppConfig):
     name = "annotation"
+    file_kinds: ClassVar[Mapping[str, str]] = {
+        "package": "annotation.package.queries.package.FILE_KIND",
+        "study": "annotation.transfer.queries.study_file.FILE_KIND",
+    }
+    """Kinds of exported files that are not rows alone: loaded with the others when one is asked for."""
 
     def ready(self) -> None:
         from accounts.access import LinkKeeper, links_of_owners
         from accounts.passwords import not_as_password
         from annotation.core.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
-        from annotation.exports.queries.kinds import KINDS
         from annotation.members.actions.password_links import may_still_make, record_use
-        from annotation.package.queries import package
         from annotation.studies.queries.studies import words_of_studies
-        from annotation.transfer.queries import study_file
         from ingest.models import also_visible
         from taxonomy.models import Circle, only_for_some
 
@@ -22,5 +27,3 @@ class AnnotationConfig(AppConfig):
         links_of_owners(LinkKeeper(may_still_make, record_use))
         also_visible(snapshots_of_own_studies)
         only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))
-        KINDS["package"] = package.FILE_KIND
-        KINDS["study"] = study_file.FILE_KIND

@@ -472,3 +472,8 @@ def raters_named(study: Study, raters: object, fields: dict[str, list[str]], fie
         elif member not in found:
             found.append(member)
     return found
+
+
+def newest_annotation() -> int:
+    """The largest id of an annotation; one index probe."""
+    return Annotation.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

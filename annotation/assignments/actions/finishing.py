@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from annotation.assignments import jobs as ruling
 from annotation.assignments.actions import states as assignments
+from annotation.assignments.queries import newest_annotation
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.models import InboxLine, Membership, Round, RoundItem, Study
 
@@ -30,7 +31,7 @@ def start_resolving(round_: Round) -> None:
     round_.state, round_.resolving_at = Round.State.RESOLVING, timezone.now()
     has_rules = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id).exists()
     round_.ruled_at = None if has_rules else round_.resolving_at
-    round_.ruled_until, round_.rules_error = ruling.newest_annotation(), ""
+    round_.ruled_until, round_.rules_error = newest_annotation(), ""
     round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])
     if has_rules:  # A message that is lost is sent again by the clock.
         ruling.RULES.send_later(round_.pk)

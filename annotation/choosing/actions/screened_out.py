@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import finish_if_done
-from annotation.assignments.jobs import withdraw_third_raters
+from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.queries import slots
 from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
 

@@ -1,9 +1,11 @@
 """The kinds of files that leave a study; a new kind is one entry of KINDS, and its columns in `columns.py`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
+from django.apps import apps
 from django.db.models import Max
+from django.utils.module_loading import import_string
 
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
@@ -15,6 +17,7 @@ from annotation.exports.queries.options import REFUSED, reader
 from annotation.exports.queries.requests import Asked, Kind, OnPage, Progress, Write
 from annotation.models import Round, RoundItem
 
+FILE_KINDS: Mapping[str, str] = cast("Any", apps.get_app_config("annotation")).file_kinds
 NAMES = {"round": "round_number"}
 """What options are called where rows are read."""
 
@@ -132,8 +135,9 @@ KINDS: dict[str, Kind] = {
         "version",
         formats=("jsonl", "csv", "parquet"),
     ),
+    **{name: import_string(path) for name, path in FILE_KINDS.items()},
 }
-"""Kinds by name. Other features add theirs when the app is ready (`annotation.apps`)."""
+"""Kinds by name. Those of other features are named in `annotation.apps`, because this module knows none of them."""
 
 
 def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, Any]) -> Asked:

@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.assignments.jobs import withdraw_where_settled
+from annotation.assignments.actions.third_raters import withdraw_where_settled
 from annotation.choosing.actions.screening_rounds import screen_by_round
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, hold_state
 from annotation.core.audit import record

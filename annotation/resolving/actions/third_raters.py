@@ -5,7 +5,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.assignments import jobs as ruling
-from annotation.assignments.jobs import ask_third_raters, candidates, withdraw_third_raters
+from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
 from annotation.assignments.queries import unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import finish_if_done
-from annotation.assignments.jobs import withdraw_third_raters
+from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import given_on
 from annotation.assignments.queries import (
     Leaving,

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
-from annotation.assignments import jobs as ruling
 from annotation.assignments.actions import states as assignments
 from annotation.assignments.actions.finishing import start_resolving
+from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import own_order, raters_planned, slots_short
 from annotation.assignments.queries import raters_named
 from annotation.calibration.actions.training import (
@@ -720,7 +720,7 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
             )
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])
-    n_withdrawn = ruling.withdraw_third_raters(Assignment.objects.filter(round=round_))
+    n_withdrawn = withdraw_third_raters(Assignment.objects.filter(round=round_))
     record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open)
     if n_withdrawn:  # a line of its own: that a round closed is shown to people who must not know who was asked there
         record(study=seat.study, user=seat.user, verb="third raters withdrawn", round=number, n=n_withdrawn)

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.assignments.jobs import newest_annotation
+from annotation.assignments.queries import newest_annotation
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.core.access import OWNER, Seat, require_at_work
 from annotation.core.audit import record

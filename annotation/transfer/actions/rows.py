@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
 
 from accounts.models import User
-from annotation.assignments.jobs import newest_annotation
+from annotation.assignments.queries import newest_annotation
 from annotation.calibration.actions.training import read_known, read_minimum
 from annotation.choosing.queries.samples import is_readable
 from annotation.labels.screening import fits

@@ -1,0 +1,139 @@
+"""Third raters: who can be asked for items in which raters differ, asking them, and taking the question back."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet
+from django.utils import timezone
+
+from annotation.assignments.actions.states import withdraw
+from annotation.assignments.queries import unblinded_among
+from annotation.assignments.rules import Candidate, third_raters
+from annotation.core.access import ADJUDICATOR, OWNER, RATER
+from annotation.labels.queries.verdicts import ARBITERS, round_verdicts
+from annotation.models import (
+    Assignment,
+    InboxLine,
+    Membership,
+    Round,
+    RoundRater,
+)
+
+
+def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], dict[int, set[int]]]:
+    """Who could be asked as a third rater at all, and per item who had it; three queries.
+
+    That are people with the role rater who can sign in and did not leave the round; somebody who had an item is not
+    asked about it again. `unblinded_among` finds those of them who could read the answers.
+    """
+    left = RoundRater.objects.filter(round=round_, rater=OuterRef("pk"), left_at__isnull=False)
+    members = Membership.objects.filter(
+        ~Exists(left), study=round_.study_id, roles__contains=[RATER], kind=Membership.Kind.PERSON, user__is_active=True
+    )
+    had: dict[int, set[int]] = defaultdict(set)
+    for item, rater in Assignment.objects.filter(round=round_, item__in=items).values_list("item_id", "rater_id"):
+        had[item].add(rater)
+    return list(members.select_related("user").order_by("pk")), had
+
+
+def ask_third_raters(
+    round_: Round, items: Sequence[int], by_hand: Collection[Membership] | None = None
+) -> dict[int, int]:
+    """Gives items to third raters, by hand to one of those named, and tells them; item → member.
+
+    Raters of the round come first. A rule never asks somebody whose role let them read the answers, nor a rater who
+    read answers while the round was being resolved; by hand they are asked, and their assignment is marked. Where
+    nobody is left nothing happens, and the place stays for people to decide. Call it while the items are held.
+    """
+    if not items:
+        return {}
+    members, had = candidates(round_, items)
+    of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+    unblinded = unblinded_among(round_, members if by_hand is None else by_hand, of_round)
+    if by_hand is None:
+        members = [each for each in members if each.pk not in unblinded and not each.is_away]
+    load = _loads(round_)
+    ranked = [
+        Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round), load.get(each.pk, 0))
+        for each in (members if by_hand is None else by_hand)
+    ]
+    chosen = third_raters(items, ranked, had, round_.seed)
+    _give(round_, chosen, of_round, unblinded)
+    _tell(round_, chosen, by_hand is not None)
+    return chosen
+
+
+def withdraw_third_raters(asked: QuerySet[Assignment]) -> int:
+    """Withdraws third raters who have not answered; how many assignments that were."""
+    waiting = asked.filter(ARBITERS, state__in=Assignment.UNFINISHED).order_by("pk")
+    rows = list(waiting.select_for_update(of=("self",)).values_list("pk", "round_id", "rater_id"))
+    if rows:
+        withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
+    # In a pool the count is that of all who were ever taken, in whose order they stand.
+    planned = RoundRater.objects.filter(round__mode=Round.Mode.PLANNED)
+    for (round_id, rater), n in sorted(Counter((round_id, rater) for _, round_id, rater in rows).items()):
+        planned.filter(round=round_id, rater=rater).update(n_assigned=F("n_assigned") - n)
+    return len(rows)
+
+
+def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
+    """Withdraws third raters of items on which nothing is open any more; one query, and more where any waits.
+
+    Call it while the items are held.
+    """
+    waiting = Assignment.objects.filter(ARBITERS, round=round_, item__in=items, state__in=Assignment.UNFINISHED)
+    asked = set(waiting.order_by().values_list("item_id", flat=True))
+    if not asked:
+        return 0
+    settled = [
+        each.round_item.item_id
+        for each in round_verdicts(round_, items=asked)
+        if each.is_complete and not any(verdict.state == "open" for verdict in each.verdicts)
+    ]
+    return withdraw_third_raters(waiting.filter(item__in=settled)) if settled else 0
+
+
+def _loads(round_: Round) -> dict[int, int]:
+    rows = Assignment.objects.filter(ARBITERS, round=round_).order_by().values("rater")
+    return {row["rater"]: row["n"] for row in rows.annotate(n=Count("pk"))}
+
+
+def _give(
+    round_: Round, chosen: Mapping[int, int], of_round: Mapping[int, RoundRater], unblinded: Collection[int]
+) -> None:
+    counted = Counter(chosen.values())
+    rows = Assignment.objects.filter(round=round_, rater__in=list(counted)).order_by().values("rater")
+    last = {row["rater"]: row["last"] for row in rows.annotate(last=Max("position"))}
+    given = []
+    for item, rater in chosen.items():
+        last[rater] = last.get(rater, 0) + 1
+        of_item: dict[str, Any] = {"item_id": item, "rater_id": rater, "slot": None, "unblinded": rater in unblinded}
+        given.append(Assignment(round=round_, position=last[rater], **of_item))
+    Assignment.objects.bulk_create(given)
+    for rater, n in sorted(counted.items()):
+        if rater in of_round:
+            RoundRater.objects.filter(pk=of_round[rater].pk).update(n_assigned=F("n_assigned") + n)
+
+
+def _tell(round_: Round, chosen: Mapping[int, int], by_hand: bool) -> None:
+    """One line of the inbox per rater and round, counting on; by hand one per item."""
+    if by_hand:
+        for item, rater in chosen.items():
+            InboxLine.objects.get_or_create(
+                member_id=rater, kind=InboxLine.Kind.ARBITER, round=round_, item_id=item, remark=None
+            )
+        return
+    for rater, n in sorted(Counter(chosen.values()).items()):
+        line, is_new = InboxLine.objects.get_or_create(
+            member_id=rater,
+            kind=InboxLine.Kind.ARBITER,
+            round=round_,
+            item=None,
+            remark=None,
+            defaults={"n_items": n},
+        )
+        if not is_new:
+            InboxLine.objects.filter(pk=line.pk).update(
+                n_items=F("n_items") + n, read_at=None, created_at=timezone.now()
+            )
