@@ -10,7 +10,7 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
     file_kinds: ClassVar[Mapping[str, str]] = {
         "package": "annotation.package.queries.package.FILE_KIND",
-        "study": "annotation.transfer.queries.study_file.FILE_KIND",
+        "study": "annotation.transfer.queries.study_export.FILE_KIND",
     }
     """Kinds of exported files that are not rows alone: loaded with the others when one is asked for."""
 

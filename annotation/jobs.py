@@ -4,10 +4,10 @@ from celery import shared_task
 
 from annotation.imports.actions import workbooks
 from annotation.imports.actions.workbooks import WORKBOOKS
-from annotation.overview.actions import mailing
+from annotation.overview.actions import mails as mailing
 from annotation.rounds.jobs import BULK_JOBS
-from annotation.transfer.actions import arrival as arriving
-from annotation.transfer.actions.arrival import ARRIVALS
+from annotation.transfer.actions import study_import as arriving
+from annotation.transfer.actions.study_import import ARRIVALS
 
 
 @shared_task(**WORKBOOKS.options)

@@ -17,10 +17,11 @@ from annotation.labeling.views import screening
 from annotation.members.views import invitations, leaving, own_invitations, password_links, reader_links
 from annotation.members.views import members as member_pages
 from annotation.methods import views as methods
+from annotation.overview.views import first_study as starting
 from annotation.overview.views import home as studies
 from annotation.overview.views import item as item_page
-from annotation.overview.views import starting, welcome
 from annotation.overview.views import taxonomy as study_taxonomy
+from annotation.overview.views import welcome
 from annotation.package import views as package
 from annotation.plans import views as plans
 from annotation.proposals import views as proposals

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import connection, transaction
 
-from annotation.core.planner import tell_planner
+from annotation.core.database_planner import tell_planner
 from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Round, Study
 from bench.ground import user

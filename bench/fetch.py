@@ -16,7 +16,8 @@ from django.core.files import File
 from django.db import connection
 
 from bench.ground import row, timed, user
-from ingest import queries, sync
+from ingest import queries
+from ingest import run_steps as sync
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun

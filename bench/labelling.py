@@ -33,7 +33,7 @@ from annotation.rounds.actions.rounds import create_round, open_round
 from annotation.studies.actions.studies import create_study
 from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, row, taxonomy, timed, user
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.models import Issue
 
 N_SUBMITS = 300

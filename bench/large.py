@@ -19,7 +19,7 @@ from django.test import Client
 from accounts.actions import make_token
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_seat
-from annotation.core.planner import tell_planner
+from annotation.core.database_planner import tell_planner
 from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Round, RoundItem, Study

@@ -18,7 +18,7 @@ from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Pl
 from config import health
 from config import heartbeats as pulse
 from config.backups.archive import newest
-from config.backups.making import ENDING, last_backup
+from config.backups.backup import ENDING, last_backup
 from ingest import queries
 from ingest.models import FetchRun
 from shared import disk_space as room

@@ -26,7 +26,7 @@ from ingest.models import (
 )
 from ingest.search import conditions
 from ingest.search.grammar import LONGEST_SEARCH, Search, SearchError, read_search
-from ingest.search.suggesting import Suggestion, suggest
+from ingest.search.suggestions import Suggestion, suggest
 
 REFUSALS_KEPT = 100_000
 REFUSALS_AT_ONCE = 500

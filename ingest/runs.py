@@ -34,7 +34,7 @@ COUNTS = (
 
 
 class Runs(JobKind[FetchRun]):
-    """Fetches, and imports of files of issues. `carry`, which knows all sources, is set by `ingest.sync`."""
+    """Fetches, and imports of files of issues. `carry`, which knows all sources, is set by `ingest.run_steps`."""
 
     model, lock, task = FetchRun, Kind.FETCH, "ingest.tasks.fetch_run"
     limits = BATCHES

@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from ingest import runs, sync, totals
+from ingest import run_steps as sync
+from ingest import runs, totals
 from ingest.files import leftovers
 from ingest.search import indexing
 from shared.time_limits import BATCHES

@@ -373,7 +373,7 @@ def world(github: GitHub) -> World:
 @pytest.fixture
 def fetch(db: None, github: GitHub) -> "Callable[..., FetchRun]":
     """Fetches a repository and works as far as it goes."""
-    from ingest import sync
+    from ingest import run_steps as sync
     from ingest.actions.fetches import start_fetch
 
     def fetch(repository: str = "o/r", *, user: Any = None, **asked: Any) -> "FetchRun":

@@ -91,8 +91,8 @@ def _serve() -> None:
     from annotation.imports.actions import workbooks
     from annotation.plans import jobs as moving
     from annotation.rounds import jobs as bulk_jobs
-    from annotation.transfer.actions import arrival as arriving
-    from ingest import sync
+    from annotation.transfer.actions import study_import as arriving
+    from ingest import run_steps as sync
     from ingest.files import json_rows as files
     from ingest.search import indexing
     from ingest.tables import issues

@@ -26,7 +26,7 @@ LOADED = (
     "config.wsgi",
     "config.celery",
     "config.gunicorn",
-    "config.backups.restoring",
+    "config.backups.restore",
     "celery.bin.worker",
 )
 

@@ -135,7 +135,7 @@ PHRASES = {
 """Phrase (a regular expression, without regard to case): what to write instead."""
 ANY_PHRASE = re.compile("|".join(PHRASES), re.IGNORECASE)
 EXCEPT = (
-    "annotation/imports/sheets/guessing.py",  # names of columns in the sheets of others
+    "annotation/imports/sheets/guesses.py",  # names of columns in the sheets of others
     "annotation/choosing/actions/pinning.py",  # words of the audit log that are stored
 )
 STORED = ("models", "models.py")

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.agreement_report.views.charts import FORMATS, Chart
 from annotation.analysis.actions import remove_analysis, save_analysis
 from annotation.analysis.queries.labels import labelled_for
-from annotation.analysis.queries.results.kinds import KINDS, Kind, get_kind
-from annotation.analysis.queries.results.parts import Answer, Choice
-from annotation.analysis.queries.results.question import Asked, Question
-from annotation.analysis.queries.results.stating import from_which
+from annotation.analysis.queries.presentation.blocks import Answer, Choice
+from annotation.analysis.queries.presentation.kinds import KINDS, Kind, get_kind
+from annotation.analysis.queries.presentation.provenance import from_which
+from annotation.analysis.queries.presentation.question import Asked, Question
 from annotation.analysis.queries.saved import get_analysis, saved_analyses
 from annotation.assignments.actions import reading_log as reading
 from annotation.charts.drawing import TYPES, draw
@@ -28,7 +28,7 @@ from annotation.core.pages import me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.exports.queries.rows import in_sight
 from annotation.labels.columns import LEVELS
-from annotation.labels.queries.telling import versions_to_tell_in
+from annotation.labels.queries.version_mapping import versions_to_tell_in
 from annotation.models import Analysis
 from taxonomy.models import TaxonomyVersion
 

@@ -22,7 +22,7 @@ from annotation.imports.queries import workbooks as queries
 from annotation.imports.sheets.books import Book
 from annotation.imports.sheets.choices import AS_IS, MEANINGS, NEW, SAME, Choices, Decision, NewStudyAsked
 from annotation.imports.sheets.columns import whole
-from annotation.imports.sheets.guessing import guess_sheet
+from annotation.imports.sheets.guesses import guess_sheet
 from annotation.imports.sheets.mapping import (
     BY_RATER,
     FORMS,

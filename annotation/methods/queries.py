@@ -14,8 +14,8 @@ from annotation.agreement_report.queries.across_rounds import OFF_SCALE, Asked, 
 from annotation.agreement_report.queries.coefficients import DimensionReport, Headline, primary, report
 from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
 from annotation.agreement_report.queries.model_raters import machines_in
+from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
-from annotation.agreement_report.queries.slices import ask
 from annotation.calibration.calibration import MET, NO_THRESHOLD
 from annotation.calibration.queries.gate import gate_then
 from annotation.calibration.queries.training import Trained, minimum_words, tries_of_people

@@ -50,7 +50,7 @@ EXCLUDED = {
     "unmapped": "a label has no counterpart in the version compared",
     "": "there were fewer than two labels to compare",
 }
-"""Why a unit is not compared, by the codes of `annotation.agreement_report.queries.left_out`."""
+"""Why a unit is not compared, by the codes of `annotation.agreement_report.queries.exclusions`."""
 CI_METHODS = {
     EXACT: "one-sided Clopper-Pearson bounds by the number of items, where all ratings agree (exact for percent "
     "agreement; for other coefficients, chance agreement is taken as known)",

@@ -8,9 +8,9 @@ from django import forms
 
 from accounts.models import User
 from annotation.models import Membership
-from annotation.overview.queries.starting import Stored
+from annotation.overview.queries.first_study import Stored
 from ingest.errors import Unreadable
-from ingest.tables.opening import open_table
+from ingest.tables.files import open_table
 from taxonomy.models import Taxonomy
 from taxonomy.ready_made import Preset
 

@@ -9,9 +9,9 @@ from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.models import Plan, Round, Study
 from annotation.plans import jobs as moving
-from annotation.plans.queries.ground import Ground, ground
 from annotation.plans.queries.listing import why_not_run, why_not_undo
 from annotation.plans.queries.preview import preview
+from annotation.plans.queries.scope import Ground, ground
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
 REFUSED = "Migration not created."

@@ -21,9 +21,9 @@ from annotation.labels.queries.without_value import n_without_value
 from annotation.models import Plan
 from annotation.plans import actions
 from annotation.plans.queries import listing
-from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import affected
+from annotation.plans.queries.scope import ground_of
 from shared.request_checks import page_size
 
 

@@ -9,12 +9,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.assignments.queries import is_absent
-from annotation.core.planner import tell_planner
+from annotation.core.database_planner import tell_planner
 from annotation.labels.consensus import PENDING, Verdict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
-from annotation.plans.queries.ground import Ground, ground_of
 from annotation.plans.queries.relabeling import Need, needs
+from annotation.plans.queries.scope import Ground, ground_of
 from shared.job_holds import Kind
 from shared.jobs import JobKind, TurnOver
 from shared.time_limits import BATCHES, Turn

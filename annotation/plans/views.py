@@ -30,9 +30,9 @@ from annotation.plans import actions
 from annotation.plans.category_outcomes import ASKED
 from annotation.plans.forms import PlanForm
 from annotation.plans.queries import listing
-from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import PAGE, affected, items_labelled
+from annotation.plans.queries.scope import ground_of
 from annotation.rounds.queries import RoundLine, round_lines
 from taxonomy.access import get_version
 from taxonomy.queries import published_version

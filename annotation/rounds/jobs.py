@@ -8,7 +8,7 @@ from annotation.choosing.actions import batches as bulk
 from annotation.choosing.actions.batches import SAMPLED, TAKEN, Drawing, Opening, take_issues
 from annotation.choosing.actions.duplicates import Finding
 from annotation.core.access import get_seat
-from annotation.core.planner import tell_planner
+from annotation.core.database_planner import tell_planner
 from annotation.labels.screening import standings_taken
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import finish_opening

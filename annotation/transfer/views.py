@@ -15,11 +15,11 @@ from annotation.core.errors import Blind, ConcordError, Forbidden, WrongState
 from annotation.core.forms import explain
 from annotation.core.pages import in_archive_too, me, status_of, study_page
 from annotation.exports.actions import request_export
-from annotation.members.actions import joining
+from annotation.members.actions import name_only_members as joining
 from annotation.models import Export
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
-from annotation.transfer.actions import arrival as arriving
 from annotation.transfer.actions import life
+from annotation.transfer.actions import study_import as arriving
 from annotation.transfer.forms import ArrivalForm, DeleteForm, DuplicateForm
 from annotation.transfer.queries import life as queries
 

@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from accounts.audit import record
 from accounts.permissions import is_shell_command, may_use_tokens
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.errors import Conflict, Invalid
 from ingest.github.client import Client
 from ingest.github.estimates import Estimate, estimate
-from ingest.github.job import Job
+from ingest.github.run_state import Job
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
 from ingest.runs import RUNS

@@ -15,7 +15,7 @@ from ingest import queries
 from ingest.access import get_issue, get_snapshot
 from ingest.api.callers import MOVED, MayFetch, caller
 from ingest.api.files import FORMAT, streamed
-from ingest.github.parse import EVENTS
+from ingest.github.rest_objects import EVENTS
 from ingest.models import ClosingChange, Issue
 from ingest.search.grammar import QUALIFIERS
 

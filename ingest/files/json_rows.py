@@ -15,7 +15,7 @@ import orjson
 
 from ingest.errors import RowError
 from ingest.files.seen import Seen
-from ingest.github.parse import NotAnIssue, Repository, parse_issue
+from ingest.github.rest_objects import NotAnIssue, Repository, parse_issue
 from ingest.records import IssueRecord, storable
 
 CHUNK_CHARACTERS = 1 << 20

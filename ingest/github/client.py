@@ -9,8 +9,8 @@ from typing import Any
 import requests
 
 from ingest.errors import FetchFailed, FetchMustWait
-from ingest.github.keys import TIMEOUT_SECONDS, Key, Keys, server_time
-from ingest.github.questions import TYPE_OF_ISSUE
+from ingest.github.graphql_queries import TYPE_OF_ISSUE
+from ingest.github.tokens import TIMEOUT_SECONDS, Key, Keys, server_time
 
 PAGE_ROWS = 100
 REDIRECTS_MAX = 3

@@ -13,10 +13,10 @@ from typing import Any
 from ingest.errors import FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
-from ingest.github.given import read_given, stored_numbers
-from ingest.github.job import Job
-from ingest.github.parse import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
-from ingest.github.questions import PAGE_ISSUES
+from ingest.github.graphql_queries import PAGE_ISSUES
+from ingest.github.numbered_issues import read_given, stored_numbers
+from ingest.github.rest_objects import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
+from ingest.github.run_state import Job
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Refusal
 from ingest.records import ChangeRecord, IssueRecord, storable

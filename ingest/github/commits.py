@@ -6,8 +6,8 @@ from typing import Any
 
 from ingest.errors import FetchMustWait
 from ingest.github.client import PAGE_ROWS
-from ingest.github.job import Job
-from ingest.github.parse import parse_address, parse_count, parse_time, with_files
+from ingest.github.rest_objects import parse_address, parse_count, parse_time, with_files
+from ingest.github.run_state import Job
 from ingest.identifiers import full_name, parse_repository
 from ingest.records import ChangeRecord, IssueRecord, storable
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from ingest.errors import FetchMustWait
 from ingest.github import listings
-from ingest.github.job import LAST, Job
-from ingest.github.keys import REQUESTS_WITHOUT_TOKEN
-from ingest.github.questions import ONLY_NUMBERS, PAGE_ISSUES
+from ingest.github.graphql_queries import ONLY_NUMBERS, PAGE_ISSUES
+from ingest.github.run_state import LAST, Job
+from ingest.github.tokens import REQUESTS_WITHOUT_TOKEN
 from ingest.models import Repository
 
 POINTS_OF_TOKEN = 5_000

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from ingest.github import closing, graphql, listings, presence
 from ingest.github.client import Client, GraphqlMissing
-from ingest.github.job import Job
+from ingest.github.run_state import Job
 from ingest.models import FetchRun, Repository
 
 CLOCK_SECONDS = 60

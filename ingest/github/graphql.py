@@ -21,8 +21,7 @@ from typing import Any
 from ingest.errors import FetchFailed, FetchMustWait, RowError
 from ingest.github.client import BadCursor, Problem, Reply, TooMuch
 from ingest.github.commits import commit_path, commits_of, read_commit
-from ingest.github.job import Job
-from ingest.github.nodes import (
+from ingest.github.graphql_nodes import (
     closers,
     discussion_of,
     files_of,
@@ -34,8 +33,9 @@ from ingest.github.nodes import (
     unfinished_files,
     unlinked_closers,
 )
-from ingest.github.pushed import files_of_pushed, git_object, read_objects
-from ingest.github.questions import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
+from ingest.github.graphql_queries import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
+from ingest.github.pushed_commits import files_of_pushed, git_object, read_objects
+from ingest.github.run_state import Job
 from ingest.models import ClosingChange, Issue, Refusal
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import beat, refuse, store_records

@@ -23,8 +23,8 @@ from zlib import crc32
 
 from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import PAGE_ROWS, Answer
-from ingest.github.job import ETAG_CHARACTERS, Job
-from ingest.github.parse import NotAnIssue, parse_comment, parse_issue, parse_listed_comment
+from ingest.github.rest_objects import NotAnIssue, parse_comment, parse_issue, parse_listed_comment
+from ingest.github.run_state import ETAG_CHARACTERS, Job
 from ingest.models import Issue, Refusal, Repository, StagedComment, Validator
 from ingest.records import CommentRecord, IssueRecord
 from ingest.runs import refuse, store_records

@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from ingest.errors import FetchFailed, FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, Answer, GraphqlMissing
-from ingest.github.given import read_given, stored_numbers
-from ingest.github.job import Job
+from ingest.github.graphql_queries import PAGE_ISSUES
 from ingest.github.listings import read_thread
-from ingest.github.parse import NotAnIssue, parse_address, parse_issue
-from ingest.github.questions import PAGE_ISSUES
+from ingest.github.numbered_issues import read_given, stored_numbers
+from ingest.github.rest_objects import NotAnIssue, parse_address, parse_issue
+from ingest.github.run_state import Job
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Issue
 from ingest.records import IssueRecord

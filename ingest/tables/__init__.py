@@ -11,9 +11,9 @@ from ingest.tables.columns import (
     missing,
     without_identifying,
 )
+from ingest.tables.files import Table, TableRow, is_table, open_table
+from ingest.tables.first_rows import Sample, sample
 from ingest.tables.issues import TableReader, issue_of, read_rows
-from ingest.tables.opening import Table, TableRow, is_table, open_table
-from ingest.tables.sampling import Sample, sample
 
 __all__ = [
     "FIELDS",

@@ -7,11 +7,11 @@ from typing import Any, BinaryIO
 from ingest.errors import RowError
 from ingest.files.json_rows import BATCH_BYTES, BATCH_ROWS, Batch, Row, shown_text
 from ingest.files.seen import Seen
-from ingest.github.parse import NotAnIssue, Repository, parse_issue
+from ingest.github.rest_objects import NotAnIssue, Repository, parse_issue
 from ingest.identifiers import full_name
 from ingest.records import IssueRecord
 from ingest.tables.columns import BY_KEY, Layout, column_names, lay_out
-from ingest.tables.opening import TableRow, as_line, open_table
+from ingest.tables.files import TableRow, as_line, open_table
 from ingest.tables.values import page_address
 
 _PULL = re.compile(r"https?://[^/]+/[^/]+/[^/]+/pull/")

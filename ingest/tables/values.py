@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 from ingest.errors import Invalid, RowError
-from ingest.github.parse import Repository
+from ingest.github.rest_objects import Repository
 from ingest.identifiers import NUMBER_MAX, parse_identifier, parse_repository
 
 SHOWN = 60

@@ -18,9 +18,9 @@ from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadat
 from ingest.upsert.changes import store_activity, store_changes
 from ingest.upsert.contents import Pending, store_contents
 from ingest.upsert.copying import stage
-from ingest.upsert.known import records_of_snapshots
 from ingest.upsert.repositories import repositories_of, split_allowed
 from ingest.upsert.spellings import store_spellings
+from ingest.upsert.stored_records import records_of_snapshots
 
 Place = tuple[int, int]
 TOLD = {

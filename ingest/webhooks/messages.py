@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.errors import Invalid, RowError
-from ingest.github.parse import NotAnIssue, is_public, parse_comment, parse_issue
+from ingest.github.rest_objects import NotAnIssue, is_public, parse_comment, parse_issue
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.records import CommentRecord, IssueRecord, storable
 

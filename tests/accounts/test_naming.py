@@ -5,7 +5,7 @@ import pytest
 from accounts import actions
 from accounts.confirmation import Confirmation
 from accounts.models import User
-from annotation.imports.sheets.reading import folded
+from annotation.imports.sheets.values import folded
 from annotation.studies.actions.studies import change_study, create_study
 from shared.errors import Conflict, Invalid
 from shared.names import cleaned, wrong_in, wrong_in_user_name

@@ -18,7 +18,7 @@ from annotation import urls
 from annotation.agreement_report.views import figures
 from annotation.analysis import views as analysis
 from annotation.analysis.actions import save_analysis
-from annotation.analysis.queries.results.kinds import KINDS
+from annotation.analysis.queries.presentation.kinds import KINDS
 from annotation.charts import drawing
 from annotation.choosing.actions import samples as choosing
 from annotation.core.access import get_item

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from annotation.analysis.association import strength
-from annotation.analysis.queries.results.crossing import strength_said
-from annotation.analysis.queries.results.kinds import KINDS
+from annotation.analysis.queries.presentation.cross_tables import strength_said
+from annotation.analysis.queries.presentation.kinds import KINDS
 from annotation.models import Analysis, AuditEvent, Study
 from tests import builders as make
 from tests.annotation.test_result_pages import get, visitor, words_of

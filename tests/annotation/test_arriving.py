@@ -19,14 +19,14 @@ from annotation.core.audit import record
 from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_asked
-from annotation.members.actions.joining import join_member
 from annotation.members.actions.members import add_member
+from annotation.members.actions.name_only_members import join_member
 from annotation.models import Arrival, Assignment, Membership, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.resolving.actions import resolutions as resolving
 from annotation.rounds.actions import rounds
-from annotation.transfer import archive_of_study as form
-from annotation.transfer.actions import arrival as arriving
+from annotation.transfer import study_file as form
+from annotation.transfer.actions import study_import as arriving
 from annotation.transfer.queries import rows as whole
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch

@@ -13,8 +13,10 @@ import pytest
 from annotation.core.errors import ConcordError
 from annotation.exports.queries import rows, write
 from annotation.labeling.actions.answers import submit_annotation
-from annotation.labels.queries.batches import judging, labels, reading
-from annotation.labels.queries.results import as_dict
+from annotation.labels.queries.batches import chunks as reading
+from annotation.labels.queries.batches import consensus as judging
+from annotation.labels.queries.batches import labels
+from annotation.labels.queries.rows import as_dict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, PartMatch, Round, Study
 from annotation.resolving.actions.resolutions import reopen, resolve

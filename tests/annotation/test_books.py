@@ -14,9 +14,9 @@ from annotation.core.errors import Invalid, Unreadable
 from annotation.imports.actions.ratings import import_ratings
 from annotation.imports.sheets import Gathered, gather
 from annotation.imports.sheets.books import Book, open_book
-from annotation.imports.sheets.guessing import guess_book, split_rater
+from annotation.imports.sheets.guesses import guess_book, split_rater
 from annotation.imports.sheets.mapping import BookMapping, BookReader, check_mapping
-from annotation.imports.sheets.shifts import doubts
+from annotation.imports.sheets.shifted_values import doubts
 from annotation.models import Membership
 from tests import builders as make
 

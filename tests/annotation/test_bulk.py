@@ -311,7 +311,7 @@ def test_named_issues_are_looked_up_in_one_statement(study: Study) -> None:
 
 
 def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.core.planner.TOLD_FROM", 10)
+    monkeypatch.setattr("annotation.core.database_planner.TOLD_FROM", 10)
     seat = make.owner_seat(study)
     with CaptureQueriesContext(connection) as captured:
         sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})

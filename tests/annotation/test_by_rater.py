@@ -9,7 +9,7 @@ from django.test import Client
 
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement_and_raters
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.core.access import get_whole_study
 from annotation.models import Item, Resolution, Round, Study
 from annotation.resolving.actions.resolutions import reopen, resolve

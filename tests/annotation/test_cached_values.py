@@ -14,7 +14,7 @@ from django.core.files.base import ContentFile
 
 from annotation.agreement_report.queries import coefficients as numbers
 from annotation.agreement_report.queries.across_rounds import across
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.analysis.queries.attributes import attributes_of
 from annotation.analysis.queries.labels import labelled_for
 from annotation.imports.actions import workbooks

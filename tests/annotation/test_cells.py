@@ -11,8 +11,8 @@ from annotation.core.sheet_tables import open_table
 from annotation.exports.columns import COLUMNS, cell, write
 from annotation.exports.queries import rows
 from annotation.imports.actions.ratings import ImportReport, import_ratings
-from annotation.imports.sheets.reading import Refused, ValueReader
-from annotation.imports.sheets.trees import tree_of
+from annotation.imports.sheets.document_trees import tree_of
+from annotation.imports.sheets.values import Refused, ValueReader
 from annotation.models import Rating, Resolution, ResolutionValue
 from taxonomy.checking import load
 from tests import builders as make

@@ -15,9 +15,9 @@ from annotation.core.errors import ConcordError
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.models import Export, Round, Study
-from annotation.transfer import archive_of_study as form
-from annotation.transfer.actions import arrival as arriving
-from annotation.transfer.actions import checks as arriving_checks
+from annotation.transfer import study_file as form
+from annotation.transfer.actions import row_checks as arriving_checks
+from annotation.transfer.actions import study_import as arriving
 from annotation.transfer.queries import rows as whole
 from ingest.models import Activity, ClosingChange, Repository, SearchText, Unsearchable
 from ingest.records import content_digest

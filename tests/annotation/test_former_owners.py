@@ -9,7 +9,8 @@ from django.test import Client
 from accounts.models import User
 from annotation.core.access import get_seat
 from annotation.core.errors import NotFound
-from annotation.members.actions import joining, members
+from annotation.members.actions import members
+from annotation.members.actions import name_only_members as joining
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, AuditEvent, Invitation, Membership, ReaderLink, Study
 from tests import builders as make

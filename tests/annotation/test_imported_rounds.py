@@ -14,10 +14,10 @@ from annotation.core.access import get_seat
 from annotation.exports.queries import rows
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.imports.sheets.books import Book, Sheet
-from annotation.imports.sheets.guessing import guess_book
+from annotation.imports.sheets.guesses import guess_book
 from annotation.imports.sheets.rounds import in_order, is_trial, newest_trial, number_rounds
 from annotation.models import AuditEvent, Round
-from ingest.tables.opening import TableRow
+from ingest.tables.files import TableRow
 from tests import builders as make
 from tests.scripts import Script
 

@@ -15,7 +15,8 @@ from annotation.core.access import get_seat
 from annotation.core.errors import Conflict, NotFound
 from annotation.imports.actions.ratings import import_ratings
 from annotation.invitations.actions import invitations, own_invitations
-from annotation.members.actions import joining, leaving, members
+from annotation.members.actions import leaving, members
+from annotation.members.actions import name_only_members as joining
 from annotation.members.actions.leaving import decline
 from annotation.models import Assignment, AuditEvent, Membership, Study
 from annotation.rounds.actions import raters as giving

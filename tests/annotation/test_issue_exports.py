@@ -14,7 +14,7 @@ from annotation.choosing.actions.pinning import repin_items
 from annotation.choosing.actions.samples import screen_items
 from annotation.core.access import get_item
 from annotation.imports.queries.ratings import stored_issues
-from annotation.imports.sheets.gathering import item_name
+from annotation.imports.sheets.gathered_rows import item_name
 from annotation.models import RoundItem, Study
 from annotation.studies.actions.studies import change_study
 from ingest.models import ClosingChange, Issue
@@ -122,7 +122,7 @@ def test_members_get_the_issues_and_nobody_else(study, name, status):
 
 
 def test_it_takes_the_same_number_of_queries_for_one_issue_and_for_many(study, world, fetch):
-    from annotation.core.texts import issue_rows
+    from annotation.core.issue_texts import issue_rows
 
     with assert_queries(5):
         list(issue_rows(study))

@@ -16,12 +16,12 @@ from annotation.core.access import get_round
 from annotation.core.errors import Blind
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Multi, Number, Single
-from annotation.labels.queries.batches import reading
+from annotation.labels.queries.batches import chunks as reading
 from annotation.labels.queries.batches.changes import RoundRevision
-from annotation.labels.queries.batches.judging import Judge
+from annotation.labels.queries.batches.consensus import Judge
 from annotation.labels.queries.label_columns import Found, LabelledStretch, labelled
 from annotation.labels.queries.label_version import standing_version
-from annotation.labels.queries.results import labels
+from annotation.labels.queries.rows import labels
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Item, Round, Study
 from annotation.resolving.actions.part_matches import match_parts

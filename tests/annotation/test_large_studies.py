@@ -12,14 +12,16 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.choosing.actions import samples as choosing
 from annotation.choosing.queries.samples import flow, sample_lines
-from annotation.core import planner, texts
+from annotation.core import database_planner as planner
+from annotation.core import issue_texts as texts
 from annotation.core.errors import Conflict, WrongState
 from annotation.core.locks import hold_round
 from annotation.imports import api as importing
 from annotation.imports.actions import workbooks
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labeling.actions.next_item import take_next
-from annotation.labels.queries import results, verdicts
+from annotation.labels.queries import rows as results
+from annotation.labels.queries import verdicts
 from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
 from annotation.resolving.actions import resolutions as resolving
 from annotation.resolving.queries.queue import queue_of

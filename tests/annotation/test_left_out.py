@@ -7,8 +7,8 @@ from django.test import Client
 
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
-from annotation.agreement_report.queries.slices import ask
-from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.agreement_report.queries.options import ask
+from annotation.agreement_report.queries.units_behind import Behind, units_behind
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Invalid
 from annotation.models import Study

@@ -10,7 +10,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.members.actions.members import add_member
 from annotation.models import Round, Study
-from annotation.overview.actions.mailing import send_due_mails
+from annotation.overview.actions.mails import send_due_mails
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db

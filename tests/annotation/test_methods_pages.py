@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.actions import make_token
 from annotation.agreement_report.queries.coefficients import agreement
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.choosing.actions import samples as choosing
 from annotation.core.access import get_item, get_whole_study
 from annotation.imports.actions.ratings import import_ratings

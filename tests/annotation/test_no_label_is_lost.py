@@ -18,7 +18,7 @@ from annotation.core.errors import Conflict
 from annotation.exports.queries import rows
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.queries.earlier_answers import carried_answer
-from annotation.labels.queries.results import as_dict
+from annotation.labels.queries.rows import as_dict
 from annotation.models import Annotation, Assignment, Plan, Proposal, Rating, Resolution, Round, Study
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan, undo_plan

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.imports.views import _is_fate
 from ingest.errors import RowError
-from ingest.github.parse import parse_issue
+from ingest.github.rest_objects import parse_issue
 from ingest.tables.columns import guess
 from tests import builders as make
 from tests.scripts import Script

@@ -28,9 +28,9 @@ from annotation.models import (
     Spelling,
     Study,
 )
-from annotation.transfer.actions.arrival import bring_study
-from annotation.transfer.archive_of_study import FOLDER
+from annotation.transfer.actions.study_import import bring_study
 from annotation.transfer.queries import rows as whole
+from annotation.transfer.study_file import FOLDER
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment
 from ingest.records import CommentRecord, content_digest
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement_report.queries.packing import packing
+from annotation.agreement_report.queries.bitpacked_patterns import packing
 from annotation.agreement_report.queries.patterns import MANY, Slice, patterns
 from annotation.models import Assignment, Round, RoundItem
 from annotation.resolving.actions.part_matches import match_parts

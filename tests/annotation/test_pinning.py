@@ -15,7 +15,7 @@ from annotation.core.errors import Forbidden, Invalid, Stale
 from annotation.members.actions.members import add_member
 from annotation.models import Annotation, AuditEvent, Item, Rating, Round, Study
 from annotation.rounds.actions import rounds
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.fetches import start_fetch
 from ingest.models import ClosingChange, FetchRun, Issue, Snapshot
 from ingest.queries import closing_changes

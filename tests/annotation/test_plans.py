@@ -21,10 +21,10 @@ from annotation.models import (
 )
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan, undo_plan
-from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.listing import why_not_undo
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import affected, items_labelled
+from annotation.plans.queries.scope import ground_of
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round, open_round
 from tests import builders as make

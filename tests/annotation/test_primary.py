@@ -9,7 +9,7 @@ from django.test import Client
 from agreement import Patterns, gwet_ac2, krippendorff_alpha, weighted_kappa
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement, of_rounds
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.calibration.queries.gate import gate
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Conflict, Invalid

@@ -9,9 +9,9 @@ from django.core.cache import cache
 from agreement import COEFFICIENTS, benchmark_words, probability_at_least
 from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
+from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.slices import ask
-from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.agreement_report.queries.units_behind import Behind, units_behind
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Blind, Invalid
 from annotation.models import Round, Study

@@ -23,8 +23,8 @@ from annotation.labels.screening import (
 from annotation.models import AuditEvent, Item, Round, Study
 from annotation.plans import actions as plans
 from annotation.plans import jobs as moving
-from annotation.plans.queries.ground import ground_of
 from annotation.plans.queries.listing import why_not_run
+from annotation.plans.queries.scope import ground_of
 from annotation.resolving.actions import resolutions as resolving
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study

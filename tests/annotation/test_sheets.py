@@ -22,7 +22,7 @@ from annotation.imports.sheets import (
     read_decisions,
 )
 from annotation.imports.sheets.columns import rows_of
-from annotation.imports.sheets.trees import tree_of
+from annotation.imports.sheets.document_trees import tree_of
 from annotation.labels.consensus import PENDING
 from taxonomy.checking import load
 from taxonomy.schema import AppliesWhen

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation.models import Assignment, AuditEvent, Round, Study
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.models import FetchRun, Upload
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document

@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.agreement_report.queries.units_behind import Behind, units_behind
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Invalid
 from annotation.exports.queries import rows

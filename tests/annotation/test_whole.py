@@ -16,8 +16,8 @@ from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.exports.queries.requests import nobody_asks
 from annotation.models import AuditEvent, Deletion, Export, Study
 from annotation.transfer import jobs as deleting
-from annotation.transfer.actions.arrival import bring_study
 from annotation.transfer.actions.life import delete_study
+from annotation.transfer.actions.study_import import bring_study
 from annotation.transfer.queries import rows as whole
 from tests import builders as make
 from tests.annotation import permission_study

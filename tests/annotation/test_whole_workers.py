@@ -23,9 +23,9 @@ from accounts.models import User
 from annotation.core.access import get_whole_study
 from annotation.exports.actions import request_export
 from annotation.models import Arrival, Rating, Study
-from annotation.transfer.actions import arrival as arriving
-from annotation.transfer.archive_of_study import open_study
+from annotation.transfer.actions import study_import as arriving
 from annotation.transfer.queries import rows as whole
+from annotation.transfer.study_file import open_study
 from ingest.models import Issue
 from shared.job_holds import Kind
 from tests import builders as make

@@ -10,8 +10,8 @@ from annotation.core.access import get_round
 from annotation.core.errors import Conflict, WrongState
 from annotation.exports.queries import rows
 from annotation.labels.queries.batches.ratings import rating_batches
-from annotation.labels.queries.items import item_rounds
-from annotation.labels.queries.results import disagreements, resolvable_rounds
+from annotation.labels.queries.item_history import item_rounds
+from annotation.labels.queries.rows import disagreements, resolvable_rounds
 from annotation.labels.queries.verdicts import has_open_disagreements, round_verdicts
 from annotation.models import Item, Round, Study
 from annotation.resolving.actions.resolutions import resolve

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from annotation.models import Round
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.models import FetchRun
 from taxonomy.queries import forget_trees
 from tests import builders as make

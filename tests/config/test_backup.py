@@ -26,11 +26,13 @@ from redis import Redis
 
 from accounts.models import User
 from annotation.models import Annotation, AuditEvent, Export, Study
-from config.backups import archive, postgres, quiet, restoring
+from config.backups import archive, postgres
+from config.backups import maintenance_lock as quiet
+from config.backups import restore as restoring
 from config.backups.archive import Archive
+from config.backups.backup import last_backup, make_backup
 from config.backups.errors import BackupFailed, Damaged, NoDirectWay, NotRestored
-from config.backups.making import last_backup, make_backup
-from config.backups.restoring import restore_backup
+from config.backups.restore import restore_backup
 from tests import builders as make
 from tests.config.other_databases import empty_database, working_on
 

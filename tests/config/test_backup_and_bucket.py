@@ -17,9 +17,9 @@ from annotation.exports.actions import request_export
 from annotation.models import Export
 from config import env
 from config.backups import postgres
+from config.backups.backup import make_backup
 from config.backups.errors import BackupFailed, NotRestored
-from config.backups.making import make_backup
-from config.backups.restoring import restore_backup
+from config.backups.restore import restore_backup
 from tests import builders as make
 from tests.config.other_databases import empty_database, working_on
 from tests.config.test_bucket import KEYS, Store

@@ -20,7 +20,7 @@ from annotation.exports.actions import request_export
 from annotation.imports.actions import workbooks
 from annotation.models import Export, Study, Workbook
 from config import env
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
 from shared.errors import StorageAway

@@ -11,8 +11,8 @@ from django.test import Client
 
 from accounts.models import User
 from annotation.models import Round, Study
-from annotation.transfer.actions.arrival import bring_study
-from config.backups.restoring import restore_backup
+from annotation.transfer.actions.study_import import bring_study
+from config.backups.restore import restore_backup
 from tests import builders as make
 from tests.config.other_databases import empty_database, working_on
 from tests.config.releases.said import said, said_of

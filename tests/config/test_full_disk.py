@@ -20,7 +20,8 @@ from annotation.core.errors import ConcordError
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from config import outages, shell
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText
 from ingest.search import indexing

@@ -21,7 +21,8 @@ from annotation.resolving.actions.third_raters import apply_rules
 from annotation.tasks import make_export
 from annotation.transfer import jobs as deleting
 from config import celery, settings
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.models import FetchRun
 from shared import job_holds as holds
 from shared import jobs as job_base

@@ -21,9 +21,9 @@ from annotation.models import Export, Plan, Workbook
 from config import embedded
 from config.backups import postgres
 from config.backups.archive import Archive
-from config.backups.making import last_backup
-from config.backups.restoring import restore_backup
-from config.backups.upgrading import upgrade
+from config.backups.backup import last_backup
+from config.backups.restore import restore_backup
+from config.backups.upgrade import upgrade
 from tests.config.other_databases import empty_database, working_on
 from tests.config.releases.said import said
 

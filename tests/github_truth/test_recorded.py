@@ -17,7 +17,7 @@ import requests
 
 from ingest.errors import FetchFailed
 from ingest.github.client import Client
-from ingest.github.parse import parse_issue
+from ingest.github.rest_objects import parse_issue
 from tests.github import GitHub, World
 from tests.published import EXCHANGES
 

@@ -142,7 +142,7 @@ def test_nothing_but_the_one_writer_writes_csv() -> None:
                     found.add((name, "COPY"))
     assert found == {
         ("shared/csv_files.py", "writer"),
-        ("annotation/labels/queries/batches/reading.py", "COPY"),  # read again by the next line, and never sent
+        ("annotation/labels/queries/batches/chunks.py", "COPY"),  # read again by the next line, and never sent
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.analysis.queries.results.parts import Cell, Table
+from annotation.analysis.queries.presentation.blocks import Cell, Table
 from annotation.core import latex
 from annotation.core.latex import escaped
 from tests.annotation import permission_study

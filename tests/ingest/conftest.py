@@ -16,7 +16,7 @@ def take(db: None, settings: Any, tmp_path: Any) -> Callable[..., "FetchRun"]:
     """Takes in a file (bytes, or rows written as JSON Lines), open unless asked otherwise, and makes it searchable."""
     from django.core.files.base import File
 
-    from ingest import sync
+    from ingest import run_steps as sync
     from ingest.actions.uploads import start_file_fetch
     from ingest.search import indexing
 

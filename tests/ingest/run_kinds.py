@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.fetches import start_check, start_closing_fetch, start_fetch
 from ingest.actions.uploads import start_file_fetch, take_file
 from ingest.models import Delivery, FetchRun, Issue, Repository

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import queries, runs, sync, totals
+from ingest import queries, runs, totals
+from ingest import run_steps as sync
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from ingest.search import indexing
 from shared.job_holds import Kind, held

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ingest.errors import FetchError, FetchFailed, FetchMustWait
-from ingest.github import keys
+from ingest.github import tokens as keys
 from ingest.github.client import BadCursor, Client, GraphqlMissing, Problem, TooMuch
 from tests.ingest.canned_server import Canned, canned
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.fetches import continue_run, start_check
 from ingest.models import FetchRun, Issue
 from tests.github import GitHub, Repository, World, made_up

@@ -17,10 +17,10 @@ from accounts.models import User
 from annotation.exports import jobs as exporting
 from annotation.members.actions import members
 from annotation.models import Arrival, Export, Item, Study
-from annotation.transfer import archive_of_study as form
-from annotation.transfer.actions import arrival as arriving
+from annotation.transfer import study_file as form
+from annotation.transfer.actions import study_import as arriving
 from config.env import People
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot

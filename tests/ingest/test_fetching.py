@@ -9,12 +9,13 @@ from django.utils import timezone
 
 from accounts.models import User
 from config.env import People
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.errors import FetchMustWait
 from ingest.github.client import Client
-from ingest.github.job import Job
 from ingest.github.listings import read_thread
+from ingest.github.run_state import Job
 from ingest.models import Comment, FetchRun, Issue, Repository, Snapshot, StagedComment
 from tests.github import made_up
 from tests.ingest.canned_server import canned

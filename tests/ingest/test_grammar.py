@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.search.grammar import LONGEST_SEARCH, TERMS_MOST, Condition, Range, SearchError, Term, read_search
-from ingest.search.suggesting import suggest
+from ingest.search.suggestions import suggest
 
 
 def day(text: str) -> datetime:

@@ -7,9 +7,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.fetches import continue_run, start_fetch
-from ingest.github import pushed, questions
+from ingest.github import graphql_queries as questions
+from ingest.github import pushed_commits as pushed
 from ingest.github.graphql import LOST_MAX, ROOM, WEIGHTS
 from ingest.models import Activity, ClosingChange, Comment, FetchRun, Issue, Refusal, Snapshot
 from tests.github import File, GitHub, Mannequin, World, graphql, made_up

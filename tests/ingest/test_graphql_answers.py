@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ingest.github.nodes import parse_graphql_issue
-from ingest.github.parse import parse_issue
+from ingest.github.graphql_nodes import parse_graphql_issue
+from ingest.github.rest_objects import parse_issue
 from ingest.models import ClosingChange, Issue, Refusal
 from tests.github import GitHub
 from tests.ingest.canned_server import Canned, canned

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.fetches import cancel_run, continue_run, start_fetch
 from ingest.github.fetch import CLOCK_SECONDS
 from ingest.models import FetchRun, Issue, Repository, Snapshot, Validator

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from accounts.models import User
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.models import ClosingChange, FetchRun, Issue, Repository
 from ingest.templatetags.issues import issue_address
 from tests.asserts import assert_queries

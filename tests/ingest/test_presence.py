@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.fetches import continue_run, start_check, start_closing_fetch
 from ingest.errors import Invalid
 from ingest.models import Activity, ClosingChange, FetchRun, Issue, Snapshot

@@ -13,8 +13,8 @@ from django.test import Client
 from annotation.exports import jobs as exporting
 from annotation.members.actions import members
 from annotation.models import Export, Item, Study
-from annotation.transfer.actions.arrival import bring_study
-from ingest import sync
+from annotation.transfer.actions.study_import import bring_study
+from ingest import run_steps as sync
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun, Issue, Repository
 from tests import builders as make

@@ -26,10 +26,10 @@ from ingest.tables import (
     open_table,
     read_rows,
     sample,
-    sampling,
     without_identifying,
     workbooks,
 )
+from ingest.tables import first_rows as sampling
 from ingest.tables.values import read_labels, read_time
 from tests.simulation import examples
 

@@ -10,7 +10,8 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import start_file_fetch
 from ingest.errors import Conflict, Invalid, TooLarge

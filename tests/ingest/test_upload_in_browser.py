@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.models import FetchRun, Issue
 from tests.browser.visitors import assert_accessible, sign_in
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import confirm_upload, take_file, take_upload
 from ingest.errors import Conflict, NotFound

@@ -15,9 +15,10 @@ from django.utils import timezone
 from accounts.actions import make_token
 from accounts.models import ServerEvent, User
 from annotation.rounds.actions import rounds as round_actions
-from config.backups import upgrading
+from config.backups import upgrade as upgrading
 from config.env import People
-from ingest import queries, sync
+from ingest import queries
+from ingest import run_steps as sync
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from ingest.search import indexing
 from tests import builders as make

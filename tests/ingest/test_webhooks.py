@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from accounts.models import User
-from ingest import sync
+from ingest import run_steps as sync
 from ingest.actions.uploads import take_upload
 from ingest.models import Delivery, FetchRun, Issue, Repository, Snapshot
 from tests.github import shapes

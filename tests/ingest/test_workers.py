@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from django.core.files.base import ContentFile
 
-from ingest import runs, sync
+from ingest import run_steps as sync
+from ingest import runs
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText, Unsearchable

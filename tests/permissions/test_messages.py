@@ -15,7 +15,7 @@ from accounts import jobs
 from accounts.models import User
 from annotation.members.actions.leaving import remove_member
 from annotation.models import InboxLine, Membership, Study
-from annotation.overview.actions.mailing import send_due_mails
+from annotation.overview.actions.mails import send_due_mails
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.annotation.permission_study import BASE, KNOWN, OF_OPEN, OF_ROUND_1, PAGES, Visitor, told, words_of
@@ -26,7 +26,7 @@ SECRETS = OF_OPEN | OF_ROUND_1 | {"known": KNOWN}
 SENDERS = {
     "accounts/views/passwords.py": {"send_password_links", "send_link_notice"},
     "annotation/members/views/invitations.py": {"send_message"},
-    "annotation/overview/actions/mailing.py": {"send_message"},
+    "annotation/overview/actions/mails.py": {"send_message"},
     "annotation/jobs.py": {"send_due_mails"},
     "config/settings.py": {"send_due_mails"},
 }

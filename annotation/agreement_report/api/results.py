@@ -14,7 +14,7 @@ from annotation.agreement_report.queries.coefficients import agreement_and_rater
 from annotation.agreement_report.queries.headline import WORD, headline_set
 from annotation.agreement_report.queries.model_raters import with_machines
 from annotation.agreement_report.queries.more_items import width_of, with_planned
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.assignments.actions.reading_log import REST, note_results
 from annotation.core.api_pages import DIMENSION, ROUND_LABEL
 from annotation.core.api_requests import (
@@ -23,7 +23,7 @@ from annotation.core.api_requests import (
     round_in_address,
     seat_of,
 )
-from annotation.labels.queries.telling import told_version
+from annotation.labels.queries.version_mapping import told_version
 
 
 class AgreementOfStudy(APIView):

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
+from annotation.agreement_report.queries.exclusions import left_out
 from annotation.agreement_report.queries.headline import items_of_several_units, recurring_items
-from annotation.agreement_report.queries.left_out import left_out
+from annotation.agreement_report.queries.mapped_patterns import Told
 from annotation.agreement_report.queries.patterns import (
     DOES_NOT_APPLY,
     PatternRow,
@@ -19,7 +20,6 @@ from annotation.agreement_report.queries.patterns import (
     patterns,
     patterns_by_item,
 )
-from annotation.agreement_report.queries.versions import Told
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.core.members import code_order

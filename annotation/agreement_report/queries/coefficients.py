@@ -21,10 +21,10 @@ from annotation.agreement_report.queries.across_rounds import (
     weights_for,
 )
 from annotation.agreement_report.queries.coverage import Coverage, coverage
-from annotation.agreement_report.queries.left_out import BECAUSE
+from annotation.agreement_report.queries.exclusions import BECAUSE
+from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
 from annotation.agreement_report.queries.raters import with_raters
-from annotation.agreement_report.queries.slices import ask
 from annotation.core.access import Seat
 from annotation.labels.queries.cached_statistics import kept
 from annotation.labels.queries.screening import n_screened_out

@@ -9,10 +9,10 @@ from django.db.models import Count, Max
 
 from annotation.agreement_report.queries.patterns import Slice, Value, units_sql, value_of
 from annotation.labels.consensus import Values, Verdict
-from annotation.labels.queries.batches.judging import Judge
-from annotation.labels.queries.batches.reading import stretches
-from annotation.labels.queries.telling import Telling
+from annotation.labels.queries.batches.chunks import stretches
+from annotation.labels.queries.batches.consensus import Judge
 from annotation.labels.queries.verdicts import ItemVerdicts
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Resolution, Round
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.agreement_report.queries.packing import NOT_COUNTING, packing
+from annotation.agreement_report.queries.bitpacked_patterns import NOT_COUNTING, packing
 from annotation.labels.consensus import PENDING
 from taxonomy.kinds import BOOLEAN, CATEGORY, NUMBER, TEXT
 from taxonomy.tree import TreeDimension, VersionTree

@@ -9,11 +9,11 @@ from typing import Any
 
 from agreement import Patterns, against_reference, intra_rater
 from annotation.agreement_report.queries.across_rounds import Across, Asked, Counted, at_level
+from annotation.agreement_report.queries.intra_rater import said_twice
+from annotation.agreement_report.queries.mapped_patterns import Lost
 from annotation.agreement_report.queries.model_raters import machines_in
 from annotation.agreement_report.queries.newest_labels import BesideAgreed, beside_agreed, decisions_so_far
 from annotation.agreement_report.queries.patterns import PatternRow, Value, patterns
-from annotation.agreement_report.queries.twice import said_twice
-from annotation.agreement_report.queries.versions import Lost
 from annotation.labels.consensus import PENDING
 from annotation.models import Membership, Round
 from taxonomy.queries import published_version

@@ -13,7 +13,7 @@ from annotation.agreement_report.queries.model_raters import against_machines
 from annotation.agreement_report.queries.raters import with_raters
 from annotation.core.access import Seat
 from annotation.labels.queries.label_version import way
-from annotation.labels.queries.telling import versions_to_tell_in
+from annotation.labels.queries.version_mapping import versions_to_tell_in
 from annotation.models import Round
 from taxonomy.models import TaxonomyVersion
 

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_safe
 
 from agreement import COEFFICIENTS
 from annotation.agreement_report.queries.across_rounds import CHOICES, Asked, visible_rounds
+from annotation.agreement_report.queries.exclusions import BECAUSE
 from annotation.agreement_report.queries.headline import WORD, HeadlineSet, headline_set
-from annotation.agreement_report.queries.left_out import BECAUSE
 from annotation.agreement_report.queries.more_items import WIDTH, planned, width_of
+from annotation.agreement_report.queries.options import ask, choices
 from annotation.agreement_report.queries.report import agreement_report
-from annotation.agreement_report.queries.slices import ask, choices
-from annotation.agreement_report.queries.units import Behind, units_behind
+from annotation.agreement_report.queries.units_behind import Behind, units_behind
 from annotation.agreement_report.views.charts import files_of, section_charts, trend_charts
 from annotation.agreement_report.views.tables import Links, Section, beside, section
 from annotation.agreement_report.views.trend import trend
@@ -25,8 +25,8 @@ from annotation.assignments.actions.reading_log import PAGE, note_reading, note_
 from annotation.core.access import Seat, get_round
 from annotation.core.errors import Invalid
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
-from annotation.labels.queries.items import value_words
-from annotation.labels.queries.telling import told_version
+from annotation.labels.queries.item_history import value_words
+from annotation.labels.queries.version_mapping import told_version
 from annotation.labels.registration import has_coefficients
 from annotation.models import Round
 

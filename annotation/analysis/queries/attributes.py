@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from django.db import connection
 
-from annotation.core.binary import read_binary
+from annotation.core.binary_copy import read_binary
 from annotation.labels.columns import NONE, Categories, Ints, Single
-from annotation.labels.queries.batches.reading import copied
+from annotation.labels.queries.batches.chunks import copied
 from annotation.models import AuditEvent, Study
 from ingest.filters.fixes import NO_FIX, NOT_KNOWN, stratum_name
 from shared import cached_values

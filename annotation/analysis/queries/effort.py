@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotation.core.binary import read_binary
+from annotation.core.binary_copy import read_binary
 from annotation.labels.columns import Columns, Number
 from annotation.models import Study
 

@@ -15,11 +15,11 @@ from annotation.analysis.flow import FEWEST, MOST, flow
 from annotation.analysis.marks import marks
 from annotation.analysis.numbers import numbers
 from annotation.analysis.profiles import profiles
-from annotation.analysis.queries import plain
+from annotation.analysis.queries import plain_values as plain
 from annotation.analysis.queries.answers import Answer, Column, Compute, Found, answer_question
 from annotation.analysis.queries.effort import MEASURES
 from annotation.analysis.queries.labels import Labelled
-from annotation.analysis.queries.plain import Plain, labels_of
+from annotation.analysis.queries.plain_values import Plain, labels_of
 from annotation.analysis.queries.questions import Question, QuestionSpec, Words, read_question
 from annotation.analysis.saturation import saturation
 from annotation.core.access import Seat

@@ -17,7 +17,7 @@ from annotation.labels.queries.cached_statistics import kept, standings
 from annotation.labels.queries.label_columns import Found, LabelledStretch, labelled
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.screening import screened_out_of
-from annotation.labels.queries.telling import told_version
+from annotation.labels.queries.version_mapping import told_version
 from annotation.models import Round, RoundItem, Study
 from taxonomy.models import TaxonomyVersion
 

@@ -15,9 +15,9 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.members import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import Values
-from annotation.labels.queries.results import label_rows
-from annotation.labels.queries.telling import Telling
+from annotation.labels.queries.rows import label_rows
 from annotation.labels.queries.verdicts import read_values, round_verdicts
+from annotation.labels.queries.version_mapping import Telling
 from annotation.labels.registration import primary_of
 from annotation.models import (
     Annotation,

@@ -10,7 +10,7 @@ from django.db.models.expressions import RawSQL
 from annotation.choosing.queries.samples import standing_counts
 from annotation.core.access import Seat, items_called
 from annotation.core.errors import Forbidden, Invalid, NotFound
-from annotation.core.states import newest_takeable
+from annotation.core.issue_states import newest_takeable
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
 from annotation.models import (
     Item,

@@ -32,9 +32,9 @@ from annotation.choosing.queries.samples import (
 )
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_called, require_at_work
 from annotation.core.audit import record
+from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, NotFound
 from annotation.core.locks import require_prepared
-from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
 from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue, Study
 from ingest import filters, selections

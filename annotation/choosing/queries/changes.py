@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q, QuerySet
 from accounts.models import User
 from annotation.core.access import Seat
 from annotation.core.errors import Forbidden
-from annotation.core.states import readable_states, states_of_members
+from annotation.core.issue_states import readable_states, states_of_members
 from annotation.models import Assignment, AuditEvent, Item, Study
 from ingest.differences import Difference
 from ingest.models import FetchRun, Issue, Repository, Snapshot

@@ -10,8 +10,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from annotation.choosing.duplicates import marked
 from annotation.core.access import Seat
-from annotation.core.lookups import item_of
-from annotation.core.states import newest_readable, readable_states
+from annotation.core.constant_lookups import item_of
+from annotation.core.issue_states import newest_readable, readable_states
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 from ingest.errors import Invalid
 from ingest.identifiers import parse_identifier

@@ -12,10 +12,10 @@ from django.db.models.expressions import RawSQL
 
 from annotation.choosing.sampling import allocate, most_missed, sample_size
 from annotation.core.access import Seat, row_number
+from annotation.core.constant_lookups import Looked, item_of
 from annotation.core.errors import Conflict, Forbidden, Invalid
-from annotation.core.lookups import Looked, item_of
-from annotation.core.samples import repositories
-from annotation.core.states import newest_readable, readable_states
+from annotation.core.issue_states import newest_readable, readable_states
+from annotation.core.strata import repositories
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, standings_taken
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
 from ingest import filters

@@ -23,7 +23,7 @@ from annotation.core.forms import explain
 from annotation.core.pages import job_progress, me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
-from annotation.core.samples import repositories_lately
+from annotation.core.strata import repositories_lately
 from annotation.labels.columns import Ints
 from annotation.models import Item, Round, Study
 from ingest.queries import repositories

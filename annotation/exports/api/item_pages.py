@@ -12,7 +12,7 @@ from rest_framework.utils.urls import replace_query_param
 
 from annotation.core.errors import Unreadable
 from annotation.exports.columns import COLUMNS, OF_EVIDENCE
-from annotation.labels.queries import results
+from annotation.labels.queries import rows as results
 from shared.public_ids import public_id, row_number_of
 from shared.request_checks import page_size
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from annotation.core.texts import closing_changes, counted, total
+from annotation.core.issue_texts import closing_changes, counted, total
 from annotation.models import Item, RoundItem, SampleIssue, Study
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier

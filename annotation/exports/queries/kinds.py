@@ -11,8 +11,8 @@ from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.exports import column_descriptions as words
 from annotation.exports.columns import FORMATS, write
+from annotation.exports.queries import metadata as around
 from annotation.exports.queries import rows
-from annotation.exports.queries import tables as around
 from annotation.exports.queries.options import REFUSED, reader
 from annotation.exports.queries.requests import Asked, Kind, OnPage, Progress, Write
 from annotation.models import Round, RoundItem

@@ -6,8 +6,8 @@ from typing import Any
 from annotation.core.access import Seat, get_round
 from annotation.core.errors import Invalid
 from annotation.core.imported import number_of_label
-from annotation.labels.queries.results import REVISIONS
-from annotation.labels.queries.telling import told_version
+from annotation.labels.queries.rows import REVISIONS
+from annotation.labels.queries.version_mapping import told_version
 
 REFUSED = "Export not created."
 LONGEST = 200

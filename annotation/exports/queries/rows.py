@@ -9,18 +9,18 @@ from django.db.models import Q
 from django.http import StreamingHttpResponse
 
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
-from annotation.core.texts import IssueRow, change_rows, issue_rows
+from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
 from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
 from annotation.exports.record_batches import write_batches
-from annotation.exports.wide import wide_columns, widened
+from annotation.exports.wide_tables import wide_columns, widened
 from annotation.labels.pseudonyms import Pseudonyms
-from annotation.labels.queries import results
+from annotation.labels.queries import rows as results
 from annotation.labels.queries.batches.labels import Batches
 from annotation.labels.queries.batches.labels import label_batches as of_labels
 from annotation.labels.queries.batches.ratings import rating_batches as of_ratings
 from annotation.labels.queries.evidence import evidence_rows
 from annotation.labels.queries.label_version import label_version, standing_version
-from annotation.labels.queries.telling import told_version
+from annotation.labels.queries.version_mapping import told_version
 from annotation.models import Item, Round, Study
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version

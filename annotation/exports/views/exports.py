@@ -19,12 +19,12 @@ from annotation.core.pages import in_archive_too, me
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.exports import actions
 from annotation.exports.queries import FORMATS, rows
+from annotation.exports.queries.files import SINGLE_ANSWERS, exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.queries.kinds import KINDS
-from annotation.exports.queries.made import SINGLE_ANSWERS, exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.views.downloads import handed_out
 from annotation.exports.views.words import FORMAT_WORDS, OPTION_WORDS
 from annotation.labels.queries.label_version import standing_version
-from annotation.labels.queries.telling import told_version, versions_to_tell_in
+from annotation.labels.queries.version_mapping import told_version, versions_to_tell_in
 from annotation.models import Export, Membership, Round
 from shared.site_links import absolute
 from taxonomy.queries import published_version

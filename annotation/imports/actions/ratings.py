@@ -14,10 +14,10 @@ from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.core.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.core.audit import record
+from annotation.core.database_planner import TABLES, tell_planner
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.imported import IMPORTED, earlier_imports, round_labels
-from annotation.core.planner import TABLES, tell_planner
 from annotation.imports.actions.attributes import keep_attributes
 from annotation.imports.actions.chunks import Chunk
 from annotation.imports.actions.rows import RoundWriter
@@ -31,7 +31,7 @@ from annotation.imports.queries.ratings import (
     users_by_name,
 )
 from annotation.imports.sheets import Gathered, Refusal, SheetRow, ValueReader
-from annotation.imports.sheets.gathering import MODEL
+from annotation.imports.sheets.gathered_rows import MODEL
 from annotation.imports.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
 from annotation.imports.sheets.questions import BLANKS, DUPLICATES, Question, scales
 from annotation.imports.sheets.rounds import is_trial, number_rounds

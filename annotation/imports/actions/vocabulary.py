@@ -12,7 +12,7 @@ from annotation.core.access import Seat, get_seat
 from annotation.core.errors import Conflict, Invalid
 from annotation.imports.queries.ratings import decided_spellings
 from annotation.imports.sheets import Gathered, ValueReader, document_from_values
-from annotation.imports.sheets.reading import ASKS, NAME_MAX, Refused, loose
+from annotation.imports.sheets.values import ASKS, NAME_MAX, Refused, loose
 from annotation.labels.consensus import PENDING
 from annotation.models import Spelling
 from annotation.studies.actions.studies import create_study

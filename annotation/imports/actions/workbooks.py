@@ -23,11 +23,11 @@ from annotation.imports.actions.vocabulary import NewStudy
 from annotation.imports.queries.workbooks import keep_book, opened_book, read
 from annotation.imports.sheets.books import Book, open_book
 from annotation.imports.sheets.choices import Choices, NewStudyAsked
-from annotation.imports.sheets.guessing import guess_book
+from annotation.imports.sheets.guesses import guess_book
 from annotation.imports.sheets.mapping import check_mapping, dimensions_in_levels
 from annotation.imports.sheets.plans import Options
 from annotation.imports.sheets.questions import open_ones
-from annotation.imports.sheets.shifts import doubts
+from annotation.imports.sheets.shifted_values import doubts
 from annotation.models import Study, Workbook
 from annotation.studies.actions.study_ids import require_available, wrong_in_study_id
 from shared.disk_space import require_room

@@ -25,17 +25,17 @@ from annotation.imports.sheets import (
 )
 from annotation.imports.sheets.books import Book, Sheet, open_book
 from annotation.imports.sheets.choices import Choices
+from annotation.imports.sheets.document_trees import tree_of
 from annotation.imports.sheets.mapping import BookReader, SheetCount, check_mapping, dimensions_in_levels
 from annotation.imports.sheets.plans import read_book
 from annotation.imports.sheets.questions import Question
-from annotation.imports.sheets.reading import loose, read_decisions
 from annotation.imports.sheets.rounds import number_rounds
-from annotation.imports.sheets.shifts import Doubt, Vocabulary, doubts
+from annotation.imports.sheets.shifted_values import Doubt, Vocabulary, doubts
 from annotation.imports.sheets.spellings import Meanings, Values, new_values, respelled, unknown_values
-from annotation.imports.sheets.trees import tree_of
+from annotation.imports.sheets.values import loose, read_decisions
 from annotation.models import Study, Workbook
 from annotation.studies.queries.studies import usable_taxonomies
-from ingest.tables.opening import TableRow
+from ingest.tables.files import TableRow
 from shared import cached_values
 from taxonomy.checking import load
 from taxonomy.models import Taxonomy

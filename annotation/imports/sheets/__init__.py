@@ -2,8 +2,8 @@
 
 from annotation.core.sheet_tables import Row, Table, open_table
 from annotation.imports.sheets.columns import Layout, SheetRow, lay_out
-from annotation.imports.sheets.gathering import Gathered, ItemName, Refusal, gather
-from annotation.imports.sheets.reading import Blank, Decided, ReadAnswer, ValueReader, read_answer, read_decisions
+from annotation.imports.sheets.gathered_rows import Gathered, ItemName, Refusal, gather
+from annotation.imports.sheets.values import Blank, Decided, ReadAnswer, ValueReader, read_answer, read_decisions
 from annotation.imports.sheets.vocabulary import document_from_values
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import IO, Any
 from annotation.core.errors import Unreadable
 from annotation.core.sheet_tables import UNSTORABLE, parquet_lines
 from annotation.imports.sheets.columns import own_roles
-from annotation.imports.sheets.tools import (
+from annotation.imports.sheets.other_tools import (
     ToolSheet,
     are_examples,
     is_json,
@@ -19,7 +19,7 @@ from annotation.imports.sheets.tools import (
     sheets_of_json,
     spelled_out,
 )
-from ingest.tables.opening import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
+from ingest.tables.files import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX, Workbook
 from shared.csv_files import is_of_concord
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.imports.sheets.mapping import BookMapping
 from annotation.imports.sheets.questions import scales
-from annotation.imports.sheets.reading import loose
+from annotation.imports.sheets.values import loose
 from annotation.labels.consensus import PENDING
 
 AS_IS, SAME, ASK, NOTHING, NEW = MEANINGS = ("", "same", "pending", "nothing", "new")

@@ -9,9 +9,9 @@ from annotation.core.errors import Invalid
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
 from annotation.imports.sheets.books import Book, Sheet
 from annotation.imports.sheets.columns import SheetRow
-from annotation.imports.sheets.gathering import item_name
-from annotation.imports.sheets.reading import ASKS
-from ingest.tables.opening import TableRow
+from annotation.imports.sheets.gathered_rows import item_name
+from annotation.imports.sheets.values import ASKS
+from ingest.tables.files import TableRow
 
 ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer", "attribute")
 OWN_ROLES = ("round_label", "round_kind", "role", "training", "revision", "version")

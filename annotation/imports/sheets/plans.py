@@ -8,8 +8,8 @@ from annotation.core.errors import Invalid
 from annotation.core.sheet_tables import open_table
 from annotation.imports.sheets.books import Book, is_book
 from annotation.imports.sheets.columns import Layout, SheetRow, lay_out, rows_of
-from annotation.imports.sheets.gathering import Gathered, gather
-from annotation.imports.sheets.guessing import BY, guessed_book
+from annotation.imports.sheets.gathered_rows import Gathered, gather
+from annotation.imports.sheets.guesses import BY, guessed_book
 from annotation.imports.sheets.mapping import BY_DIMENSION, LONG, BookMapping, BookReader, Column, SheetMapping
 from annotation.imports.sheets.questions import (
     BLANK_OPTION,
@@ -26,9 +26,9 @@ from annotation.imports.sheets.questions import (
     row_questions,
     scale_questions,
 )
-from annotation.imports.sheets.reading import ValueReader, is_empty_set, loose
 from annotation.imports.sheets.spellings import Meanings, respelled
-from ingest.tables.opening import TableRow
+from annotation.imports.sheets.values import ValueReader, is_empty_set, loose
+from ingest.tables.files import TableRow
 
 ROWS_SHOWN = 6
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from annotation.imports.sheets.columns import SheetRow
-from annotation.imports.sheets.gathering import Gathered
-from annotation.imports.sheets.guessing import (
+from annotation.imports.sheets.gathered_rows import Gathered
+from annotation.imports.sheets.guesses import (
     BY,
     as_dimensions,
     guess_heads,
@@ -20,7 +20,7 @@ from annotation.imports.sheets.guessing import (
     take_suffixes,
 )
 from annotation.imports.sheets.mapping import LONG, BookMapping, SheetMapping
-from annotation.imports.sheets.reading import (
+from annotation.imports.sheets.values import (
     ASKS,
     EMPTY_SET,
     SCALE_VALUE,
@@ -33,7 +33,7 @@ from annotation.imports.sheets.reading import (
 )
 from annotation.labels.answers import PartRead
 from annotation.labels.consensus import Values
-from ingest.tables.opening import TableRow
+from ingest.tables.files import TableRow
 from shared.wording import counted
 
 DUPLICATES = REJECT, FIRST, LAST = ("reject", "first", "last")

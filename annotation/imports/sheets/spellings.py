@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from annotation.imports.sheets.columns import SheetRow
-from annotation.imports.sheets.reading import (
+from annotation.imports.sheets.values import (
     ASKS,
     SEPARATORS,
     Refused,
@@ -18,7 +18,7 @@ from annotation.imports.sheets.reading import (
     words_of,
 )
 from annotation.labels.consensus import PENDING
-from ingest.tables.opening import TableRow
+from ingest.tables.files import TableRow
 
 LOOKS_ALIKE = 78.0
 PLACES_SHOWN = 3

@@ -6,9 +6,9 @@ from typing import Any
 
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.columns import SheetRow
-from annotation.imports.sheets.gathering import Gathered
+from annotation.imports.sheets.gathered_rows import Gathered
 from annotation.imports.sheets.mapping import SEPARATOR
-from annotation.imports.sheets.reading import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
+from annotation.imports.sheets.values import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
 from shared.names import cleaned
 from taxonomy.kinds import KINDS
 from taxonomy.kinds.multi import MULTI

@@ -11,8 +11,8 @@ from annotation.calibration.actions.training import admit_elsewhere, require_adm
 from annotation.core.access import Seat, get_own_assignment
 from annotation.core.errors import Conflict, Invalid, Stale, WrongState
 from annotation.core.imported import MARK
+from annotation.core.issue_states import states_of_members
 from annotation.core.row_checks import DRAFT
-from annotation.core.states import states_of_members
 from annotation.labels.actions.part_matches import carry_match
 from annotation.labels.answers import PartRead, answers_digest, digest, read_parts
 from annotation.labels.consensus import PENDING

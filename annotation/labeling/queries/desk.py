@@ -10,7 +10,7 @@ from annotation.calibration.queries import training
 from annotation.core.access import Seat
 from annotation.labeling.queries import assignments as labelling
 from annotation.labeling.queries.earlier_answers import Carried, carried_answer
-from annotation.labels.queries.items import reads_otherwise
+from annotation.labels.queries.item_history import reads_otherwise
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.proposals import queries as proposals
 from ingest.models import Snapshot

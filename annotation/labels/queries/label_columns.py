@@ -13,12 +13,12 @@ import numpy as np
 from annotation.labels.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Ints, Multi, Number, Single
 from annotation.labels.consensus import Values
 from annotation.labels.queries.batches.changes import RoundRevision, revision_of, stretch_numbers
-from annotation.labels.queries.batches.judging import Judge, Judged, Own
-from annotation.labels.queries.batches.reading import Stretch, stretches
+from annotation.labels.queries.batches.chunks import Stretch, stretches
+from annotation.labels.queries.batches.consensus import Judge, Judged, Own
 from annotation.labels.queries.label_version import label_version
-from annotation.labels.queries.results import settled_here, settled_verdicts, told_verdicts
-from annotation.labels.queries.telling import Telling
+from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
 from annotation.labels.queries.verdicts import ItemVerdicts
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Round
 from taxonomy.kinds import OfKind
 from taxonomy.models import TaxonomyVersion

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
 
-from annotation.core.lookups import Looked
+from annotation.core.constant_lookups import Looked
 from annotation.core.members import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import (

@@ -11,9 +11,9 @@ from django.db.models import Max, Q, QuerySet
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.labels.consensus import Values
 from annotation.labels.queries.label_version import label_version, labelled_rounds, standing_plan
-from annotation.labels.queries.results import settled_here, settled_verdicts, told_verdicts
-from annotation.labels.queries.telling import Telling
+from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
 from annotation.labels.queries.verdicts import round_verdicts
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Annotation, PartMatch, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
 from taxonomy.migration import Blocked
 from taxonomy.models import TaxonomyVersion

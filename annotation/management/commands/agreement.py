@@ -14,9 +14,9 @@ from annotation.agreement_report.queries.coefficients import agreement_and_rater
 from annotation.agreement_report.queries.headline import WORD, headline_set
 from annotation.agreement_report.queries.model_raters import with_machines
 from annotation.agreement_report.queries.more_items import width_of, with_planned
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.core.access import get_round, get_whole_study
-from annotation.labels.queries.telling import told_version
+from annotation.labels.queries.version_mapping import told_version
 from annotation.labels.registration import DEFAULT, is_registered, primary_of
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.methods.facts import numbered

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
 from accounts.permissions import shell_command
-from annotation.transfer.actions.arrival import bring_study, report_of
+from annotation.transfer.actions.study_import import bring_study, report_of
 from shared.errors import ConcordError
 from shared.wording import counted
 

@@ -23,8 +23,8 @@ from annotation.invitations.views import invitation_instead
 from annotation.labels.queries.without_value import labels_lost
 from annotation.models import Round
 from annotation.overview.queries.waiting import rounds_to_resolve, study_lines, third_ratings_for, waiting_for
+from annotation.overview.views.first_study import begin_path
 from annotation.overview.views.next_step import next_step
-from annotation.overview.views.starting import begin_path
 from annotation.overview.views.welcome import welcome
 from annotation.proposals.queries import came_back
 from annotation.resolving.queries.queue import open_disagreements

@@ -8,7 +8,7 @@ from annotation.core.access import get_item_at, may_decide
 from annotation.core.pages import study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labeling.queries.assignments import comments_of
-from annotation.labels.queries import items as item_queries
+from annotation.labels.queries import item_history as item_queries
 from annotation.labels.queries.label_version import standing_version
 from annotation.models import Item
 from ingest.queries import closing_changes

@@ -20,14 +20,15 @@ from annotation.core.access import Seat
 from annotation.core.archive import Archive
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Conflict, Invalid
-from annotation.core.texts import change_rows, issue_rows
+from annotation.core.issue_texts import change_rows, issue_rows
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries import rows
 from annotation.exports.queries.requests import Asked, Kind, Progress
 from annotation.methods import checklist_as_markdown, whole_markdown
 from annotation.methods.queries import methods
 from annotation.models import Round, Sample
-from annotation.package import descriptor, papers
+from annotation.package import descriptor
+from annotation.package import readme_and_citation as papers
 from annotation.package.dictionary import AGREEMENT, frame_of, tables
 from annotation.package.figures import agreement_figures
 from annotation.package.pdf import in_order

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from annotation.core.texts import IssueRow
+from annotation.core.issue_texts import IssueRow
 from annotation.labels.pseudonyms import Pseudonyms
 from annotation.models import Membership, Study
 

@@ -10,15 +10,15 @@ from agreement import SCALE_WEIGHTS, VARIABLES
 from annotation.agreement_report.queries.across_rounds import across, rater_codes, visible_rounds
 from annotation.agreement_report.queries.coefficients import entry
 from annotation.agreement_report.queries.headline import headline_set
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.analysis.queries import Answer, Words, answer, plain_answer
 from annotation.analysis.queries import Question as Read
 from annotation.analysis.queries.effort import MEASURES
 from annotation.analysis.queries.labels import labelled_for
-from annotation.analysis.queries.results.kinds import KINDS
-from annotation.analysis.queries.results.parts import Answer as Shown
-from annotation.analysis.queries.results.question import Asked, Question
-from annotation.analysis.queries.results.stating import from_which
+from annotation.analysis.queries.presentation.blocks import Answer as Shown
+from annotation.analysis.queries.presentation.kinds import KINDS
+from annotation.analysis.queries.presentation.provenance import from_which
+from annotation.analysis.queries.presentation.question import Asked, Question
 from annotation.analysis.queries.saved import saved_analyses
 from annotation.calibration.calibration import Score
 from annotation.calibration.queries.training import Trained, results_of

@@ -13,7 +13,7 @@ from annotation.calibration.queries.training import known_parts
 from annotation.core.members import code_order
 from annotation.labels.answers import digest
 from annotation.labels.consensus import PENDING
-from annotation.labels.queries import results
+from annotation.labels.queries import rows as results
 from annotation.labels.queries.evidence import PLACE
 from annotation.labels.queries.label_version import label_version, standing_version
 from annotation.labels.queries.verdicts import read_values

@@ -13,8 +13,8 @@ from annotation.labels.columns import UNMAPPED
 from annotation.labels.queries.label_columns import labelled
 from annotation.models import Membership, Plan, Round
 from annotation.plans.category_outcomes import Fate
-from annotation.plans.queries.ground import Ground, ground_of
 from annotation.plans.queries.relabeling import counted
+from annotation.plans.queries.scope import Ground, ground_of
 
 
 @dataclass(frozen=True)

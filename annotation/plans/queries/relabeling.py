@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from annotation.models import Assignment, Item, Membership
-from annotation.plans.queries.ground import Ground
+from annotation.plans.queries.scope import Ground
 
 PAGE = 50
 

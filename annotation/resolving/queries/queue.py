@@ -16,8 +16,8 @@ from django.db.models import (
 from django.utils import timezone
 
 from annotation.core.access import Seat
+from annotation.core.issue_states import states_of_members
 from annotation.core.members import code_order
-from annotation.core.states import states_of_members
 from annotation.labels.consensus import Decision, Values, Verdict
 from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
 from annotation.labels.queries.evidence import Heard, evidence_heard

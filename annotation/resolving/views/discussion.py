@@ -23,7 +23,7 @@ from annotation.discussion.queries import News
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Item, Remark, Resolution, Round
 from annotation.resolving.views import item_discussion as discussion
-from annotation.resolving.views.place import Here, here_at, may_look, note_here
+from annotation.resolving.views.queue_position import Here, here_at, may_look, note_here
 from taxonomy.kinds import LONGEST_TEXT
 
 

@@ -16,9 +16,9 @@ from annotation.models import Item, Meeting, Resolution
 from annotation.resolving.actions.resolutions import LONGEST_RATIONALE
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Narrowed, Queue
-from annotation.resolving.views.beside import beside, matching
 from annotation.resolving.views.item_discussion import discussion, walked
-from annotation.resolving.views.place import Here, clash_here
+from annotation.resolving.views.queue_position import Here, clash_here
+from annotation.resolving.views.third_raters_and_faults import beside, matching
 from ingest.queries import closing_changes
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension

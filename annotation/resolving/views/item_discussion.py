@@ -16,7 +16,7 @@ from annotation.labels.queries.verdicts import ItemVerdicts
 from annotation.labels.resolution_options import as_value
 from annotation.models import Annotation, Assignment, Item, Remark, Resolution, Round
 from annotation.resolving.queries.queue import Line, Queue
-from annotation.resolving.views.place import Here
+from annotation.resolving.views.queue_position import Here
 from ingest.rendering.markdown import render_markdown
 from taxonomy.kinds import LONGEST_TEXT
 

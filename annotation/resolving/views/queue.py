@@ -19,7 +19,15 @@ from annotation.models import Round
 from annotation.resolving.actions.meetings import meeting_of_form, state_meeting
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Line, Narrowed, Queue
-from annotation.resolving.views.place import Here, clash_here, clash_words, here_at, may_look, note_here, with_asked
+from annotation.resolving.views.queue_position import (
+    Here,
+    clash_here,
+    clash_words,
+    here_at,
+    may_look,
+    note_here,
+    with_asked,
+)
 from shared.wording import counted
 
 PAGE_SIZE = 50

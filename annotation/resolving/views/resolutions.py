@@ -21,7 +21,7 @@ from annotation.resolving.actions.meetings import meeting_of_form
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.queries.queue import Queue
 from annotation.resolving.views.item import Filled, room
-from annotation.resolving.views.place import Here, here_at, may_look, note_here
+from annotation.resolving.views.queue_position import Here, here_at, may_look, note_here
 from taxonomy.tree import TreeDimension, VersionTree
 
 

@@ -41,9 +41,9 @@ from annotation.choosing.actions.screening_rounds import screen_by_round, screen
 from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_of
 from annotation.core.access import OWNER, Seat, get_round, row_number
 from annotation.core.audit import record
+from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round, require_prepared
-from annotation.core.planner import tell_planner
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals

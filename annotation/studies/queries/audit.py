@@ -7,7 +7,7 @@ from django.db.models import (
 
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
-from annotation.exports.queries.made import why_hidden
+from annotation.exports.queries.files import why_hidden
 from annotation.models import (
     AuditEvent,
     Export,

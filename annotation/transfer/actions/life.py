@@ -12,13 +12,13 @@ from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
+from annotation.core.issue_states import takeable_states
 from annotation.core.memberships import ask_in, come_in, place_of
-from annotation.core.states import takeable_states
 from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, Study
 from annotation.studies.actions.studies import create_study
 from annotation.transfer.jobs import DELETIONS
 from annotation.transfer.queries import rows as whole
-from annotation.transfer.queries.study_file import manifest_of
+from annotation.transfer.queries.study_export import manifest_of
 from ingest.models import Snapshot
 
 COPIED = (

@@ -31,11 +31,11 @@ from annotation.models import (
 )
 from annotation.studies.actions.primary import wrong_in_brought
 from annotation.studies.actions.studies import wrong_words
-from annotation.transfer.actions.checks import check_row
-from annotation.transfer.archive_of_study import StudyFile, refused
+from annotation.transfer.actions.row_checks import check_row
 from annotation.transfer.queries import rows as whole
+from annotation.transfer.study_file import StudyFile, refused
 from ingest.models import Comment, Issue, Snapshot
-from ingest.upsert import brought
+from ingest.upsert import study_import as brought
 from shared.disk_space import require_room
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion

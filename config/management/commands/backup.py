@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.backups.making import make_backup
+from config.backups.backup import make_backup
 from shared.errors import ConcordError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.backups.restoring import restore_backup
+from config.backups.restore import restore_backup
 from shared.errors import ConcordError
 
 

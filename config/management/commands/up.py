@@ -30,8 +30,8 @@ from django.db import OperationalError, connection, connections
 
 from accounts.permissions import shell_command
 from config import embedded, preload, shell
-from config.backups import quiet
-from config.backups.upgrading import upgrade
+from config.backups import maintenance_lock as quiet
+from config.backups.upgrade import upgrade
 from config.database import UnfitDatabase
 from config.supervisor import Child, Fork, Supervisor, die_with_parent
 from shared.errors import ConcordError

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from config.backups.upgrading import upgrade
+from config.backups.upgrade import upgrade
 from shared.errors import ConcordError
 
 

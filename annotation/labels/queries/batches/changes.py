@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from annotation.labels.queries.batches import reading
+from annotation.labels.queries.batches import chunks as reading
 from annotation.models import Round
 
 _NONE_YET = 2**62

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from annotation.labels.queries.batches.chunks import Stretch, Values, stretches
+from annotation.labels.queries.batches.consensus import DECIDED, Judge, Judged, Own, place_of
 from annotation.labels.queries.batches.dictionaries import Column, listed, of_words
-from annotation.labels.queries.batches.judging import DECIDED, Judge, Judged, Own, place_of
-from annotation.labels.queries.batches.reading import Stretch, Values, stretches
 from annotation.labels.queries.label_version import label_version
-from annotation.labels.queries.results import LabelRow, label_rows, settled_here
-from annotation.labels.queries.telling import Telling
+from annotation.labels.queries.rows import LabelRow, label_rows, settled_here
 from annotation.labels.queries.verdicts import ItemVerdicts
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Round
 from taxonomy.models import TaxonomyVersion
 

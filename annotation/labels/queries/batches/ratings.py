@@ -9,11 +9,8 @@ import pyarrow as pa
 from django.db.models import QuerySet
 
 from annotation.core.access import Seat
-from annotation.core.binary import read_binary
-from annotation.labels.queries.batches.dictionaries import Column, listed, of_words
-from annotation.labels.queries.batches.judging import KEPT_MOST, LIMITS
-from annotation.labels.queries.batches.labels import Batches
-from annotation.labels.queries.batches.reading import (
+from annotation.core.binary_copy import read_binary
+from annotation.labels.queries.batches.chunks import (
     Raters,
     Stretch,
     Values,
@@ -23,8 +20,11 @@ from annotation.labels.queries.batches.reading import (
     stretches,
     within,
 )
-from annotation.labels.queries.results import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
-from annotation.labels.queries.telling import Telling
+from annotation.labels.queries.batches.consensus import KEPT_MOST, LIMITS
+from annotation.labels.queries.batches.dictionaries import Column, listed, of_words
+from annotation.labels.queries.batches.labels import Batches
+from annotation.labels.queries.rows import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Membership, Round
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version

@@ -17,7 +17,7 @@ from annotation.imports.sheets.mapping import (
     filled,
     shifted,
 )
-from annotation.imports.sheets.reading import ASKS, folded, loose
+from annotation.imports.sheets.values import ASKS, folded, loose
 
 OWN_SHARE_MOST = 0.25
 CELLS_SHOWN = 12

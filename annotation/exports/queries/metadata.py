@@ -6,7 +6,7 @@ from typing import Any
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.headline import headline_set
-from annotation.agreement_report.queries.slices import ask
+from annotation.agreement_report.queries.options import ask
 from annotation.core.access import Seat
 from annotation.exports.queries.items import item_rows
 from annotation.models import Round

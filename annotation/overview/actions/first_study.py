@@ -18,7 +18,7 @@ from annotation.core.memberships import place_of
 from annotation.members.actions.members import set_member
 from annotation.models import Round, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
-from annotation.overview.queries.starting import raters_of
+from annotation.overview.queries.first_study import raters_of
 from annotation.rounds.actions.rounds import create_round, open_round
 from annotation.studies.actions.studies import create_study, register_primary
 from ingest.actions.uploads import start_file_fetch

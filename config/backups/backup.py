@@ -19,7 +19,8 @@ from django.db import DatabaseError
 from accounts.audit import record
 from accounts.models import ServerEvent
 from config import embedded
-from config.backups import archive, postgres, stored
+from config.backups import archive, postgres
+from config.backups import stored_files as stored
 from config.backups.archive import Manifest
 from config.backups.errors import BackupFailed
 from config.database import turn_at_tables

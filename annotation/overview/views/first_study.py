@@ -19,9 +19,9 @@ from annotation.core.pages import me, status_of
 from annotation.invitations.actions.invitations import invite
 from annotation.labels.registration import in_words, not_registered, primary_of
 from annotation.overview.actions.demo import REPOSITORY
-from annotation.overview.actions.starting import open_first_round, set_raters, start_study, take_demo_issues
+from annotation.overview.actions.first_study import open_first_round, set_raters, start_study, take_demo_issues
 from annotation.overview.forms import CodebookForm, FirstRoundForm, IssuesForm, PeopleForm
-from annotation.overview.queries import starting as queries
+from annotation.overview.queries import first_study as queries
 from annotation.studies.actions.primary import newest_dimensions
 from annotation.studies.queries.studies import usable_taxonomies
 from ingest.access import get_run

@@ -8,11 +8,11 @@ from typing import Any, BinaryIO
 from ingest.errors import Unreadable
 from ingest.files.json_rows import Row
 from ingest.files.seen import Seen
-from ingest.github.parse import Repository
+from ingest.github.rest_objects import Repository
 from ingest.records import storable
 from ingest.tables.columns import BY_KEY, Guess, Layout, column_names, guess
+from ingest.tables.files import Table, TableRow, open_table
 from ingest.tables.issues import row_of
-from ingest.tables.opening import Table, TableRow, open_table
 
 ROWS_KEPT = 30
 ROWS_SHOWN = 10

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from annotation.analysis.queries.results.counting import combined, marked, profiled, tallied
-from annotation.analysis.queries.results.crossing import crossed, flowed
-from annotation.analysis.queries.results.measuring import measured, saturated
-from annotation.analysis.queries.results.parts import Answer
-from annotation.analysis.queries.results.question import Asked
+from annotation.analysis.queries.presentation.blocks import Answer
+from annotation.analysis.queries.presentation.counts import combined, marked, profiled, tallied
+from annotation.analysis.queries.presentation.cross_tables import crossed, flowed
+from annotation.analysis.queries.presentation.numbers import measured, saturated
+from annotation.analysis.queries.presentation.question import Asked
 from annotation.core.errors import NotFound
 
 

@@ -11,7 +11,7 @@ from ingest import totals
 from ingest.errors import FetchFailed, Invalid, Unreadable
 from ingest.files.json_rows import Batch, Row, RowReader
 from ingest.github.fetch import fetch
-from ingest.github.parse import Repository as Name
+from ingest.github.rest_objects import Repository as Name
 from ingest.models import FetchRun, Refusal
 from ingest.read_ahead import read_ahead
 from ingest.records import IssueRecord

@@ -14,7 +14,7 @@ from django.db import connection
 from accounts.models import User
 from accounts.permissions import may_use_tokens
 from ingest.errors import Invalid, RowError
-from ingest.github.parse import EVENTS, REACTIONS, event_of, parse_count, type_of
+from ingest.github.rest_objects import EVENTS, REACTIONS, event_of, parse_count, type_of
 from ingest.identifiers import full_name
 from ingest.models import Issue, Repository
 from ingest.records import CommentRecord, content_digest
@@ -328,7 +328,7 @@ def store_activities(lines: Iterable[bytes]) -> None:
 
 
 def _activity(row: Row) -> dict[str, Any]:
-    """What was told of an issue, as `ingest.github.parse` keeps it."""
+    """What was told of an issue, as `ingest.github.rest_objects` keeps it."""
     told = row.get("told")
     found: dict[str, Any] = {}
     if not isinstance(told, Mapping):

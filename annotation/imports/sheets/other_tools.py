@@ -8,7 +8,7 @@ import orjson
 
 from annotation.core.errors import Unreadable
 from annotation.core.sheet_tables import UNSTORABLE
-from ingest.tables.opening import TableRow
+from ingest.tables.files import TableRow
 
 BYTES_MAX = 128 << 20
 FIELD_CHARACTERS_MAX = 500

@@ -20,7 +20,7 @@ from annotation.core.imported import STUDY_IMPORTED
 from annotation.models import Arrival, Membership
 from annotation.studies.actions.study_ids import require_available
 from annotation.transfer.actions.rows import Stored, store_study, table_names
-from annotation.transfer.archive_of_study import StudyFile, open_study
+from annotation.transfer.study_file import StudyFile, open_study
 from shared.disk_space import require_room
 from shared.job_holds import Kind
 from shared.jobs import JobKind, progress_beside

@@ -17,14 +17,14 @@ from annotation.labels import resolution_options as deciding
 from annotation.labels.actions.faults import propose_category
 from annotation.labels.consensus import Part, Verdict
 from annotation.labels.part_matching import likeliest
-from annotation.labels.queries.parts import answers_in_parts
+from annotation.labels.queries.answers_in_parts import answers_in_parts
 from annotation.models import Item, Round
 from annotation.proposals import queries as proposals
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.third_raters import apply_rules, ask_third_rater, people_to_ask
 from annotation.resolving.queries.precedents import SHOWN, precedents
 from annotation.resolving.queries.queue import short_name, waiting_third_raters
-from annotation.resolving.views.place import Here, here_at
+from annotation.resolving.views.queue_position import Here, here_at
 
 
 @login_required

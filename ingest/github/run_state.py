@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.permissions import may_use_tokens
 from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.client import Answer, Client
-from ingest.github.parse import is_public
+from ingest.github.rest_objects import is_public
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord

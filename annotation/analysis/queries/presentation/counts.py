@@ -8,7 +8,7 @@ from annotation.analysis.counts import Counts, Group
 from annotation.analysis.marks import MarkedGroup, Marks
 from annotation.analysis.profiles import Profiles
 from annotation.analysis.queries import Answer as Told
-from annotation.analysis.queries.results.parts import (
+from annotation.analysis.queries.presentation.blocks import (
     TESTS,
     Answer,
     Cell,
@@ -19,8 +19,8 @@ from annotation.analysis.queries.results.parts import (
     p_words,
     percent,
 )
-from annotation.analysis.queries.results.question import STEPS, Asked
-from annotation.analysis.queries.results.stating import left_out, nothing
+from annotation.analysis.queries.presentation.provenance import left_out, nothing
+from annotation.analysis.queries.presentation.question import STEPS, Asked
 from annotation.analysis.shares import Share
 from annotation.charts.analysis import MOST_PANELS, Bar, Bars, bars
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map

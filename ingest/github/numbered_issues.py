@@ -8,9 +8,9 @@ from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import TooMuch
 from ingest.github.commits import commit_path, commits_of, read_commit
 from ingest.github.graphql import complete, files_of_commits, with_known_files
-from ingest.github.job import Job
-from ingest.github.nodes import discussion_of, leave_out_changes, parse_graphql_issue
-from ingest.github.questions import given
+from ingest.github.graphql_nodes import discussion_of, leave_out_changes, parse_graphql_issue
+from ingest.github.graphql_queries import given
+from ingest.github.run_state import Job
 from ingest.models import Issue
 from ingest.records import ChangeRecord, IssueRecord
 

@@ -15,11 +15,11 @@ from accounts.models import User
 from annotation.core.access import Seat
 from annotation.core.archive import Archive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
-from annotation.core.states import readable_states
+from annotation.core.issue_states import readable_states
 from annotation.exports.queries.requests import Asked, Kind, Progress
 from annotation.models import Plan, Round, Sample, Study
-from annotation.transfer.archive_of_study import FORMAT, KIND, MANIFEST, path_of
 from annotation.transfer.queries import rows as whole
+from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
 from ingest.models import Snapshot
 from taxonomy.actions.arriving import version_rows
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from pyarrow import csv
 
-from annotation.core.binary import read_binary
+from annotation.core.binary_copy import read_binary
 from annotation.core.members import code_order
 from annotation.models import Assignment, Membership, Resolution, Round, RoundItem
 from ingest.errors import Invalid as NotAnIssue

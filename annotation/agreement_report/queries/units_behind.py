@@ -15,11 +15,11 @@ from annotation.agreement_report.queries.across_rounds import (
     rater_codes,
     told_in,
 )
-from annotation.agreement_report.queries.left_out import BECAUSE, units_left_out
+from annotation.agreement_report.queries.exclusions import BECAUSE, units_left_out
+from annotation.agreement_report.queries.intra_rater import TWICE
+from annotation.agreement_report.queries.mapped_patterns import Lost, Told
 from annotation.agreement_report.queries.model_raters import machines_in
 from annotation.agreement_report.queries.patterns import PatternRow, Unit, Value, units
-from annotation.agreement_report.queries.twice import TWICE
-from annotation.agreement_report.queries.versions import Lost, Told
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.consensus import PENDING

@@ -5,9 +5,10 @@ from django.db import connection as django_connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config import shell
-from config.backups import archive, making, postgres
-from config.backups.making import Backup, Say
-from config.backups.restoring import OURS
+from config.backups import archive, postgres
+from config.backups import backup as making
+from config.backups.backup import Backup, Say
+from config.backups.restore import OURS
 from ingest import queries
 from shared.errors import ConcordError
 

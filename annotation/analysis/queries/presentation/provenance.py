@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from annotation.analysis.queries import Answer as Told
-from annotation.analysis.queries.results.parts import Answer
-from annotation.analysis.queries.results.question import Asked
+from annotation.analysis.queries.presentation.blocks import Answer
+from annotation.analysis.queries.presentation.question import Asked
 from annotation.analysis.shares import LeftOut
 from annotation.labels.columns import WHY_NONE
 from shared.wording import counted, listed

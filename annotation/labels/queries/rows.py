@@ -13,7 +13,6 @@ from annotation.core.members import code_order
 from annotation.labels.consensus import Values, Verdict
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.resolution_methods import meetings_of, ways, with_facts
-from annotation.labels.queries.telling import Telling
 from annotation.labels.queries.verdicts import (
     CHUNK,
     ItemVerdicts,
@@ -22,6 +21,7 @@ from annotation.labels.queries.verdicts import (
     resolution_values,
     round_verdicts,
 )
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier

@@ -8,8 +8,7 @@ from annotation.analysis.comparison import Comparison
 from annotation.analysis.numbers import Distribution, Numbers
 from annotation.analysis.queries import Answer as Told
 from annotation.analysis.queries.effort import MEASURES
-from annotation.analysis.queries.results.counting import rounded, said_of
-from annotation.analysis.queries.results.parts import (
+from annotation.analysis.queries.presentation.blocks import (
     TESTS,
     Answer,
     Cell,
@@ -20,8 +19,9 @@ from annotation.analysis.queries.results.parts import (
     p_words,
     percent,
 )
-from annotation.analysis.queries.results.question import Asked
-from annotation.analysis.queries.results.stating import left_out, nothing
+from annotation.analysis.queries.presentation.counts import rounded, said_of
+from annotation.analysis.queries.presentation.provenance import left_out, nothing
+from annotation.analysis.queries.presentation.question import Asked
 from annotation.analysis.saturation import Saturation
 from annotation.charts.analysis import Box, Boxes, Curve, Curves, boxes, curves
 from annotation.models import Item

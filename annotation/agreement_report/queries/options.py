@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from annotation.agreement_report.queries.across_rounds import Asked
-from annotation.core import samples as slices
+from annotation.core import strata as slices
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.models import Study

@@ -12,9 +12,9 @@ from typing import Any
 
 from ingest.differences import LINE_EDITS_MAX, edits
 from ingest.github.client import TooMuch
-from ingest.github.job import Job
-from ingest.github.parse import parse_count, with_files
-from ingest.github.questions import GitObject, objects
+from ingest.github.graphql_queries import GitObject, objects
+from ingest.github.rest_objects import parse_count, with_files
+from ingest.github.run_state import Job
 from ingest.records import ChangeRecord
 from ingest.runs import beat
 

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 from django.db.models import QuerySet
 
-from annotation.core.binary import read_binary
+from annotation.core.binary_copy import read_binary
 from annotation.labels.answers import applies
 from annotation.labels.consensus import Answer, Decision, Place, verdicts
 from annotation.labels.consensus import Values as Given
-from annotation.labels.queries.batches.reading import (
+from annotation.labels.queries.batches.chunks import (
     FINISHED,
     METHODS,
     UNFINISHED,
@@ -32,8 +32,8 @@ from annotation.labels.queries.batches.reading import (
     sets_of,
     within,
 )
-from annotation.labels.queries.telling import Telling
 from annotation.labels.queries.verdicts import ItemVerdicts, questions, round_verdicts
+from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Item, PartMatch, Resolution, Round, RoundItem
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree

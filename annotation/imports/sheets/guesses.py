@@ -10,7 +10,7 @@ from typing import IO
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.books import Book, Sheet, open_book
 from annotation.imports.sheets.columns import OWN_FINAL, own_dimension
-from annotation.imports.sheets.gathering import item_name
+from annotation.imports.sheets.gathered_rows import item_name
 from annotation.imports.sheets.mapping import (
     BY_DIMENSION,
     BY_RATER,
@@ -23,9 +23,9 @@ from annotation.imports.sheets.mapping import (
     check_mapping,
     is_list,
 )
-from annotation.imports.sheets.reading import loose
+from annotation.imports.sheets.other_tools import LABEL_STUDIO
 from annotation.imports.sheets.rounds import is_trial
-from annotation.imports.sheets.tools import LABEL_STUDIO
+from annotation.imports.sheets.values import loose
 
 BY = "@"
 """In what is mapped: dimension@rater."""

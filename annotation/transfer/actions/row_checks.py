@@ -20,7 +20,7 @@ from django.db.models import (
 from accounts.models import User
 from agreement import COEFFICIENTS
 from annotation.agreement_report.queries.headline import FIXED
-from annotation.analysis.queries.results.kinds import KINDS as ANALYSES
+from annotation.analysis.queries.presentation.kinds import KINDS as ANALYSES
 from annotation.assignments.queries import READ
 from annotation.core.imported import IMPORTED, STUDY_IMPORTED
 from annotation.core.row_checks import (
@@ -51,10 +51,10 @@ from annotation.core.row_checks import (
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries.kinds import KINDS as FILES
 from annotation.exports.queries.options import SHAPES as EXPORT_SHAPES
-from annotation.labels.queries.results import REVISIONS
+from annotation.labels.queries.rows import REVISIONS
 from annotation.models import AuditEvent, Export, Plan, Study
-from annotation.transfer.archive_of_study import refused
 from annotation.transfer.queries import rows as whole
+from annotation.transfer.study_file import refused
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
 from taxonomy.models import Taxonomy, TaxonomyVersion

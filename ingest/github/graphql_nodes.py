@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.errors import Invalid, RowError
-from ingest.github.parse import (
+from ingest.github.rest_objects import (
     NotAnIssue,
     event_of,
     in_order,

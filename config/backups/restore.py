@@ -16,10 +16,13 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from config import shell
-from config.backups import archive, making, postgres, quiet, stored
+from config.backups import archive, postgres
+from config.backups import backup as making
+from config.backups import maintenance_lock as quiet
+from config.backups import stored_files as stored
 from config.backups.archive import Archive, Manifest
+from config.backups.backup import Say
 from config.backups.errors import NotRestored
-from config.backups.making import Say
 from config.database import UnfitDatabase, refuse_unfit
 
 OTHERS_SECONDS = 10.0
