@@ -48,9 +48,8 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "analyses",
+        "analysis/analyses",
         "analysis",
-        folder="analysis",
         kinds=[(kind, reverse("analysis_kind", args=[slug, kind.key])) for kind in KINDS.values()],
         saved=[(each, KINDS[each.kind].title) for each in saved_analyses(seat) if each.kind in KINDS],
         hidden=found.hidden,
@@ -204,9 +203,8 @@ def _page(
     return study_page(
         request,
         seat,
+        "analysis/analysis",
         "analysis",
-        "analysis",
-        folder="analysis",
         status=status,
         kind=kind,
         kinds=[(each, reverse("analysis_kind", args=[slug, each.key])) for each in KINDS.values()],

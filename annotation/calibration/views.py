@@ -164,7 +164,7 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "training",
+        "calibration/training",
         "rounds",
         status=status,
         round=round_,

@@ -35,13 +35,12 @@ def study_page(
     template: str,
     tab: str,
     *,
-    folder: str = "studies",
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
-    """A page of a study under its header; `folder` holds the template."""
+    """A page of a study under its header; the template is named with its feature, as in `rounds/round`."""
     context |= {"seat": seat, "study": seat.study, "tab": tab, "is_owner": seat.has_role(OWNER)}
-    return render(request, f"annotation/{folder}/{template}.html", context, status=status)
+    return render(request, f"annotation/{template}.html", context, status=status)
 
 
 def status_of(*given: forms.Form) -> int:
@@ -57,7 +56,7 @@ def job_progress(request: HttpRequest, row: Round | Sample) -> HttpResponse | No
     if request.headers.get("HX-Target") != "bulk-job":
         return None
     job = job_of(row)
-    answer = render(request, "annotation/studies/_bulk_job.html", {"job": job})
+    answer = render(request, "annotation/rounds/_bulk_job.html", {"job": job})
     if job is None or not job.is_at_work:
         answer["HX-Refresh"] = "true"
     return answer

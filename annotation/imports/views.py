@@ -144,7 +144,7 @@ def workbook(request: HttpRequest, pk: int, slug: str = "") -> HttpResponse:
 def progress(request: HttpRequest, pk: int, slug: str = "") -> HttpResponse:
     """How far the import is, then what came of it; the part that asks again by itself."""
     seat, found = _found(request, pk, slug)
-    return render(request, "annotation/importing/_imported.html", _told(found, seat))
+    return render(request, "annotation/imports/_imported.html", _told(found, seat))
 
 
 @login_required
@@ -195,10 +195,10 @@ def _address(found: Workbook, seat: Seat | None) -> str:
 
 
 def _page(request: HttpRequest, seat: Seat | None, template: str, status: int = 200, **context: Any) -> HttpResponse:
-    context["base"] = "annotation/studies/_base.html" if seat else "annotation/importing/_base.html"
+    context["base"] = "annotation/studies/_base.html" if seat else "annotation/imports/_base.html"
     if seat is not None:
-        return study_page(request, seat, template, "import", folder="importing", status=status, **context)
-    return render(request, f"annotation/importing/{template}.html", context, status=status)
+        return study_page(request, seat, f"imports/{template}", "import", status=status, **context)
+    return render(request, f"annotation/imports/{template}.html", context, status=status)
 
 
 def _told(found: Workbook, seat: Seat | None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Prompt:
     @property
     def template(self) -> str:
         """The template of its control."""
-        return f"annotation/labelling/widgets/{self.style}.html"
+        return f"annotation/labeling/widgets/{self.style}.html"
 
     @property
     def is_row(self) -> bool:

@@ -74,9 +74,8 @@ def methods(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "methods",
+        "methods/methods",
         "agreement",
-        folder="results",
         facts=facts,
         paragraphs=paragraph(facts),
         levels=[

@@ -40,9 +40,8 @@ def package(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "package",
+        "package/package",
         "exports",
-        folder="exports",
         status=status_of(form),
         form=form,
         rounds=rounds,

@@ -161,7 +161,7 @@ def plans(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("plan", slug, plan.number)
     page = page_of(request, listing.plans(seat.study), key="-number")
     context = {"page": page, "lines": _lines(page.rows, seat), "form": form, "at": at, "versions": versions}
-    return study_page(request, seat, "plans", "plans", folder="plans", status=status or status_of(form), **context)
+    return study_page(request, seat, "plans/plans", "plans", status=status or status_of(form), **context)
 
 
 def _lines(rows: Sequence[Plan], seat: Seat) -> list[PlanLine]:
@@ -201,7 +201,7 @@ def _seat_and_plan(request: HttpRequest, slug: str, number: int) -> tuple[Seat, 
 
 def _plan_page(request: HttpRequest, seat: Seat, found: Plan, status: int = 200, **more: Any) -> HttpResponse:
     context = _told(seat, found) | more
-    return study_page(request, seat, "plan", "plans", folder="plans", status=status, plan=found, **context)
+    return study_page(request, seat, "plans/plan", "plans", status=status, plan=found, **context)
 
 
 def _told(seat: Seat, found: Plan, stand_ins: Sequence[str] = ()) -> dict[str, Any]:
@@ -452,9 +452,8 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "items",
+        "plans/items",
         "plans",
-        folder="plans",
         plan=found,
         heading=heading,
         lines=lines,

@@ -10,7 +10,7 @@ from annotation.overview.queries.waiting import waiting_for
 register = template.Library()
 
 
-@register.inclusion_tag("annotation/studies/_demo_banner.html", takes_context=True)
+@register.inclusion_tag("annotation/overview/_demo_banner.html", takes_context=True)
 def demo_banner(context: dict[str, Any]) -> dict[str, Any]:
     """Who one is in the demo and whom one can switch to; nothing for everyone else, or where the demo is not open."""
     request = context.get("request")
@@ -22,7 +22,7 @@ def demo_banner(context: dict[str, Any]) -> dict[str, Any]:
     return {"people": lines, "csrf_token": context.get("csrf_token")}
 
 
-@register.inclusion_tag("annotation/studies/_demo_hint.html", takes_context=True)
+@register.inclusion_tag("annotation/overview/_demo_hint.html", takes_context=True)
 def demo_hint(context: dict[str, Any]) -> dict[str, Any]:
     """Who of the demo's people has items left to label, for one of them who has none; nothing for everyone else."""
     shown = demo_banner(context)

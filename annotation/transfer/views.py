@@ -53,9 +53,7 @@ def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, f"“{made.title}” was created, without labels.")
             return redirect("study", made.slug)
-    return study_page(
-        request, seat, "duplicate", "overview", folder="life", status=status or status_of(form), form=form
-    )
+    return study_page(request, seat, "transfer/duplicate", "overview", status=status or status_of(form), form=form)
 
 
 @in_archive_too
@@ -130,9 +128,8 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "delete",
+        "transfer/delete",
         "overview",
-        folder="life",
         status=status or status_of(form),
         form=form,
         export=export,
@@ -146,7 +143,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def deleted(request: HttpRequest) -> HttpResponse:
     """The register of deleted studies: one's own, for staff all of them."""
-    return render(request, "annotation/life/deleted.html", {"lines": queries.deletions_of(me(request))})
+    return render(request, "annotation/transfer/deleted.html", {"lines": queries.deletions_of(me(request))})
 
 
 @login_required
@@ -155,7 +152,7 @@ def deleted(request: HttpRequest) -> HttpResponse:
 def deletion_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """How far a deletion is; asks again by itself until it is over."""
     line = queries.deletion_of(me(request), pk)
-    return render(request, "annotation/life/_deletion.html", {"each": line})
+    return render(request, "annotation/transfer/_deletion.html", {"each": line})
 
 
 @login_required
@@ -187,7 +184,7 @@ def arrive(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("import_whole_file", found.pk)
     context = {"form": form, "lines": queries.arrivals_of(user)}
-    return render(request, "annotation/life/arrive.html", context, status=status or status_of(form))
+    return render(request, "annotation/transfer/arrive.html", context, status=status or status_of(form))
 
 
 @login_required
@@ -195,7 +192,7 @@ def arrive(request: HttpRequest) -> HttpResponse:
 @require_safe
 def arrival(request: HttpRequest, pk: int) -> HttpResponse:
     """How the import of a study goes, and what came of it."""
-    return render(request, "annotation/life/arrival.html", {"arrival": get_arrival(me(request), pk)})
+    return render(request, "annotation/transfer/arrival.html", {"arrival": get_arrival(me(request), pk)})
 
 
 @login_required
@@ -203,7 +200,7 @@ def arrival(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def arrival_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of that page that asks again by itself until the import is over."""
-    return render(request, "annotation/life/_arrival.html", {"arrival": get_arrival(me(request), pk)})
+    return render(request, "annotation/transfer/_arrival.html", {"arrival": get_arrival(me(request), pk)})
 
 
 @login_required

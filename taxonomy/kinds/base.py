@@ -71,7 +71,7 @@ class Kind:
     """Whether agreement on the values is measured: nobody writes the same free text twice."""
 
     widget: ClassVar[str]
-    """The control that raters answer with: a template of `templates/annotation/labelling/widgets/`; of kinds with
+    """The control that raters answer with: a template of `templates/annotation/labeling/widgets/`; of kinds with
     categories their number and order decide (`annotation/labeling/prompts.py`)."""
     attributes: ClassVar[Mapping[str, str]] = {}
     """HTML attributes of that control."""

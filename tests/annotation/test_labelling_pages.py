@@ -426,7 +426,7 @@ def test_a_draft_of_another_tab_or_device_is_not_overwritten_unseen(round_: Roun
 
 def test_the_guide_for_raters_lists_every_key_of_the_sheet() -> None:
     guide = (settings.BASE_DIR / "docs" / "raters.md").read_text()
-    sheet = render_to_string("annotation/labelling/_keys.html")
+    sheet = render_to_string("annotation/labeling/_keys.html")
     keys = re.findall(r"<dd>(.*?)</dd>", sheet)
     assert len(keys) > 10
     assert [words for words in keys if f"| {words} |" not in guide] == []

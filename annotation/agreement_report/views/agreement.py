@@ -52,7 +52,7 @@ SLICED = {
 
 def _page(request: HttpRequest, seat: Seat, template: str, tab: str, **context: Any) -> HttpResponse:
     context |= {"seat": seat, "study": seat.study, "tab": tab}
-    return render(request, f"annotation/results/{template}.html", context)
+    return render(request, f"annotation/agreement_report/{template}.html", context)
 
 
 def number_of(request: HttpRequest, name: str) -> int | None:

@@ -45,7 +45,7 @@ def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
         "questions": list(actions.QUESTIONS.items()),
         "runs": queries.runs_of(seat.study, seat.user) if is_owner else [],
     }
-    return render(request, "annotation/studies/changes.html", context, status=status)
+    return render(request, "annotation/choosing/changes.html", context, status=status)
 
 
 @login_required
@@ -80,7 +80,7 @@ def _one(request: HttpRequest, seat: Seat, item: Item, status: int) -> HttpRespo
         "item": item,
         "change": queries.item_change(seat, item, request.GET.get("since", "")),
     }
-    return render(request, "annotation/studies/item_changes.html", context, status=status)
+    return render(request, "annotation/choosing/item_changes.html", context, status=status)
 
 
 @login_required

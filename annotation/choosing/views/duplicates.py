@@ -29,7 +29,7 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     sample = get_sample(seat, pk)
     job = queries.search_of(sample)
     if request.headers.get("HX-Target") == "bulk-job":
-        answer = render(request, "annotation/studies/_bulk_job.html", {"job": job})
+        answer = render(request, "annotation/rounds/_bulk_job.html", {"job": job})
         if job is None or not job.is_at_work:
             answer["HX-Refresh"] = "true"
         return answer
@@ -53,7 +53,7 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "duplicates",
+        "choosing/duplicates",
         "rounds",
         status=status,
         sample=sample,

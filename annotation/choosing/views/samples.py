@@ -68,7 +68,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "samples",
+        "choosing/samples",
         "rounds",
         status=status or status_of(form),
         form=form,
@@ -114,7 +114,7 @@ def frame(request: HttpRequest, slug: str) -> HttpResponse:
             drafted = queries.draft(seat, form.filter, queries.Wish(**form.wish), is_draw=False)
         except ConcordError as error:
             _explain(form, error)
-    return render(request, "annotation/studies/_frame.html", {"draft": drafted, "form": form})
+    return render(request, "annotation/choosing/_frame.html", {"draft": drafted, "form": form})
 
 
 @login_required
@@ -221,7 +221,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "items",
+        "choosing/items",
         "items",
         status=status,
         refusal=refusal,
@@ -318,4 +318,4 @@ def screen_item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "counts": queries.screening_counts(seat.study),
         "is_apart": True,
     }
-    return render(request, "annotation/studies/_item_line.html", context, status=status)
+    return render(request, "annotation/choosing/_item_line.html", context, status=status)

@@ -109,7 +109,7 @@ def label_after(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpR
     following.round = round_
     lines = lines_of([following], seat.study.slug, round_, following.pk) if following.pk else []
     context = _context(queries.reading(seat.study, round_, following, lines))
-    return render(request, "annotation/labelling/_ahead.html", context)
+    return render(request, "annotation/labeling/_ahead.html", context)
 
 
 @login_required
@@ -159,16 +159,16 @@ def _submit(request: HttpRequest, seat: Seat, number: int, pk: UUID) -> HttpResp
         )
     except Invalid as error:
         wrong = {"problems": _problems(error.fields), "message": error.message}
-        return render(request, "annotation/labelling/_problems.html", wrong, status=422)
+        return render(request, "annotation/labeling/_problems.html", wrong, status=422)
     except Stale as error:
         stale = {"message": error.message, "newer": error.newer}
-        return render(request, "annotation/labelling/_stale.html", stale, status=409)
+        return render(request, "annotation/labeling/_stale.html", stale, status=409)
     following, held = take_following(seat=seat, round_=submitted.assignment.round)
     round_ = submitted.assignment.round if following else get_round(seat, number)
     at_hand = request.headers.get("Has-Reading", "").split()
     feedback = feedback_of(submitted.assignment, submitted.annotation)
     context = _context(queries.desk(seat, round_, following, at_hand)) | {"feedback": feedback, "held": held}
-    answer = render(request, "annotation/labelling/_turn.html", context)
+    answer = render(request, "annotation/labeling/_turn.html", context)
     answer["HX-Replace-Url"] = reverse("label", args=[seat.study.slug, round_.number])
     return answer
 
@@ -203,7 +203,7 @@ def _page(
         },
         "skip_reasons": SKIP_REASONS,
     }
-    return render(request, "annotation/labelling/label.html", context)
+    return render(request, "annotation/labeling/label.html", context)
 
 
 def _context(found: queries.Reading) -> dict[str, object]:

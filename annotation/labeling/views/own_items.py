@@ -24,7 +24,7 @@ def own_list(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The list as `?show=` wants it, with how many there are of each; `?here=` is the assignment at hand."""
     seat, round_ = _seat_and_round(request, slug, number)
     context = shown(seat, round_, wanted(request), _here(request))
-    return render(request, "annotation/labelling/_own_list.html", context | {"study": seat.study, "round": round_})
+    return render(request, "annotation/labeling/_own_list.html", context | {"study": seat.study, "round": round_})
 
 
 @login_required
@@ -41,7 +41,7 @@ def own_counts(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "show": wanted(request),
         "counts": queries.own_counts(round_, _rater(seat), _back(seat, round_)),
     }
-    return render(request, "annotation/labelling/_shown.html", context)
+    return render(request, "annotation/labeling/_shown.html", context)
 
 
 @login_required
@@ -54,7 +54,7 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
         own = listed(queries.later(round_, _rater(seat), place), seat.study.slug, round_, None, queries.BEHIND)
         return render(
             request,
-            "annotation/labelling/_lines.html",
+            "annotation/labeling/_lines.html",
             {**vars(own), "before": None, "study": seat.study, "round": round_, "show": "all"},
         )
     show = wanted(request)
@@ -66,7 +66,7 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
         "round": round_,
         "show": show,
     }
-    return render(request, "annotation/labelling/_lines.html", context)
+    return render(request, "annotation/labeling/_lines.html", context)
 
 
 @login_required

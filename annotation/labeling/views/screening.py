@@ -95,7 +95,7 @@ def screen_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpRe
     context = _context(seat, round_, show, following)
     own = queries.own_screenings(round_, _rater(seat)).filter(pk=found.pk)
     context |= {"answered": queries.screening_lines(round_, own), "is_turn": True}
-    answer = render(request, "annotation/screening/_turn.html", context)
+    answer = render(request, "annotation/labeling/screening/_turn.html", context)
     here = reverse("screen_one", args=[slug, number, following.public_id]) if following else None
     answer["HX-Replace-Url"] = (here or reverse("screen", args=[slug, number])) + f"?show={show}"
     return answer
@@ -112,7 +112,7 @@ def screen_list(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     at = queries.own_screenings(round_, _rater(seat)).filter(pk=here or 0).first()
     return render(
         request,
-        "annotation/screening/_list.html",
+        "annotation/labeling/screening/_list.html",
         _list(seat, round_, show, at, start=_whole(request.GET.get("from"))),
     )
 
@@ -169,9 +169,9 @@ def _page(
     chosen = found and _assignment(seat, round_, found.public_id)
     context = _context(seat, round_, show, chosen) | {"refusal": refusal}
     if request.headers.get("HX-Target") == "screen-read":
-        return render(request, "annotation/screening/_read.html", context, status=status)
+        return render(request, "annotation/labeling/screening/_read.html", context, status=status)
     context |= _list(seat, round_, show, chosen) | {"is_list": is_list}
-    return render(request, "annotation/screening/screen.html", context, status=status)
+    return render(request, "annotation/labeling/screening/screen.html", context, status=status)
 
 
 def _list(

@@ -123,7 +123,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         "providers": [] if stranger else providers(),
         "after": request.path,
     }
-    return render(request, "annotation/invitations/invitation.html", context, status=status)
+    return render(request, "annotation/members/invitation.html", context, status=status)
 
 
 def _accept(request: HttpRequest, user: User, token: str) -> HttpResponse:

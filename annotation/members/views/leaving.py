@@ -72,7 +72,9 @@ def away(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(request: HttpRequest, seat: Seat, member: Membership, *, is_own: bool) -> HttpResponse:
     lines = leaves(seat.study, member)
     offers = offers_of(seat.study, member.user) if member.user and member.has_role(OWNER) else None
-    return study_page(request, seat, "leave", "members", member=member, lines=lines, offers=offers, is_own=is_own)
+    return study_page(
+        request, seat, "members/leave", "members", member=member, lines=lines, offers=offers, is_own=is_own
+    )
 
 
 @login_required

@@ -61,7 +61,7 @@ def _former_owner(request: HttpRequest, seat: Seat, form: MemberForm) -> HttpRes
         return None
     given = [(name, value) for name in form.fields for value in request.POST.getlist(name)]
     shown = {"member": found, "offers": offers, "roles": form.cleaned_data["roles"], "given": given}
-    return study_page(request, seat, "former_owner", "members", **shown)
+    return study_page(request, seat, "members/former_owner", "members", **shown)
 
 
 PRESENT = (Membership.State.MEMBER, Membership.State.INVITED, Membership.State.NAME_ONLY)
@@ -82,7 +82,7 @@ def members_page(
     return study_page(
         request,
         seat,
-        "members",
+        "members/members",
         "members",
         status=status,
         form=form or MemberForm(initial={"roles": [RATER]}),

@@ -53,7 +53,7 @@ def _page(
     return study_page(
         request,
         seat,
-        "reader_links",
+        "members/reader_links",
         "members",
         status=status,
         form=form,

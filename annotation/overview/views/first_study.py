@@ -274,4 +274,4 @@ def _page(
         context |= {"seat": seat, "study": seat.study, "draft": queries.draft_to_publish(seat.study)}
         context |= {"onward": reverse("start_round" if step == "round" else "start_people", args=[seat.study.slug])}
     context |= {"steps": _steps(step, seat)}
-    return render(request, f"annotation/start/{step}.html", context, status=status)
+    return render(request, f"annotation/overview/first_study/{step}.html", context, status=status)

@@ -56,7 +56,7 @@ def home(request: HttpRequest) -> HttpResponse:
     }
     if not lines and user.may_create_studies:
         context |= begin_path(request)
-    return render(request, "annotation/studies/home.html", context)
+    return render(request, "annotation/overview/home.html", context)
 
 
 @open_to_reader_links
@@ -85,7 +85,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "study",
+        "overview/study",
         "overview",
         lines=lines,
         step=step,
@@ -123,4 +123,4 @@ def studies(request: HttpRequest) -> HttpResponse:
     archived = bool(request.GET.get("archived"))
     page = page_of(request, queries.visible_studies(user, archived=archived), key="-pk")
     context = {"page": page, "lines": study_lines(user, page.rows), "archived": archived}
-    return render(request, "annotation/studies/studies.html", context)
+    return render(request, "annotation/overview/studies.html", context)

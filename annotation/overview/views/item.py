@@ -27,7 +27,7 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "item",
+        "overview/item",
         "items",
         item=found,
         issue=issue,

@@ -30,7 +30,7 @@ def study_taxonomy(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "taxonomy",
+        "overview/taxonomy",
         "taxonomy",
         version=version,
         versions=versions,

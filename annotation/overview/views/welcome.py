@@ -18,7 +18,7 @@ def welcome(request: HttpRequest) -> HttpResponse:
     """What Concord does, for whom, and how to sign in; the demo where it is loaded and open."""
     people = demo_people() if is_demo_open(request) else {}
     roles = [(name, role) for name, role in TRIED_AS if name in people]
-    return render(request, "annotation/studies/welcome.html", {"demo_roles": roles})
+    return render(request, "annotation/overview/welcome.html", {"demo_roles": roles})
 
 
 @require_POST

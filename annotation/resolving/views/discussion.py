@@ -167,9 +167,8 @@ def items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return study_page(
         request,
         here.seat,
-        "discuss_items",
+        "resolving/discuss_items",
         "rounds",
-        folder="resolving",
         round=here.round,
         page=page,
         lines=[(line, here.item_url(line.item, walk=walk)) for line in queries.discussed(here.round, page.rows)],

@@ -40,9 +40,14 @@ def withdraw_rater(request: HttpRequest, slug: str, number: int, code: str) -> H
     if row.left_at is not None or round_.state != Round.State.OPEN:
         return redirect("round", slug, number)
     return study_page(
-        request, seat, "withdraw_rater", "rounds", rater=row.rater, lines=[(round_, row, queries.leaving(round_, row))],
+        request,
+        seat,
+        "rounds/withdraw_rater",
+        "rounds",
+        rater=row.rater,
+        lines=[(round_, row, queries.leaving(round_, row))],
         round=round_,
-    )  # fmt: skip
+    )
 
 
 @login_required
@@ -86,7 +91,7 @@ def withdraw_from_study(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     rows = RoundRater.objects.filter(round__study=seat.study, round__state=Round.State.OPEN, rater=member)
     rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")
     lines = [(row.round, row, queries.leaving(row.round, row)) for row in rows]
-    return study_page(request, seat, "withdraw_rater", "members", rater=member, lines=lines)
+    return study_page(request, seat, "rounds/withdraw_rater", "members", rater=member, lines=lines)
 
 
 @login_required
@@ -104,7 +109,15 @@ def add_rater(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         if error.code == "not_blind_any_more":
             said, most, round_ = error.message, request.POST.get("quota", ""), get_round(seat, number)
             return study_page(
-                request, seat, "unblinded_rater", "rounds", status=409, error=said, round=round_, user=user, quota=most
+                request,
+                seat,
+                "rounds/unblinded_rater",
+                "rounds",
+                status=409,
+                error=said,
+                round=round_,
+                user=user,
+                quota=most,
             )
         messages.error(request, _said(error))
     else:

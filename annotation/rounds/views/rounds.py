@@ -45,7 +45,7 @@ from taxonomy.tree import TreeDimension
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     seat = reading_seat(request, slug)
     lines = round_lines(seat.study.rounds.all(), seat=seat, with_raters=True)
-    return study_page(request, seat, "rounds", "rounds", lines=lines, samples=choosing.sample_lines(seat.study))
+    return study_page(request, seat, "rounds/rounds", "rounds", lines=lines, samples=choosing.sample_lines(seat.study))
 
 
 @login_required
@@ -102,7 +102,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "new_round",
+        "rounds/new_round",
         "rounds",
         status=status or status_of(form),
         form=form,
@@ -142,7 +142,7 @@ def _round_page(
     return study_page(
         request,
         seat,
-        "round",
+        "rounds/round",
         "rounds",
         status=status,
         round=round_,

@@ -30,7 +30,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "audit",
+        "studies/audit",
         "audit",
         status=status_of(form),
         page=page,

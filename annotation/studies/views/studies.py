@@ -106,7 +106,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(
         request,
         seat,
-        "settings",
+        "studies/settings",
         "overview",
         status=status or status_of(form, primary),
         form=form,
