@@ -1,7 +1,7 @@
 // The room where differences are decided: keys, the list of other categories, and where the focus goes.
 
-import { keepSingleKeys, singleKeys } from "./labelling/keys.js";
-import { listenToFinding, showOther } from "./resolving_other.js";
+import { keepSingleKeys, singleKeys } from "./labeling/keys.js";
+import { listenToFinding, showOther } from "./resolving/other.js";
 
 const FOLDED = "concord.resolving-queue-folded";
 const PLAIN_INPUTS = "[type=radio], [type=checkbox], [type=button]";

@@ -2,8 +2,8 @@
 
 import { forgetTexts, paint } from "./lib/highlights.js";
 import { finder } from "./lib/keywords.js";
-import { singleKeys } from "./labelling/keys.js";
-import { Stopwatch } from "./labelling/stopwatch.js";
+import { singleKeys } from "./labeling/keys.js";
+import { Stopwatch } from "./labeling/stopwatch.js";
 
 const list = () => document.getElementById("screen-list");
 const reading = () => document.getElementById("screen-read");

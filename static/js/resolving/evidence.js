@@ -1,6 +1,6 @@
 // What the raters quoted is marked in the issue in their colours; a click on a quote leads there.
 
-import { findQuote, forgetTexts, paint, reveal, sources } from "./lib/highlights.js";
+import { findQuote, forgetTexts, paint, reveal, sources } from "../lib/highlights.js";
 
 const reading = () => document.getElementById("reading");
 let ranges = new Map();

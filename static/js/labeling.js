@@ -1,26 +1,26 @@
 // The labelling page: loads an assignment, keeps it safe, submits it, and shows the next one in the same round trip.
 
-import { Answers } from "./labelling/answers.js";
-import { banner, clearBanner, isQuiet } from "./labelling/banner.js";
-import { leftEmpty } from "./labelling/before.js";
-import { Drafts } from "./labelling/drafts.js";
-import { renameFormer } from "./labelling/former.js";
-import { afterFeedback, feedbackBanner, keepFeedback, showFeedback } from "./labelling/feedback.js";
-import { listenToKeys } from "./labelling/keys.js";
-import { sendLeftovers } from "./labelling/leftovers.js";
-import { Outbox } from "./labelling/outbox.js";
-import { Ahead } from "./labelling/prefetch.js";
-import { Server } from "./labelling/sending.js";
-import { refusedBanner, wordsOf } from "./labelling/refused.js";
-import { Rest } from "./labelling/rest.js";
-import { Shelf } from "./labelling/shelf.js";
-import { SigningIn } from "./labelling/signing_in.js";
-import { bodyOf, emptyState, readState } from "./labelling/state.js";
-import { Stopwatch } from "./labelling/stopwatch.js";
-import { freeze } from "./labelling/submitting.js";
-import { Tabs } from "./labelling/tabs.js";
-import { Version } from "./labelling/version.js";
-import { foldList, restoreFold, takeList } from "./labelling/list.js";
+import { Answers } from "./labeling/answers.js";
+import { banner, clearBanner, isQuiet } from "./labeling/banner.js";
+import { leftEmpty } from "./labeling/before.js";
+import { Drafts } from "./labeling/drafts.js";
+import { renameFormer } from "./labeling/former.js";
+import { afterFeedback, feedbackBanner, keepFeedback, showFeedback } from "./labeling/feedback.js";
+import { listenToKeys } from "./labeling/keys.js";
+import { sendLeftovers } from "./labeling/leftovers.js";
+import { Outbox } from "./labeling/outbox.js";
+import { Ahead } from "./labeling/prefetch.js";
+import { Server } from "./labeling/sending.js";
+import { refusedBanner, wordsOf } from "./labeling/refused.js";
+import { Rest } from "./labeling/rest.js";
+import { Shelf } from "./labeling/shelf.js";
+import { SigningIn } from "./labeling/signing_in.js";
+import { bodyOf, emptyState, readState } from "./labeling/state.js";
+import { Stopwatch } from "./labeling/stopwatch.js";
+import { freeze } from "./labeling/submitting.js";
+import { Tabs } from "./labeling/tabs.js";
+import { Version } from "./labeling/version.js";
+import { foldList, restoreFold, takeList } from "./labeling/list.js";
 
 const JUST_CAME = 600;
 
