@@ -50,7 +50,7 @@ from annotation.resolving.actions import third_raters as rules
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
-from tests.annotation.test_plans import SECOND
+from tests.annotation.plans.test_plans import SECOND
 
 PAGES, BASE = "/", "/api/v1/"
 OF_ROUND_1 = {name: f"zq1{name}" for name in ("memo", "quote", "proposal", "remark", "rationale", "skip")}

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Study
 from tests import builders as make
-from tests.annotation.test_analysis_pages import LABELS, labelled
+from tests.annotation.analysis.test_analysis_pages import LABELS, labelled
 from tests.browser.test_charts import drawn
 from tests.browser.visitors import Visit, assert_accessible
 

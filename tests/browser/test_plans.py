@@ -11,7 +11,7 @@ from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
 from taxonomy.queries import forget_trees
 from tests import builders as make
-from tests.annotation.test_carried_answers import FAULT, SECOND
+from tests.annotation.labeling.test_carried_answers import FAULT, SECOND
 from tests.browser.visitors import assert_accessible, sign_in
 
 pytestmark = [

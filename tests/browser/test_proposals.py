@@ -8,7 +8,7 @@ from annotation.proposals.actions import settle_proposals
 from annotation.rounds.actions import rounds
 from taxonomy.models import Category
 from tests import builders as make
-from tests.annotation.test_proposals import propose
+from tests.annotation.proposals.test_proposals import propose
 from tests.browser.visitors import Visit, assert_accessible, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]

@@ -27,7 +27,7 @@ pytestmark = [
 PREPARE = """
 from accounts.actions import make_token
 from tests import builders as make
-from tests.annotation.test_plans import SECOND, TABLE
+from tests.annotation.plans.test_plans import SECOND, TABLE
 study = make.study()
 make.rate(make.open_round(study, 5), TABLE)
 make.next_version(study, SECOND)

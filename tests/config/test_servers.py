@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.annotation.test_many_raters import check
+from tests.annotation.core.test_many_raters import check
 from tests.concurrent_raters import work
 from tests.conftest import environment_of_servers
 from tests.servers import MISSING, NOT_HERE, OverTLS, Servers, free_port

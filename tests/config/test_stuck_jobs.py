@@ -28,7 +28,7 @@ from shared import job_holds as holds
 from shared import jobs as job_base
 from shared.time_limits import Turn
 from tests import builders as make
-from tests.annotation.test_plans import SECOND
+from tests.annotation.plans.test_plans import SECOND
 from tests.conftest import environment_of_servers
 from tests.github import made_up
 from tests.scripts import Script

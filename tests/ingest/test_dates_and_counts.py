@@ -13,7 +13,7 @@ from annotation.models import AuditEvent, Item
 from ingest import filters
 from ingest.models import FetchRun, Issue, Snapshot
 from tests import builders as make
-from tests.annotation.test_api import Caller
+from tests.annotation.core.test_api import Caller
 from tests.ingest.stored_rows import counts
 
 pytestmark = pytest.mark.django_db

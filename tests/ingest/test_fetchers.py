@@ -25,7 +25,7 @@ from ingest.actions.fetches import continue_run, start_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
-from tests.annotation.test_arriving import changed
+from tests.annotation.transfer.test_study_import import changed
 from tests.github import GitHub, World, shapes
 from tests.ingest.test_webhooks import Hook
 from tests.scripts import Script

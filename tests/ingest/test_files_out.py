@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from ingest.files import export_rows as rows
 from ingest.models import ClosingChange, Issue, Repository
 from tests import builders as make
-from tests.annotation.test_api import Caller
+from tests.annotation.core.test_api import Caller
 
 pytestmark = pytest.mark.django_db
 READERS = {

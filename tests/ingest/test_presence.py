@@ -16,7 +16,7 @@ from ingest import runs
 from ingest.actions.fetches import continue_run, start_check, start_closing_fetch
 from ingest.errors import Invalid
 from ingest.models import Activity, ClosingChange, FetchRun, Issue, Snapshot
-from tests.annotation.test_api import Caller
+from tests.annotation.core.test_api import Caller
 from tests.github import File, made_up
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]

@@ -24,7 +24,7 @@ from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make
 from tests.annotation.permission_study import compared
-from tests.annotation.test_plans import SECOND
+from tests.annotation.plans.test_plans import SECOND
 from tests.permissions.site import Site, built, rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]

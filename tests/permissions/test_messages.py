@@ -30,8 +30,8 @@ SENDERS = {
     "annotation/jobs.py": {"send_due_mails"},
     "config/settings.py": {"send_due_mails"},
 }
-"""Where e-mail comes from: a link for a new password, the notice that one was used, an invitation, and what the clock
-sends about waiting work (`tests/annotation/test_mails.py` has it in two worlds); `accounts/jobs.py` alone sends it.
+"""Where e-mail comes from: a link for a new password, the notice that one was used, an invitation, daily mails about
+waiting work (`tests/annotation/overview/test_mails.py` has them in two worlds); `accounts/jobs.py` alone sends it.
 """
 INBOX = [(PAGES, "inbox/"), (BASE, "inbox/")]
 

@@ -35,8 +35,8 @@ from annotation.rounds.actions.raters import add_rater, withdraw_rater
 from annotation.studies.actions.studies import change_study, register_primary
 from tests import builders as make
 from tests.annotation.claims.rows import Exported
+from tests.annotation.core.test_api import Caller
 from tests.annotation.packages import EVERYTHING, labelled, package
-from tests.annotation.test_api import Caller
 
 RATERS = ("bob", "carol", "dave")
 KEYS = ("kind", "symptom", "stage", "fixes", "distributed", "severity")

@@ -1,0 +1,136 @@
+"""Screening beside the rest of a study: who reads its taxonomy, which round is meant, what a sheet may say."""
+
+import pytest
+from django.test import Client
+
+from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.models import Proposal, Rating, Round, Study
+from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import create_study
+from taxonomy.actions import start_draft
+from tests import builders as make
+from tests.annotation.choosing.test_screening import REASONS, answer, close, screening
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+SLUG = "study-screening"
+PAGES = ["", "versions/1/", "versions/1/document.yaml", "diff/1..1/", "usage/?version=1"]
+ENDPOINTS = ["", "versions/1/", "versions/1/diff/1/"]
+ELSEWHERE = make.SYMPTOMS.replace("slug: symptoms", "slug: other")
+MEMBERS, OTHERS = ["olga", "ada", "bob", "rea", "sam"], ["nina", "nick", "eve"]
+"""Of the study, or staff; and an owner and a rater of another one, and a newcomer."""
+
+
+def build_study() -> Study:
+    made = make.study()
+    screening(made, 2, reasons=REASONS)
+    make.study("elsewhere", text=ELSEWHERE, owner="nina", raters=["nick"])
+    make.user("sam", staff=True)
+    return made
+
+
+def client(name: str) -> Client:
+    found = Client()
+    found.force_login(make.user(name))
+    return found
+
+
+@pytest.mark.parametrize("name", MEMBERS + OTHERS)
+def test_a_screening_taxonomy_is_there_for_the_members_of_its_study_and_for_staff(study: Study, name: str) -> None:
+    browser, script = client(name), Script(name)
+    expected = 200 if name in MEMBERS else 404
+    for path in PAGES:
+        assert browser.get(f"/taxonomies/{SLUG}/{path}", follow=True).status_code == expected, path
+    for path in ENDPOINTS:
+        assert script.send("GET", f"taxonomies/{SLUG}/{path}").status_code == expected, path
+    assert ("Screening: Study" in browser.get("/taxonomies/").content.decode()) == (name in MEMBERS)
+    listed = {each["slug"]: each["mark"] for each in script.send("GET", "taxonomies/").json()["results"]}
+    assert listed == {"other": "", "symptoms": ""} | ({SLUG: "screening"} if name in MEMBERS else {})
+
+
+def test_who_is_no_member_neither_writes_a_screening_taxonomy_nor_labels_by_it(study: Study) -> None:
+    nina = Script("nina")
+    for path in ("versions/", "drafts/", "versions/1/retire/"):
+        nina.refused("POST", f"taxonomies/{SLUG}/{path}", {}, 404)
+    assert list(nina.refused("POST", "studies/", {"slug": "mine", "title": "Mine", "taxonomy": SLUG})) == ["taxonomy"]
+
+
+def test_a_draft_of_a_screening_taxonomy_is_its_maintainers_alone(study: Study) -> None:
+    study.refresh_from_db()
+    assert study.screening_taxonomy is not None
+    start_draft(user=study.created_by, taxonomy=study.screening_taxonomy)
+    codes = {name: client(name).get(f"/taxonomies/{SLUG}/versions/2/").status_code for name in MEMBERS + OTHERS}
+    assert codes == {name: 200 if name in ("olga", "sam") else 404 for name in MEMBERS + OTHERS}
+
+
+def test_who_labels_by_a_screening_taxonomy_elsewhere_reads_it_too(study: Study) -> None:
+    create_study(user=make.user("olga"), slug="second", title="Second", taxonomy=SLUG)
+    assert client("eve").get(f"/taxonomies/{SLUG}/versions/1/").status_code == 404
+    Script("olga").send("POST", "studies/second/members/", {"user": "eve", "roles": ["rater"]})
+    make.accept("eve")
+    assert client("eve").get(f"/taxonomies/{SLUG}/versions/1/").status_code == 200
+
+
+def open_and_screened() -> Study:
+    """Issue 1 differs in a main round that is being resolved, and in a later screening round that is, too."""
+    study = make.study()
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    answer(screening(study, 1, reasons=REASONS), "item bob carol\n1 in spam")
+    return study
+
+
+def decided(dimension: str, value: str) -> int:
+    body = {"item": "acme/rocket#1", "dimension": dimension, "values": [value], "rationale": "Seen."}
+    answered = Script("ada").send("POST", "studies/study/resolutions/", body)
+    assert answered.status_code == 201, answered.content
+    return answered.json()["round"]
+
+
+def test_a_decision_that_names_no_round_is_for_the_round_that_asks_its_dimension() -> None:
+    open_and_screened()
+    assert decided("symptom", "crash") == 1
+    assert decided("screening", "out") == 2
+    assert decided("screening-reason", "spam") == 2
+
+
+def test_a_decision_that_names_no_dimension_is_for_no_screening_round_where_there_is_another() -> None:
+    open_and_screened()
+    body = {"item": "acme/rocket#1", "dimension": "symptom", "name": "Wrong result", "memo": "New."}
+    made = Script("ada").send("POST", "studies/study/proposals/", body)
+    assert made.status_code == 201, made.content
+    assert Proposal.objects.get().round.number == 1
+
+
+def test_an_unknown_dimension_is_refused_by_name() -> None:
+    open_and_screened()
+    body = {"item": "acme/rocket#1", "dimension": "nonsense", "values": ["x"]}
+    assert list(Script("ada").refused("POST", "studies/study/resolutions/", body)) == ["dimension"]
+
+
+def sheet(rows: str) -> ImportReport:
+    text = "item,rater,round,dimension,value\n" + "\n".join(f"acme/rocket#{row}" for row in rows.split())
+    return import_ratings(user=make.user("olga"), study="study", file=text.encode(), name="sheet.csv")
+
+
+def test_a_sheet_brings_answers_into_a_screening_round_and_nothing_pending() -> None:
+    study = make.study()
+    screening(study, 2, reasons=REASONS)
+    report = sheet(
+        "1,bob,1,screening,in 1,carol,1,screening,PENDING 2,bob,1,screening,out 2,bob,1,screening-reason,Spam"
+    )
+    assert [(each.line, each.reason) for each in report.refusals] == [
+        (3, "Proposals can't be pending while screening. Use the closest reason, and explain it in the memo.")
+    ]
+    assert report.n_ratings == 3 and not Proposal.objects.exists()
+    assert not Rating.objects.filter(rater__user__username="carol").exists()
+
+
+def test_a_sheet_of_symptoms_may_have_something_pending_beside_a_screening_round() -> None:
+    study = make.study()
+    answer(screening(study, 1, reasons=REASONS), "item bob carol\n1 in in")
+    close(study)
+    make.open_round(study, 1)
+    report = sheet("1,bob,2,symptom,PENDING 1,carol,2,symptom,crash")
+    assert not report.n_refused and Proposal.objects.count() == 1
+    assert rounds.get_round(make.owner_seat(study), 2).state == Round.State.RESOLVING

@@ -1,0 +1,153 @@
+"""Results of a round under way are read with a line in the audit log, and whoever has one is not blind there."""
+
+import pytest
+from django.test import Client
+
+from annotation.assignments import jobs as ruling
+from annotation.assignments.queries import READ, unblinded_among
+from annotation.discussion.actions import write_remark
+from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
+from annotation.studies.actions import studies
+from tests import builders as make
+from tests.annotation.core.test_independence import ask, in_state, read_by, reads, rejected, resolving_with_carol_free
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+
+# Whom a rule or an owner asks as third rater
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["api:agreement/?round=1", "api:labels/", "api:labels/?format=csv", "api:analysis/counts/?dimension=symptom",
+     "api:agreement/methods/", "agreement/", "analysis/", "exports/labels.csv", "exports/resolutions.csv",
+     "taxonomy:usage/?version=1"],
+)  # fmt: skip
+def test_a_rater_who_read_results_of_a_round_that_is_resolved_is_no_blind_third_rater(path: str) -> None:
+    round_, free = resolving_with_carol_free()
+    if path.startswith("api:"):
+        assert read_by("carol", path.removeprefix("api:")).status_code == 200
+    else:
+        carol = Client()
+        carol.force_login(make.user("carol"))
+        slug = round_.study.taxonomy.slug
+        place = f"/taxonomies/{slug}/{path[9:]}" if path.startswith("taxonomy:") else f"/studies/study/{path}"
+        assert carol.get(place).status_code == 200
+    assert [who for who, _, _ in reads()] == ["carol"]
+    studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
+    ruling.rule_items(round_.pk, [free.pk])
+    assert not Assignment.objects.filter(round=round_, item=free, slot=None).exists()
+    rejected(ask(item=free.identifier, rater="carol"))
+    assert ask(item=free.identifier, rater="carol", unblinded=True).json()["unblinded"] is True
+
+
+@pytest.mark.parametrize("door", ["page", "REST"])
+def test_a_remark_that_is_read_in_the_inbox_counts_as_reading_its_discussion(door: str) -> None:
+    round_, free = resolving_with_carol_free()
+    olga = make.owner_seat(round_.study)
+    write_remark(seat=olga, round_=round_, item=free, text="@R2 look: R1 gave crash and R3 hang.")
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    answer = carol.get("/inbox/") if door == "page" else Script("carol").send("GET", "inbox/")
+    assert "R3 hang" in answer.content.decode()
+    assert reads() == [("carol", door, "inbox")]
+    rejected(ask(item=free.identifier, rater="carol"))
+
+
+def test_an_account_that_read_before_its_study_was_moved_is_not_blind_here() -> None:
+    """As after an import: the line names the account elsewhere, which the member formerly had."""
+    round_, free = resolving_with_carol_free()
+    elsewhere = make.user("elsewhere-carol")
+    member = make.member(round_.study, "carol")
+    Membership.objects.filter(pk=member.pk).update(formerly=elsewhere)
+    detail = {"round": 1, "what": "item", "door": "page"}
+    AuditEvent.objects.create(study=round_.study, user=elsewhere, verb=READ, detail=detail)
+    assert unblinded_among(round_, [make.member(round_.study, "carol")]) == {member.pk}
+    rejected(ask(item=free.identifier, rater="carol"))
+
+
+# Accounts that were invited, or take a name's place
+
+
+def with_a_name() -> tuple[Study, Membership]:
+    """An open round with an answer of bob's, in which a member without an account rates, as after an import."""
+    study = in_state("open")
+    name_only = Membership.objects.create(study=study, name="Rae", code="R9", roles=["rater"])
+    RoundRater.objects.create(round=study.rounds.get(), rater=name_only)
+    return study, name_only
+
+
+def join(name_only: Membership, username: str) -> str:
+    olga = Client()
+    olga.force_login(make.user("olga"))
+    place = f"/studies/study/members/{name_only.pk}/join/"
+    return olga.post(place, {"username": username}, follow=True).content.decode()
+
+
+def accept(name: str) -> None:
+    key = Script(name).send("GET", "me/invitations/").json()["results"][0]["id"]
+    assert Script(name).send("POST", f"me/invitations/{key}/accept/").status_code == 200
+
+
+def test_a_name_in_an_open_round_becomes_no_account_of_the_staff() -> None:
+    _, name_only = with_a_name()
+    assert "could read its labels" in join(name_only, "stan")
+    name_only.refresh_from_db()
+    assert not name_only.is_invited and name_only.user is None
+
+
+def test_a_name_that_is_asked_as_a_third_rater_becomes_no_account_that_could_read_the_answers() -> None:
+    round_, free = resolving_with_carol_free()
+    make.user("stan", staff=True)
+    name_only = Membership.objects.create(study=round_.study, name="Rae", code="R9", roles=["rater"])
+    Assignment.objects.create(round=round_, item=free, rater=name_only, position=9)
+    assert "could read its labels" in join(name_only, "stan")
+    assert "could read its labels" not in join(name_only, make.user("nina").username)
+
+
+def test_a_name_becomes_an_account_that_could_read_nothing_and_stays_blind() -> None:
+    study, name_only = with_a_name()
+    assert "could read its labels" not in join(name_only, make.user("nina").username)
+    accept("nina")
+    row = RoundRater.objects.get(rater=name_only)
+    assert not row.unblinded and "unblinded" not in AuditEvent.objects.get(verb="member accepted").detail
+    assert make.seat(study, "nina").blind_round_ids == {row.round_id}
+
+
+def test_an_account_that_has_read_is_marked_when_it_accepts_an_invitation_of_an_older_release() -> None:
+    study, name_only = with_a_name()
+    join(name_only, make.user("nina").username)
+    detail = {"round": 1, "what": "labels", "door": "REST"}
+    AuditEvent.objects.create(study=study, user=make.user("nina"), verb=READ, detail=detail)
+    accept("nina")
+    assert RoundRater.objects.get(rater=name_only).unblinded
+    assert AuditEvent.objects.get(verb="member accepted").detail["unblinded"] == [1]
+
+
+# Drafts of the taxonomy
+
+
+@pytest.mark.parametrize("is_staff", [False, True])
+def test_a_proposal_is_not_accepted_while_who_reads_drafts_of_the_taxonomy_rates_in_its_open_round(
+    is_staff: bool,
+) -> None:
+    study = in_state("open")
+    round_ = study.rounds.get()
+    make.submit(round_, "carol", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": "both wait"}})
+    bob = make.user("bob")
+    if is_staff:
+        bob.is_staff = True
+        bob.save()
+    else:
+        study.taxonomy.maintainers.add(bob)
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    given = {"accept": {"name": "Deadlock"}}
+    answer = Script("olga").send("POST", place, given)
+    assert (answer.status_code, answer.json()["code"]) == (409, "maintainer_blind")
+    assert "R1 is a rater in round 1" in answer.json()["message"]
+    assert not study.taxonomy.versions.filter(state="draft").exists()
+    make.rate(round_, "item carol\n2 hang")
+    round_.refresh_from_db()
+    assert round_.state == "resolving"
+    assert Script("olga").send("POST", place, given).status_code == 200

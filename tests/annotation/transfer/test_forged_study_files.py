@@ -1,0 +1,266 @@
+"""Study files that were changed by hand: nothing that another door refuses comes in by one."""
+
+import io
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+from django.utils import timezone
+
+from annotation.core.errors import ConcordError
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
+from annotation.models import Export, Round, Study
+from annotation.transfer import study_file as form
+from annotation.transfer.actions import row_checks as arriving_checks
+from annotation.transfer.actions import study_import as arriving
+from annotation.transfer.queries import rows as whole
+from ingest.models import Activity, ClosingChange, Repository, SearchText, Unsearchable
+from ingest.records import content_digest
+from ingest.search import indexing
+from taxonomy.models import Taxonomy
+from tests import builders as make
+from tests.annotation.choosing.test_screening import REASONS, screening
+from tests.annotation.transfer.test_study_import import brought, changed, small
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+FAR = "20000-01-01T00:00:00+00:00"
+HIDDEN = "Ada\u202e"
+FORGED: list[tuple[str, dict[str, Any]]] = [
+    ("taxonomy", {"slug": "bad slug/x"}),
+    ("taxonomy", {"title": HIDDEN}),
+    ("taxonomyversion", {"published_at": FAR}),
+    ("people", {"first_name": HIDDEN}),
+    ("membership", {"code": HIDDEN}),
+    ("membership", {"roles": ["king"]}),
+    ("repositories", {"host": "h/h"}),
+    ("repositories", {"owner": "ow/ner"}),
+    ("repositories", {"name": ".."}),
+    ("issues", {"updated_at": FAR}),
+    ("issues", {"added_at": "infinity"}),
+    ("snapshots", {"fetched_at": "0900-01-01T00:00:00Z"}),
+    ("study", {"created_at": FAR}),
+    ("study", {"primary": {"symptom": 5}}),
+    ("study", {"primary": {"symptom": {"coefficient": "nope"}}}),
+    ("study", {"primary": {"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8, "fixed_at": 5}}}),
+    ("study", {"primary": {"elsewhere": {"coefficient": "cohen_kappa"}}}),
+    ("round", {"opened_at": FAR}),
+    ("round", {"due_on": "9999-12-31"}),
+    ("round", {"gate": {"x": 1}}),
+    ("round", {"label": HIDDEN}),
+    ("round", {"kind": "screening"}),
+    ("roundrater", {"admission": {"how": "reached", "at": 5}}),
+    ("rounditem", {"asked": {"a": 1}}),
+    ("item", {"attributes": [1]}),
+    ("item", {"identifier": HIDDEN}),
+    ("annotation", {"part_memos": [None]}),
+    ("auditevent", {"at": FAR}),
+    ("auditevent", {"detail": []}),
+]
+
+
+def forged(table: str, **columns: Any) -> Callable[[dict[str, bytes]], None]:
+    """Changes columns of every row of a table."""
+
+    def change(entries: dict[str, bytes]) -> None:
+        rows = [json.loads(line) for line in entries[form.path_of(table)].splitlines()]
+        assert rows, f"the file has no rows of {table}"
+        entries[form.path_of(table)] = b"".join(json.dumps(row | columns).encode() + b"\n" for row in rows)
+
+    return change
+
+
+def bring(file: io.BytesIO, slug: str = "forged", name: str = "mallory") -> Study:
+    stored, _ = arriving.bring_study(user=make.user(name), file=file, slug=slug)
+    return stored.study
+
+
+def test_a_row_that_no_action_would_write_is_rejected_by_table_row_and_column() -> None:
+    file = brought(small())
+    Taxonomy.objects.update(slug="another")  # so that nothing of the file is here
+    Repository.objects.update(name="another")
+    true = changed(file, whole_hashes)
+    for table, columns in FORGED:
+        with pytest.raises(ConcordError) as caught, transaction.atomic():
+            bring(changed(true, forged(table, **columns), honest=True))
+        assert f"table {table}" in str(caught.value).lower(), (table, columns, str(caught.value))
+    assert bring(changed(true, whole_hashes, honest=True))
+
+
+def whole_hashes(entries: dict[str, bytes]) -> None:
+    """Gives the snapshots of builders the hashes of their content."""
+    rows = [json.loads(line) for line in entries[form.path_of("snapshots")].splitlines()]
+    for row in rows:
+        row["sha256"] = content_digest(
+            title=row["title"], body=row["body"], state=row["state"], state_reason=row["state_reason"],
+            github_labels=row["github_labels"], author=row["author_id"] or row["author_login"], comments=[],
+        )  # fmt: skip
+    entries[form.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+PREVIEW: dict[str, Any] = {
+    "from": 1, "to": 2, "rounds": [1], "labels": {"total": 1, "following": 1}, "changes": [], "dimensions": [],
+    "pending": {}, "recheck": [], "worklist": {"items": 0, "raters": []}, "warnings": [],
+}  # fmt: skip
+BY_ROW: list[tuple[str, str, Any, Any]] = [
+    ("export", "state", "done", "running"),
+    ("export", "rounds", [1], 5),
+    ("export", "what", "labels", "<b>"),
+    ("plan", "state", "done", "queued"),
+    ("plan", "recheck", [["symptom", "crash"]], [5]),
+    ("analysis", "kind", "crosstab", "nothing"),
+    ("analysis", "question", {"rows": ["symptom"]}, {"rows": 5}),
+    ("analysis", "title", "Symptoms", HIDDEN),
+    ("snapshots", "github_labels", ["bug"], [None]),
+    ("sample", "confidence", 0.95, "NaN"),
+    ("rating", "number", 1.5, "Infinity"),
+    ("draft", "body", {}, []),
+    ("draft", "body", {"parts": [{"labels": {"symptom": ["crash"]}}], "at": 1.5, "by": "a"}, {"parts": [5]}),
+    ("draft", "body", {"memo": "so far", "confidence": None}, {"confidence": "sure"}),
+    ("plan", "preview", {}, {"worklist": 5}),
+    ("plan", "preview", PREVIEW, PREVIEW | {"changes": [{"dimension": "symptom"}]}),
+    ("plan", "preview", PREVIEW, PREVIEW | {"labels": {"total": 1, "following": "all"}}),
+    ("export", "asked", {"round": 1, "raters": ["R1"], "shape": "wide"}, {"round": "1"}),
+    ("export", "asked", {"texts": "included", "authors": ["Ada"], "pseudonymise": True}, {"elsewhere": 1}),
+    ("auditevent", "detail", {"round": 1, "item": "a", "items": 2}, {"round": "1"}),
+    ("auditevent", "detail", {"rounds": {"": 1}, "given": 5}, {"rounds": "1"}),
+    ("closingchanges", "merged_at", "2025-01-01T00:00:00Z", FAR),
+]
+
+
+@pytest.mark.parametrize(
+    ("verb", "good", "bad"),
+    [
+        ("rater withdrawn", {"round": 1, "rater": "R1", "given": {"R2": 3}}, {"round": 1}),
+        ("rater withdrawn", {"round": 1, "rater": "R1"}, {"round": 1, "rater": "R1", "given": 5}),
+        ("rater added", {"round": 1, "rater": "R1", "given": 5}, {"rater": "R1"}),
+        ("headline fixed", {"rounds": [1]}, {"rounds": {"": 1}}),
+        ("ratings imported", {"rounds": {"": 1}}, {"rounds": [1]}),
+        ("downloaded", {"what": "labels", "round": "all"}, {"round": {"a": 1}}),
+    ],
+)
+def test_the_details_of_an_audit_line_are_those_of_its_verb(verb: str, good: Any, bad: Any) -> None:
+    arriving_checks.check_row("auditevent", 1, {"verb": verb, "detail": good})
+    with pytest.raises(ConcordError, match="Table auditevent, row 7, column detail: "):
+        arriving_checks.check_row("auditevent", 7, {"verb": verb, "detail": bad})
+
+
+@pytest.mark.parametrize(("table", "column", "good", "bad"), BY_ROW)
+def test_a_column_has_one_check_whatever_the_row(table: str, column: str, good: Any, bad: Any) -> None:
+    arriving_checks.check_row(table, 1, {column: good})
+    with pytest.raises(ConcordError, match=f"Table {table}, row 7, column {column}: "):
+        arriving_checks.check_row(table, 7, {column: bad})
+
+
+def test_every_column_of_json_that_travels_has_a_form() -> None:
+    models = {**arriving_checks.AROUND, **{table.name: table.model for table in whole.travelling()}}
+    for name, model in models.items():
+        for column in model._meta.concrete_fields:
+            if column in whole.columns_of(model) or name == "study":
+                arriving_checks.of_column(name, column)
+
+
+def test_a_relabeling_round_without_its_migration_is_rejected() -> None:
+    study = small()
+    Round.objects.update(kind=Round.Kind.RELABEL)
+    with pytest.raises(ConcordError, match="relabeling rounds that no row of the table plan names .* round 1"):
+        bring(brought(study))
+    with pytest.raises(ConcordError, match="row 3, column preview: no counts"):
+        arriving_checks.check_row("plan", 3, {"state": "done", "preview": {}})
+
+
+def test_a_file_never_makes_a_taxonomy_of_others_one_that_it_screens_by() -> None:
+    study = small()
+    taxonomy = study.taxonomy
+    there = study.taxonomy_id
+    with pytest.raises(ConcordError, match="screening_taxonomy_id"):
+        bring(changed(brought(study), forged("study", screening_taxonomy_id=there), honest=True))
+    with pytest.raises(DatabaseError, match="no other study has it"), transaction.atomic():
+        Study.objects.filter(pk=study.pk).update(screening_taxonomy=taxonomy)
+    eve = Script("eve")
+    assert eve.send("GET", f"taxonomies/{taxonomy.slug}/").status_code == 200
+
+
+def test_every_study_has_a_screening_taxonomy_of_its_own_and_writes_into_no_other() -> None:
+    study = make.study()
+    screening(study, 2, reasons=REASONS)
+    study.refresh_from_db()
+    own = study.screening_taxonomy
+    there = bring(brought(study), "there", "olga")
+    assert there.taxonomy == study.taxonomy and there.screening_taxonomy not in (None, own)
+    again = {"kind": "screening", "raters": ["olga"], "raters_per_item": 1, "issues": ["acme/rocket#1"]}
+    script = Script("olga")
+    assert (
+        script.send("POST", "studies/there/members/", {"user": "olga", "roles": ["owner", "rater"]}).status_code < 300
+    )
+    Round.objects.filter(study=there).update(state=Round.State.CLOSED)
+    answer = script.send("POST", "studies/there/rounds/", again | {"reasons": ["Another reason"]})
+    assert answer.status_code == 201, answer.content
+    assert own is not None and own.versions.count() == 1 and there.screening_taxonomy.versions.count() == 2
+    # Earlier versions let studies share one: such a study gets its own with the next reasons.
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE annotation_study DISABLE TRIGGER screening_is_own")
+        Study.objects.filter(pk=there.pk).update(screening_taxonomy=own)
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE annotation_study ENABLE TRIGGER screening_is_own")
+    assert script.send("DELETE", f"studies/there/rounds/{answer.json()['number']}/").status_code == 204
+    assert script.send("POST", "studies/there/rounds/", again | {"reasons": ["A third one"]}).status_code == 201
+    assert own.versions.count() == 1
+    there.refresh_from_db()
+    assert there.screening_taxonomy not in (None, own)
+
+
+@pytest.mark.parametrize("name", ["mallory", "olga"])
+def test_a_file_tells_what_closed_stored_issues_only_of_ones_own_uploads(name: str) -> None:
+    study = small()
+    issue = study.items.order_by("pk")[0].issue
+    assert issue is not None
+    ClosingChange.objects.create(
+        issue=issue, kind="pull_request", identifier="evil/evil#9", title="Fix", additions=9999
+    )
+    Activity.objects.create(issue=issue, told={"type": "Bug"})
+    file = brought(study)
+    ClosingChange.objects.all().delete()
+    Activity.objects.all().delete()
+    bring(file, "other", name)
+    assert ClosingChange.objects.exists() == Activity.objects.exists() == (name == "olga")
+
+
+def test_one_row_that_cannot_be_swept_hinders_no_other(caplog: Any) -> None:
+    study = small()
+    seat = make.owner_seat(study)
+    bad = request_export(seat=seat, what="labels", send=False)
+    good = request_export(seat=seat, what="ratings", send=False)
+    long_ago = timezone.now() - timedelta(hours=1)
+    Export.objects.filter(pk=good.pk).update(worked_at=long_ago)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE annotation_export SET worked_at = '20000-01-01' WHERE id = %s", [bad.pk])
+    assert EXPORTS.sweep() == [good.pk]
+    assert "could not be swept" in caplog.text
+
+
+def test_one_issue_that_cannot_be_indexed_hinders_no_other(caplog: Any) -> None:
+    study = small()
+    issues = [item.issue_id for item in study.items.order_by("pk")]
+    SearchText.objects.all().delete()
+    make.new_state(1, github_labels=[None])
+    Unsearchable.objects.bulk_create([Unsearchable(issue_id=pk) for pk in issues], ignore_conflicts=True)
+    indexing.index()
+    assert set(SearchText.objects.values_list("issue", flat=True)) == set(issues[1:])
+    assert "could not be indexed" in caplog.text and not Unsearchable.objects.exists()
+
+
+def test_pages_that_everyone_sees_stay_whole(client: Client) -> None:
+    file = brought(small())
+    for table, columns in (("taxonomy", {"slug": "bad slug/x"}), ("repositories", {"host": "h/h"})):
+        with pytest.raises(ConcordError), transaction.atomic():
+            bring(changed(file, forged(table, **columns), honest=True))
+    client.force_login(make.user("eve"))
+    for path in ("/taxonomies/", "/repositories/", "/issues/", "/studies/"):
+        assert client.get(path).status_code == 200, path

@@ -1,0 +1,396 @@
+"""A study's file on another server: what is taken, what is refused in words, and how people are joined."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile, File
+from django.test import Client
+
+from accounts.models import User
+from annotation.agreement_report.queries.headline import FIXED
+from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_seat, get_whole_study
+from annotation.core.audit import record
+from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
+from annotation.exports.actions import request_export
+from annotation.exports.queries.kinds import read_asked
+from annotation.members.actions.members import add_member
+from annotation.members.actions.name_only_members import join_member
+from annotation.models import Arrival, Assignment, Membership, Study
+from annotation.overview.actions.demo import FOLDER, REPOSITORY
+from annotation.resolving.actions import resolutions as resolving
+from annotation.rounds.actions import rounds
+from annotation.transfer import study_file as form
+from annotation.transfer.actions import study_import as arriving
+from annotation.transfer.queries import rows as whole
+from ingest.actions.fetches import run_now
+from ingest.actions.uploads import start_file_fetch
+from ingest.models import Activity, ClosingChange, Issue, Repository, Snapshot
+from ingest.records import content_digest
+from taxonomy.models import Taxonomy
+from tests import builders as make
+from tests.annotation.transfer.test_study_export import files_of, written
+
+pytestmark = pytest.mark.django_db
+
+
+def brought(study: Study) -> io.BytesIO:
+    return io.BytesIO(written(get_whole_study(study.slug), "study"))
+
+
+def small() -> Study:
+    """A study with a round of which one place was decided."""
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 slow slow")
+    item = round_.round_items.select_related("item").order_by("position")[0].item
+    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"]}
+    resolving.resolve(
+        seat=make.seat(study, "ada"), round_=round_, item=item, rationale="it hangs, says @bob", expected=None, **place
+    )
+    return study
+
+
+def changed(file: io.BytesIO, change: Callable[[dict[str, bytes]], None], *, honest: bool = False) -> io.BytesIO:
+    """The file with other entries; with `honest` the manifest has the hashes of what is in it then."""
+    with zipfile.ZipFile(file) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    change(entries)
+    if honest:
+        manifest = json.loads(entries[form.MANIFEST])
+        for each in manifest["tables"]:
+            content = entries[each["path"]]
+            each |= {"sha256": hashlib.sha256(content).hexdigest(), "rows": content.count(b"\n")}
+        entries[form.MANIFEST] = json.dumps(manifest).encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    made.seek(0)
+    return made
+
+
+def _swap(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
+    def change(entries: dict[str, bytes]) -> None:
+        assert old in entries[form.path_of(name)]
+        entries[form.path_of(name)] = entries[form.path_of(name)].replace(old, new)
+
+    return change
+
+
+def _manifest(**said: Any) -> Callable[[dict[str, bytes]], None]:
+    def change(entries: dict[str, bytes]) -> None:
+        entries[form.MANIFEST] = json.dumps(json.loads(entries[form.MANIFEST]) | said).encode()
+
+    return change
+
+
+def _more(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
+    return lambda entries: entries.update({name: content})
+
+
+def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
+    file = brought(small())
+    n_users = User.objects.count()
+    bomb = b"0" * (form.UNPACKED_AT_LEAST + 1)
+    fits = [
+        (changed(file, _swap("rating", b"1", b"2")), "SHA-256 differs"),
+        (changed(file, _manifest(format=form.FORMAT + 1, concord="9.0")), "newer Concord"),
+        (changed(file, _manifest(kind="package")), "not that of a full export"),
+        (changed(file, _more("../../etc/passwd", b"x")), "does not belong to a full export"),
+        (changed(file, _more("/tables/rating.jsonl", b"x")), "does not belong to a full export"),
+        (changed(file, lambda entries: entries.pop("tables/rating.jsonl")), "table that is missing"),
+        (changed(file, lambda entries: entries.update({"tables/draft.jsonl": bomb})), "far too many"),
+        (changed(file, lambda entries: entries.pop(form.MANIFEST)), "no manifest"),
+        (io.BytesIO(b"not a zip"), "opened as a ZIP file"),
+        (changed(file, _swap("round", b'"resolving"', b'"ajar"'), honest=True), "an unknown value"),
+        (changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True), "is not valid"),
+        (changed(file, _swap("assignment", b'"slot":2', b'"slot":1'), honest=True), "a slot of an item is held by one"),
+        (changed(file, _swap("item", b"{", b"["), honest=True), "can't be read|is not valid"),
+        (changed(file, _swap("study", b'"pseudonym_key":"', b'"pseudonym_key":"x'), honest=True), "settings"),
+        (
+            changed(file, _swap("taxonomyversion", b"kind: single", b"kind: double"), honest=True),
+            "kind|document|single",
+        ),
+    ]
+    for brought_file, said in fits:
+        with pytest.raises(ConcordError, match=said):
+            arriving.bring_study(user=make.user("nina"), file=brought_file, slug="other")
+    assert not Study.objects.filter(slug="other").exists() and User.objects.count() == n_users + 1
+
+
+BAD_SAMPLES = [
+    (b'"filter":{', b'"filter":{"=cat":1,'),
+    (b'"stratify_by":""', b'"stratify_by":"phase of the moon"'),
+    (b'"counts":[', b'"counts":[5,'),
+    (b'"strata":[]', b'"strata":[{"stratum":1}]'),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), BAD_SAMPLES)
+def test_a_sample_that_no_page_could_show_is_refused(old: bytes, new: bytes) -> None:
+    study = small()
+    make.issues(3, "acme/more")
+    draw_sample(seat=make.owner_seat(study), filter={"repository": ["acme/more"]}, size=2, seed=1)
+    file = brought(study)
+    arriving.bring_study(user=make.user("nina"), file=file, slug="as-it-was")
+    forged = changed(file, _swap("sample", old, new), honest=True)
+    with pytest.raises(ConcordError, match="The table sample contains a row whose filter"):
+        arriving.bring_study(user=make.user("nina"), file=forged, slug="forged")
+
+
+def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_refused() -> None:
+    study = make.study()
+    make.issues(3)
+    known = {"acme/rocket#3": {"labels": {"symptom": ["crash"]}, "why": "It stops."}}
+    asked = {"raters": ["bob", "carol"], "issues": ["acme/rocket#1"], "known": known}
+    rounds.create_round(seat=make.owner_seat(study), kind="main", **asked)
+    record(study=study, user=make.user("olga"), verb=FIXED, rounds=[1])
+    file = brought(study)
+    wrong_known = changed(file, _swap("rounditem", b'"why": "It stops."', b'"why": 5'), honest=True)
+    with pytest.raises(ConcordError, match="gold answers that can't be read"):
+        arriving.bring_study(user=make.user("nina"), file=wrong_known, slug="forged")
+    wrong_line = changed(file, _swap("auditevent", b'"rounds": [1]', b'"rounds": "<b>"'), honest=True)
+    with pytest.raises(ConcordError, match="Table auditevent, row 7, column detail: "):
+        arriving.bring_study(user=make.user("nina"), file=wrong_line, slug="forged")
+
+
+def add_state(entries: dict[str, bytes]) -> None:
+    """Puts a state of the first issue in front that its study reads, too: what was pinned, in other words."""
+    rows = [json.loads(line) for line in entries[form.path_of("snapshots")].splitlines()]
+    forged = rows[0] | {"title": "Forged", "fetched_at": "2020-01-01T00:00:00Z"}
+    digest = content_digest(
+        title="Forged", body=forged["body"], state=forged["state"], state_reason=forged["state_reason"],
+        github_labels=forged["github_labels"], author=forged["author_id"] or forged["author_login"], comments=[],
+    )  # fmt: skip
+    rows[0] = forged | {"sha256": digest}
+    entries[form.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def test_a_file_adds_no_state_to_a_fetched_repository_unless_fetchers_bring_it() -> None:
+    file = changed(brought(small()), add_state, honest=True)
+    fetched = Repository.objects.filter(name="rocket")
+    fetched.update(github_id=77)
+    n_states = Snapshot.objects.count()
+    with pytest.raises(ConcordError, match="reads acme/rocket#1 in another state than is stored here"):
+        arriving.bring_study(user=make.user("nina"), file=file, slug="forged")
+    assert Snapshot.objects.count() == n_states and not Study.objects.filter(slug="forged").exists()
+    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
+    assert Snapshot.objects.count() == n_states + 1
+
+
+def test_a_file_tells_not_what_closed_issues_of_a_fetched_repository_unless_fetchers_bring_it() -> None:
+    study = small()
+    issue = Issue.objects.get(number=1)
+    ClosingChange.objects.create(issue=issue, kind="commit", identifier="acme/rocket@abc", title="Forged")
+    told = {"events": [], "reactions": {"heart": 1}, "type": "Bug"}
+    Activity.objects.create(issue=issue, told=told)
+    file = brought(study)
+    ClosingChange.objects.all().delete()
+    Activity.objects.all().delete()
+    Repository.objects.filter(name="rocket").update(github_id=77)
+    arriving.bring_study(user=make.user("nina"), file=file, slug="other")
+    assert not ClosingChange.objects.exists() and not Activity.objects.exists()
+    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
+    assert ClosingChange.objects.get().issue == issue
+    assert Activity.objects.get(issue=issue).told == told
+    Activity.objects.update(told={"type": "Task"})
+    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="again")
+    assert Activity.objects.get().told == told | {"type": "Task"}, "what is known here stays"
+
+
+def test_what_happened_to_an_issue_must_have_the_form_that_sources_give_it() -> None:
+    study = small()
+    issue = Issue.objects.get(number=1)
+    for told in ({"events": [{"kind": "exploded", "at": None, "actor": "", "detail": ""}]}, {"reactions": 3}, ["x"]):
+        Activity.objects.update_or_create(issue=issue, defaults={"told": told})
+        with pytest.raises(ConcordError, match="What happened to an issue in the file can't be read"):
+            arriving.bring_study(user=make.user("nina"), file=brought(study), slug="other")
+
+
+def test_an_address_that_is_taken_or_none_is_refused() -> None:
+    file = brought(small())
+    with pytest.raises(Conflict, match="not available"):
+        arriving.bring_study(user=make.user("nina"), file=file)
+    with pytest.raises(Invalid):
+        arriving.bring_study(user=make.user("nina"), file=file, slug="Not An Address")
+
+
+def of_real_issues() -> Study:
+    """A study of issues as a file of GitHub's has them, with comments and true hashes."""
+    olga = make.user("olga")
+    rows = json.loads((FOLDER / "issues.json").read_bytes())[:4]
+    file = File(io.BytesIO(json.dumps(rows).encode()), name="issues.json")
+    run_now(run=start_file_fetch(user=olga, file=file, repository=REPOSITORY, private=False, send=False))
+    study = make.study()
+    names = [f"{REPOSITORY}#{number}" for number in Issue.objects.order_by("number").values_list("number", flat=True)]
+    made = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=names)
+    rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
+    return study
+
+
+def test_another_server_gets_issues_with_comments_and_the_taxonomy_and_those_that_it_has_are_not_doubled() -> None:
+    study = of_real_issues()
+    file, before = brought(study), files_of(study)
+    Repository.objects.update(private=True)
+    private = brought(study)
+    Repository.objects.update(name="another", private=False)  # so that nothing of the file is here
+    Taxonomy.objects.update(slug="another")
+    nina = make.user("nina")
+    stored, _ = arriving.bring_study(user=nina, file=file, slug="again")
+    assert (stored.n_new_issues, stored.n_new_repositories, stored.taxonomies[0]["is_new"]) == (4, 1, True)
+    after = files_of(stored.study)
+    for name in before:
+        assert after[name] == before[name], name
+    again, _ = arriving.bring_study(user=nina, file=file, slug="third")
+    assert (again.n_new_issues, again.n_new_snapshots, again.taxonomies[0]["is_new"]) == (0, 0, False)
+    assert Snapshot.objects.filter(issue__repository__name="paratrain").count() == 4
+    with pytest.raises(Invalid, match="private in the file and public here"):
+        arriving.bring_study(user=nina, file=private, slug="fourth")
+    Repository.objects.update(private=True)
+    with pytest.raises(Invalid, match="You may not add to"):
+        arriving.bring_study(user=make.user("mallory"), file=private, slug="fourth")
+    assert arriving.bring_study(user=nina, file=private, slug="fourth")[0].n_new_issues == 0
+    assert not Issue.objects.visible_to(make.user("mallory")).exists()
+
+
+def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
+    file = brought(of_real_issues())
+    Repository.objects.update(name="another")
+    spoilt = changed(file, _swap("snapshots", b'"title":"', b'"title":"Not '), honest=True)
+    with pytest.raises(Invalid, match="another content"):
+        arriving.bring_study(user=make.user("nina"), file=spoilt, slug="again")
+
+
+def test_the_hash_of_a_comment_that_is_stored_here_does_not_bring_its_text() -> None:
+    file = brought(of_real_issues())
+    spoilt = changed(file, _swap("comments", b'"body":"', b'"body":"Not '), honest=True)
+    with pytest.raises(Invalid, match="another content"):
+        arriving.bring_study(user=make.user("olga"), file=spoilt, slug="hashed")
+    assert not Study.objects.filter(slug="hashed").exists()
+
+
+def test_a_taxonomy_that_says_something_else_comes_under_another_address() -> None:
+    study = small()
+    file = brought(study)
+    make.next_version(study, make.SYMPTOMS.replace("Slow}", "Too slow}"))
+    stored, _ = arriving.bring_study(user=make.user("olga"), file=file, slug="again")
+    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms", "is_new": False}]
+    changed_there = changed(file, _swap("taxonomyversion", b"name: Slow", b"name: Slower"), honest=True)
+    stored, _ = arriving.bring_study(user=make.user("olga"), file=changed_there, slug="third")
+    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms-2", "is_new": True}]
+    assert stored.study.taxonomy.slug == "symptoms-2"
+
+
+def test_a_whole_study_is_closed_to_an_owner_who_rates_in_an_open_round() -> None:
+    study = make.study()
+    add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.open_round(study, 1, raters=("bob", "olga"))
+    seat = make.seat(study, "olga")
+    with pytest.raises(Blind):
+        read_asked(seat, "study", None, {})
+    with pytest.raises(Blind):
+        request_export(seat=seat, what="study", send=False)
+
+
+def test_the_job_stores_a_study_once_however_often_it_is_sent_and_says_what_is_wrong() -> None:
+    file = brought(small())
+    nina = make.user("nina")
+    arrival = arriving.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="again", send=False)
+    arriving.take_in(arrival.pk)
+    arriving.take_in(arrival.pk)
+    arrival.refresh_from_db()
+    assert arrival.state == Arrival.State.DONE and arrival.study is not None
+    assert arrival.report["rows"]["annotation"] == 4
+    again = arriving.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="third", send=False)
+    Study.objects.filter(slug="again").update(slug="third")
+    arriving.take_in(again.pk)
+    again.refresh_from_db()
+    assert again.state == Arrival.State.FAILED and "not available" in again.error
+
+
+def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -> None:
+    study = small()
+    before = files_of(study)
+    assert brought(study).getvalue() == brought(study).getvalue(), "two files of the same state"
+    stored, _ = arriving.bring_study(user=make.user("nina"), file=brought(study), slug="again")
+    seat = get_seat(make.user("nina"), "again")
+    bob = Membership.objects.get(study=stored.study, code="R1")
+    assert bob.user is None and bob.name == "bob" and bob.formerly.told_name == "bob"
+    robert = make.user("robert")
+    join_member(seat=seat, member=bob, username="Robert")
+    make.accept("robert")
+    bob.refresh_from_db()
+    assert get_seat(robert, "again").membership == bob
+    assert Assignment.objects.filter(rater__user=robert).count() == 2
+    assert files_of(stored.study) == before
+    carol = Membership.objects.get(study=stored.study, code="R2")
+    with pytest.raises(Conflict, match="two raters"):
+        join_member(seat=seat, member=carol, username="robert")
+    with pytest.raises(Invalid):
+        join_member(seat=seat, member=carol, username="nobody")
+    with pytest.raises(Conflict, match="already"):
+        join_member(seat=seat, member=bob, username="nina")
+    olga = Membership.objects.get(study=stored.study, name="olga")
+    join_member(seat=seat, member=olga, username="nina")
+    assert Membership.objects.filter(study=stored.study, user__username="nina").get() == olga
+    assert get_seat(make.user("nina"), "again").has_role("owner")
+
+
+def test_every_table_of_studies_travels_or_is_said_to_stay() -> None:
+    travels = {table.name for table in whole.travelling()}
+    assert travels.isdisjoint(whole.STAYS)
+    assert whole.models_of_studies() == travels | set(whole.STAYS) == set(whole.tables())
+
+
+def test_only_who_brought_a_study_sees_how_it_comes() -> None:
+    file = brought(small())
+    arrival = arriving.take_study(
+        user=make.user("nina"), file=ContentFile(file.getvalue(), "s.zip"), slug="again", send=False
+    )
+    for name, status in (("nina", 200), ("olga", 404), ("mallory", 404)):
+        client = Client()
+        client.force_login(make.user(name))
+        for more in ("", "progress/"):
+            assert client.get(f"/studies/import/whole/{arrival.pk}/{more}").status_code == status
+    assert Client().get(f"/studies/import/whole/{arrival.pk}/").status_code == 302
+    client = Client()
+    client.force_login(make.user("nina"))
+    refused = client.post("/studies/import/whole/", {"file": ContentFile(b"no zip", "s.zip")})
+    assert refused.status_code == 422 and "opened as a ZIP file" in refused.content.decode()
+
+
+def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_file_states_it() -> None:
+    study = small()
+    of_file = {"coefficient": "cohen_kappa", "threshold": 0.8, "fixed_at": "2020-01-01T00:00:00+00:00"}
+    Study.objects.filter(pk=study.pk).update(primary={"symptom": of_file})
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+
+    arriving.bring_study(user=make.user("olga"), file=brought(study), slug="there")
+    client = Client()
+    client.force_login(make.user("olga"))
+
+    def methods(slug: str) -> tuple[str, str, str]:
+        answer = client.get(f"/api/v1/studies/{slug}/agreement/methods/").json()
+        (check,) = [each for each in answer["checklist"] if each["key"] == "independent"]
+        return answer["paragraph"], check["answer"], check["evidence"]
+
+    assert "could not see each other’s labels." in methods("study")[0] and methods("study")[1] == "yes"
+    told, verdict, evidence = methods("there")
+    stated = "The file from which round 1 was imported states that raters could not see each other’s labels until"
+    assert stated in told and "While" not in told
+    assert "registered on 1 January 2020, before labeling began." in methods("study")[0]
+    assert "registered on 1 January 2020, before labeling began, as the file of the imported study states." in told
+    assert verdict == "partly" and stated in evidence and "While" not in evidence
+    there = Study.objects.get(slug="there")
+    for name in ("bob", "carol"):
+        add_member(seat=make.owner_seat(there), username=name, roles=["rater"])
+    round_ = make.rate(make.open_round(there, 2, first=11), "item bob carol\n11 crash hang\n12 slow slow")
+    assert round_.number == 2
+    told, _, evidence = methods("there")
+    assert stated in told and "While round 2 was open, its raters could not see each other’s labels." in told
+    assert stated in evidence and "While round 2 was open, its raters could not see each other’s labels." in evidence
