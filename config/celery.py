@@ -103,7 +103,6 @@ class Concord(Celery):
 
 app = Concord("concord")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
 app.steps["worker"].add(DjangoStructLogInitStep)
 
 

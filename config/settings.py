@@ -184,7 +184,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "config.celery:Clock"
-CELERY_IMPORTS = ("accounts.jobs", "annotation.jobs")
+CELERY_IMPORTS = ("accounts.jobs", "annotation.jobs", "ingest.jobs")
 PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 5, least=1, most=600)
 SWEEP_SECONDS = float(PICK_UP_SECONDS)
 RULES_SECONDS = env.whole("RULES_SECONDS", 60, least=1, most=3600)

@@ -45,7 +45,7 @@ def test_the_clock_loads_nothing_of_the_application() -> None:
 @pytest.mark.slow
 def test_web_and_worker_load_no_package_that_is_seldom_needed() -> None:
     found = imported("import django; django.setup(); from config import preload; preload.load()")
-    assert found >= {"annotation.labeling.views.labeling", "annotation.tasks", "ingest.tasks", "config.urls"}
+    assert found >= {"annotation.labeling.views.labeling", "annotation.jobs", "ingest.jobs", "config.urls"}
     assert not found & set(SELDOM)
 
 

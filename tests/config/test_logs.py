@@ -155,7 +155,7 @@ def test_a_job_takes_the_number_of_its_request_along(settings: Settings) -> None
 def test_a_worker_writes_json_and_names_what_it_works_on(tmp_path: Path) -> None:
     code = (
         "import django; django.setup();"
-        "from config.celery import app; from annotation.tasks import make_export;"
+        "from config.celery import app; from annotation.jobs import make_export;"
         "from django_structlog.celery.steps import DjangoStructLogInitStep as S; step = S(None);"
         "from celery.signals import task_prerun, task_success;"
         "make_export.push_request(args=[7], kwargs={}, id='t', __django_structlog__={'request_id': 'a-number'});"

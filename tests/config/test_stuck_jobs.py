@@ -14,11 +14,11 @@ from django.utils import timezone
 from annotation.assignments import jobs as ruling
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
+from annotation.jobs import make_export
 from annotation.models import Assignment, Deletion, Export, Rating, Round, Study
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions.third_raters import apply_rules
-from annotation.tasks import make_export
 from annotation.transfer import jobs as deleting
 from config import celery, settings
 from ingest import run_steps as sync

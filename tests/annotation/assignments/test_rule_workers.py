@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation import tasks
+from annotation import jobs as tasks
 from annotation.models import (
     Annotation,
     Assignment,
