@@ -66,6 +66,7 @@ check: .venv/.installed-dev
 	@$(BIN)/ruff format --check --quiet . || { echo 'Some files are not formatted: run .venv/bin/ruff format .' >&2; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo || exit 1
+	@$(BIN)/python -m tests.import_graph
 	@$(BIN)/python -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
 	@$(BIN)/python -m pytest -q --no-header tests/test_docs.py tests/test_prose.py
 

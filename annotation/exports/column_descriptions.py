@@ -1,6 +1,20 @@
 """What the page of exports says of the files that it writes while they are sent, column by column."""
 
-from annotation.exports.queries.requests import OnPage
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OnPage:
+    """What the page says of a file that it writes while it is sent."""
+
+    title: str
+    words: str
+    columns: Mapping[str, str]
+    """By name, in their order."""
+    rest: str
+    """The same over REST, below the address of the study."""
+
 
 LABELS = OnPage(
     title="Agreed labels",

@@ -10,11 +10,12 @@ from django.utils.module_loading import import_string
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.exports import column_descriptions as words
+from annotation.exports.column_descriptions import OnPage
 from annotation.exports.columns import FORMATS, write
 from annotation.exports.queries import metadata as around
 from annotation.exports.queries import rows
 from annotation.exports.queries.options import REFUSED, reader
-from annotation.exports.queries.requests import Asked, Kind, OnPage, Progress, Write
+from annotation.exports.queries.requests import Asked, Kind, Progress, Write
 from annotation.models import Round, RoundItem
 
 FILE_KINDS: Mapping[str, str] = cast("Any", apps.get_app_config("annotation")).file_kinds

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
 from annotation.core.access import Seat
+from annotation.exports.column_descriptions import OnPage
 from annotation.models import Round
 
 
@@ -34,18 +35,6 @@ def nobody_asks(n_rows: int | None = None, *, n_expected: int | None = None, ste
 
 Write = Callable[[Asked, Seat, IO[bytes], Progress], None]
 """Writes a file for somebody at the end of an open one, which can be read and sought in as well."""
-
-
-@dataclass(frozen=True)
-class OnPage:
-    """What the page says of a file that it writes while it is sent."""
-
-    title: str
-    words: str
-    columns: Mapping[str, str]
-    """By name, in their order."""
-    rest: str
-    """The same over REST, below the address of the study."""
 
 
 @dataclass(frozen=True)
