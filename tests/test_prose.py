@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 ROOT = Path(__file__).resolve().parent.parent
-PRODUCT = ("accounts", "annotation", "config", "ingest", "taxonomy")
+PRODUCT = ("accounts", "agreement", "annotation", "config", "ingest", "shared", "taxonomy")
 PHRASES = {
     r"\banew\b": "again",
     r"\bby (?:itself|themselves)\b": "automatically",

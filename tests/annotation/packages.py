@@ -74,7 +74,7 @@ dimensions:
 ALONE = """
 import runpy, sys
 folder = sys.argv[1]
-NOT_HERE = ("accounts", "annotation", "config", "django", "ingest", "pyarrow", "scipy", "taxonomy")
+NOT_HERE = ("accounts", "annotation", "config", "django", "ingest", "pyarrow", "scipy", "shared", "taxonomy")
 
 class Nothing:
     def find_spec(self, name, path=None, target=None):

@@ -244,7 +244,7 @@ def test_a_file_that_a_person_asks_for_follows_their_umask(
 
 
 def test_a_command_of_a_shell_remembers_the_umask_and_works_under_its_own(tmp_path: Path) -> None:
-    code = "from accounts import file_modes as f; import os; print(oct(f.umask_of_caller()), oct(os.umask(0)))"
+    code = "from shared import file_modes as f; import os; print(oct(f.umask_of_caller()), oct(os.umask(0)))"
     done = subprocess.run(
         [sys.executable, "-c", f"import config.settings; {code}"],
         cwd=BASE_DIR,

@@ -47,7 +47,7 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
 def test_e_mail_is_sent_from_where_this_file_looks() -> None:
     """Else a new mail would pass by; it belongs into the tests below."""
     found: dict[str, set[str]] = {}
-    for app in ("accounts", "annotation", "config", "ingest", "taxonomy"):
+    for app in ("accounts", "agreement", "annotation", "config", "ingest", "shared", "taxonomy"):
         for path in (BASE_DIR / app).rglob("*.py"):
             name, text = str(path.relative_to(BASE_DIR)), path.read_text()
             if re.search(

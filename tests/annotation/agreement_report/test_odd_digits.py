@@ -13,7 +13,7 @@ from ingest.tables.columns import guess
 from tests import builders as make
 from tests.scripts import Script
 
-APPS = ("accounts", "annotation", "config", "ingest", "taxonomy")
+APPS = ("accounts", "agreement", "annotation", "config", "ingest", "shared", "taxonomy")
 
 
 def test_no_text_is_read_as_a_number_because_of_signs_like_a_small_two() -> None:
