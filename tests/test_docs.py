@@ -24,7 +24,8 @@ from tests.conftest import environment_of_servers
 from tests.github import GitHub, made_up
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("annotation/**/*.md")])
+WHERE = ("*.md", "docs/*.md", "docs/decisions/*.md", "agreement/*.md", "annotation/**/*.md")
+PAGES = sorted(page for pattern in WHERE for page in ROOT.glob(pattern))
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 FENCE = re.compile(r"^```(\w*)(?: (skip))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What stands before a guide's commands: an HTTP error ends the script, and GitHub's own command line is not here.
