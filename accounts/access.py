@@ -1,4 +1,4 @@
-"""From a person and an identifier to what they may touch."""
+"""Access to accounts: looks up a user, token, or password link, and checks that the caller may use it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

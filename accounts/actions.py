@@ -1,4 +1,4 @@
-"""What changes people and tokens; pages, API and commands call these."""
+"""Actions on accounts: every change to users, passwords, tokens, and linked providers."""
 
 import re
 import secrets

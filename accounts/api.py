@@ -1,4 +1,4 @@
-"""Who is calling the API, with which scope, and how often."""
+"""Token authentication of the API: the caller, the scope of the token, and its rate limit."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""The app of people and tokens."""
+"""Configuration of the Django app `accounts`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lines of an audit, of a study or of the server: writing the server's, narrowing either, giving them out as files."""
+"""Audit log of the server: appends entries, filters them, and exports them; studies use the same filters."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What a browser is called by people."""
+"""Browser names: a User-Agent header as people call the browser."""
 
 BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
 SYSTEMS = (

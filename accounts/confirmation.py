@@ -1,4 +1,4 @@
-"""Confirmation: a signed-in person shows again who they are before an account could change hands.
+"""Confirmation of identity: a signed-in user signs in again before a change that could give the account away.
 
 A session that someone else took over is then not enough for a new password or e-mail address, a token, another way
 to sign in or the end of the account.

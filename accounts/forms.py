@@ -1,4 +1,4 @@
-"""Forms of sign-in and a person's own page."""
+"""Forms of sign-in, registration, and user settings."""
 
 from datetime import datetime, timedelta
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What workers do for people: e-mail, and clearing away what is over."""
+"""Jobs of accounts: sends e-mail, and deletes expired sessions, links, and log entries."""
 
 from datetime import timedelta
 from smtplib import SMTPException

@@ -1,4 +1,4 @@
-"""The keys of the labelling page that everybody may choose for themselves."""
+"""Keyboard shortcuts of the labeling page that each user can change."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Browsers that have signed in before: a signed cookie names the people, so that nobody else's tries keep them out.
+"""Known browsers: a signed cookie lets a user sign in while others guess the password.
 
 The cookie signs nobody in. It gives the browser a count of its own for wrong passwords of that person, and a new
 password ends it.

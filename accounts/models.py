@@ -1,4 +1,4 @@
-"""People who sign in, their sessions and links for a password, and the tokens of their scripts."""
+"""Models of accounts: users, sessions, password links, API tokens, and the server's audit log."""
 
 import json
 from hashlib import sha256

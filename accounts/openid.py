@@ -1,4 +1,4 @@
-"""What an OpenID Connect provider says of somebody, held against its keys and against what it was asked."""
+"""OpenID Connect: verifies the ID token of a provider against its keys and the request."""
 
 from typing import Any
 

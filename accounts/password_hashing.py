@@ -1,4 +1,4 @@
-"""Password hashes by Argon2id, with the parameters that OWASP recommends.
+"""Password hashing by Argon2id, with the parameters that OWASP recommends.
 
 Written as Django's own hasher writes them, which needs a package of its own; `cryptography` is there already. A check
 takes a tenth of the processor time of scrypt at the same recommendation: fifty people can sign in at once.

@@ -1,4 +1,4 @@
-"""Passwords: which ones can be chosen, and the demo's, which everybody knows."""
+"""Password rules: which passwords are accepted, and the public password of the demo."""
 
 import re
 from collections.abc import Callable, Iterable

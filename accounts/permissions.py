@@ -1,4 +1,4 @@
-"""Permissions that the operator gives by a setting: who may create studies, and who may use the server's tokens."""
+"""Permissions set by the operator: who may create studies, and who may use the server's GitHub tokens."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

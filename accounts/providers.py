@@ -1,4 +1,4 @@
-"""Who else may say who somebody is: GitHub and an OpenID Connect provider, where the settings name them.
+"""Sign-in providers: GitHub and OpenID Connect, and which account a provider's identity belongs to.
 
 allauth speaks with the provider; who that is here, and whether they may come in, is said in this module alone.
 """

@@ -1,4 +1,4 @@
-"""What is read about people and tokens."""
+"""Queries on accounts: users, tokens, sessions, and links, as pages and the API list them."""
 
 from dataclasses import dataclass
 from datetime import datetime

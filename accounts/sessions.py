@@ -1,4 +1,4 @@
-"""Sessions kept in the database, each with whose it is, in which browser and when it was last seen."""
+"""Sessions in the database, each with its user, browser, and time of last use."""
 
 from datetime import datetime, timedelta
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Addresses of sign-in and a person's own page."""
+"""URLs of sign-in and user settings."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Tags for the notice that a password was set by a link."""
+"""Template tags for the notice that a password was set by a link."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""Pages of people: signing in, their own settings, links for a password, providers."""
+"""Pages of accounts: sign-in, user settings, password links, providers."""

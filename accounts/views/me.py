@@ -1,4 +1,4 @@
-"""A person's own page."""
+"""User settings page: profile, tokens, sessions, shortcuts, linked providers."""
 
 from django import forms
 from django.conf import settings

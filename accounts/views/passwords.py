@@ -1,4 +1,4 @@
-"""A new password by a link: asked for by e-mail, or made by somebody who may."""
+"""Password reset pages: request by e-mail, and a new password by a link."""
 
 from contextlib import suppress
 

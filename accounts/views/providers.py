@@ -1,4 +1,4 @@
-"""The way to a provider and back: a form here, a link there, so that the policy for forms needs no exception."""
+"""Provider sign-in pages: a form and then a link, so that the form policy needs no exception."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Sign-in, in its page and in place, and sign-out."""
+"""Sign-in and sign-out pages, with sign-in inside another page."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Adds a person and prints their first password, once."""
+"""`manage.py add_user`: creates a user and prints the first password once."""
 
 import json
 from argparse import ArgumentParser

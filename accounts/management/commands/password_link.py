@@ -1,4 +1,4 @@
-"""Makes a link for somebody's new password, for whoever runs the server."""
+"""`manage.py password_link`: creates a link with which a user sets a new password."""
 
 from argparse import ArgumentParser
 from typing import Any

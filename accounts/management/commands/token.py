@@ -1,4 +1,4 @@
-"""Makes an API token and prints it alone, once."""
+"""`manage.py token`: creates an API token and prints it once."""
 
 import json
 from argparse import ArgumentParser
