@@ -1,4 +1,4 @@
-"""Words for a coefficient, chosen with its standard error in mind: Gwet's probabilistic benchmarking."""
+"""Benchmarks: words for a coefficient that take its standard error into account (Gwet 2014)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeded bootstrap over units, on pattern counts: the resamples of which a share reaches a threshold."""
+"""Bootstrap over units on pattern counts, by seed: the share of resamples that reach a threshold."""
 
 from __future__ import annotations
 

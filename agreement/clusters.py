@@ -1,4 +1,4 @@
-"""Clusters of units for the bootstrap: an item that recurs in several rounds is drawn with all of its units or not.
+"""Clusters of units for intervals: an item that recurs in several rounds is one cluster.
 
 Cameron, Gelbach and Miller 2008, doi:10.1162/rest.90.3.414: the pairs cluster bootstrap.
 """

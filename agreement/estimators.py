@@ -1,4 +1,4 @@
-"""How each coefficient follows from pattern counts: its value for many resamples at once, and its standard error.
+"""Estimators of the coefficients: value from pattern counts for many resamples at once, and standard error.
 
 All but percent agreement are 1 − observed / expected disagreement and differ only in what they expect by chance.
 Letters: B resamples × P patterns, K categories, R raters, n units, π the mean share of each category, δ the distance

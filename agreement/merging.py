@@ -1,4 +1,4 @@
-"""Merging two categories: what a coefficient would gain if they were one, and when that can be said at all."""
+"""Merged categories: what a coefficient would gain if two categories were one, and when that is defined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart two categories are: the distances behind weighted coefficients and Krippendorff's alpha."""
+"""Distances between categories, for weighted coefficients and Krippendorff's alpha."""
 
 from __future__ import annotations
 

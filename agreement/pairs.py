@@ -1,4 +1,4 @@
-"""Where raters differ: agreement specific to each category, to each pair of raters, and the confusion of categories."""
+"""Pairs of raters and of categories: specific agreement, pairwise kappa, confusion, comparison with a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratings as distinct patterns with how often each occurs, the one form that every coefficient reads."""
+"""Patterns: distinct rows of ratings with their counts, the input of every coefficient."""
 
 from __future__ import annotations
 

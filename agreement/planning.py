@@ -1,4 +1,4 @@
-"""Sample size for a wanted precision: how many more units with two ratings narrow a confidence interval."""
+"""Planning of sample size: how many more units with two ratings narrow a confidence interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coefficients: one entry each, from which pages, REST, commands, papers and packages derive what they need.
+"""Registry of the coefficients: one entry each, from which pages, REST, commands, papers, and packages derive.
 
 A new coefficient is an estimator (`estimators.py`) and an entry of `COEFFICIENTS`.
 """

@@ -1,4 +1,4 @@
-"""Everything that is said about the agreement on one dimension, in the fields of the REST contract."""
+"""Summary of the agreement on one dimension: coefficients, tables, and warnings, with the fields of REST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums that are linear in the pattern counts: what coefficients need, for one or a thousand resamples at once."""
+"""Tallies: sums that are linear in pattern counts, for one or a thousand resamples at once."""
 
 from __future__ import annotations
 

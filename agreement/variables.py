@@ -1,4 +1,4 @@
-"""The types of variables that agreement is measured on, and what suits each; pure."""
+"""Variables: types of data that agreement is measured on, and the metrics and coefficients that suit each."""
 
 from dataclasses import dataclass
 
