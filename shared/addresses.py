@@ -1,4 +1,4 @@
-"""Where a request comes from, behind as many proxies as are trusted."""
+"""Client addresses of requests, behind as many proxies as are trusted."""
 
 from ipaddress import IPv6Address, ip_address
 

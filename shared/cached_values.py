@@ -1,4 +1,4 @@
-"""Cached values: dataclasses and named tuples lie in the cache as plain values, never as pickled classes of ours.
+"""Cached values: dataclasses and named tuples are stored in the cache as plain values, never as pickled classes.
 
 A version of Concord that finds what another one kept reads it only if the classes still have the same fields; else the
 value counts as missing and is computed again.

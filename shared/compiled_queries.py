@@ -1,4 +1,4 @@
-"""Querysets of the paths that are walked hundreds of times a minute, written as SQL once and not at every call."""
+"""Compiled queries: querysets of hot paths whose SQL is written once, not at every call."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

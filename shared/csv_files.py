@@ -1,4 +1,4 @@
-"""CSV: the one writer of every table that leaves Concord, and the way back from a cell to the text.
+"""CSV: the one writer of every exported table, safe against formulas, and the way back from a cell to its text.
 
 A spreadsheet evaluates a cell that begins with a sign such as `=`, also where blanks stand before it. Such a text is
 written with an apostrophe before it. So is a text that has one or more apostrophes before the blanks and the sign:

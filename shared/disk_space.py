@@ -1,4 +1,4 @@
-"""Room on the disk of the data folder, and the reserve of it that is kept for labeling.
+"""Disk space of the data folder, with a reserve for labeling.
 
 A disk that is full ends the database itself. So what takes much room and can wait (imports, the search index, files)
 stops while less than the reserve is free, and what raters answer has the last of it.

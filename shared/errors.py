@@ -1,4 +1,4 @@
-"""What can go wrong, as one family: every app's errors are these, and pages and API answer them alike."""
+"""Errors: the base classes of every app's errors, which pages and the API answer in one form."""
 
 import errno
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""File modes: what Concord stores belongs to its own user alone; what a person asks for follows their umask."""
+"""File modes: stored files belong to Concord's user alone, requested files follow the caller's umask."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Indexes on large tables, made by a migration while people go on working."""
+"""Index migrations: indexes on large tables, created while people work."""
 
 from typing import Any
 

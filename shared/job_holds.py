@@ -1,4 +1,4 @@
-"""Holds on jobs: which rows processes work on, as the database sees it the moment such a process ends.
+"""Job holds: advisory locks that show which jobs have a living worker.
 
 A hold is an advisory lock of a transaction on a connection of its own. A process that is killed loses its connections
 and the hold with them, so its job is taken up again at once, while a machine that is only busy keeps its jobs. A hold

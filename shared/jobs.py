@@ -1,4 +1,4 @@
-"""Jobs: rows that workers claim, work on and finish, in one way for all kinds, and one sweep for what was lost.
+"""Jobs: the base of all kinds of jobs, with claim, progress, attempts, time limit, cancel, and sweep.
 
 A job is a row of a model that inherits `Job`; what is done with it is a `JobKind`. A worker holds the row
 (`shared.job_holds`) as long as it lives, and claims it by a number: who has the newest claim may write, nobody else.

@@ -1,4 +1,4 @@
-"""What the API takes and gives: JSON that can be stored, and JSON whatever the Accept header says."""
+"""JSON parser and content negotiation of the API: only storable JSON is accepted, and answers are always JSON."""
 
 from typing import Any
 

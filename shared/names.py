@@ -1,4 +1,4 @@
-"""What a name may hold that people tell things apart by: of users, studies, taxonomies and their categories. Pure.
+"""Names of users, studies, taxonomies, and categories: which characters are rejected. Pure.
 
 Refused is what can't be seen, turns the text around it, or is taken for another name.
 """

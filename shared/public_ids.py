@@ -1,4 +1,4 @@
-"""Public ids: what addresses, answers and forms call a row, from which nothing follows about any other row.
+"""Public IDs of rows in URLs and answers: nothing about other rows follows from them.
 
 A number that counts up tells how many rows came between two of one's own. So the number of a row leaves the server only
 encrypted, as a UUID: a Feistel network of four rounds over the number and a mark of its kind (M. Luby and C. Rackoff,

@@ -1,4 +1,4 @@
-"""Limits: how often something may be tried, by whom. Tries are counted in Redis, and per process while it is away."""
+"""Rate limits: attempts counted in Redis, and per process while Redis is away."""
 
 import hashlib
 import threading

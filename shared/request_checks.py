@@ -1,4 +1,4 @@
-"""Parameters and fields of requests, held against the API's description: what it does not name is refused (422).
+"""Request checks: parameters and fields that the API's description does not name are rejected (422).
 
 The decorators that describe an operation (`extend_schema`) are the one list of what a request may have, so a misspelled
 parameter never answers with something else than what was asked for.

@@ -1,4 +1,4 @@
-"""Files of rows: writes mappings as CSV, JSON Lines or Parquet, chunk by chunk; pure."""
+"""Row files: writes mappings as CSV, JSON Lines, or Parquet in chunks. Pure."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Links that people hand on: they begin with SITE_URL, whatever host a request named."""
+"""Site links: URLs for e-mail and messages, which begin with SITE_URL whatever host a request named."""
 
 from django.conf import settings
 

@@ -1,4 +1,4 @@
-"""What of a JSON value Postgres can't hold: U+0000, halves of surrogate pairs, infinity, and nesting without end."""
+"""Storable JSON: rejects values that PostgreSQL can't hold, such as U+0000, infinity, and endless nesting."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Files in a bucket of S3 instead of a folder; one that does not answer is told apart from one that refuses."""
+"""Storage in an S3 bucket; one that does not respond is distinguished from one that rejects."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Files in a folder of this machine: each is there whole or not at all, also where the disk gets full meanwhile."""
+"""Storage in a folder: a file takes its name once it is complete, also where the disk gets full."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""Time limits of jobs, and the sentence for one that was stopped at its limit."""
+"""Time limits of jobs, and the message of a job that was stopped at its limit."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Words in the numbers and lists that sentences need; pure."""
+"""Wording of numbers and lists in sentences. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
