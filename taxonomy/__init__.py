@@ -1,0 +1,1 @@
+"""Taxonomies: documents, versions, kinds of questions, comparison of versions, and migration of values."""

@@ -1,4 +1,4 @@
-"""From a person and an address to a taxonomy or one of its versions, or 404; who may change what."""
+"""Access to taxonomies: from a user and a URL to a taxonomy or version, and who may change it."""
 
 from accounts.models import User
 from shared.errors import Forbidden

@@ -1,4 +1,4 @@
-"""What changed between two versions as Markdown for the appendix of a paper; pure."""
+"""Appendix of a paper: the changes between two versions as Markdown. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The app of what can be said about an issue."""
+"""Configuration of the Django app `taxonomy`."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""List of categories: a table of names, definitions and parents, as text, becomes the tree of one dimension."""
+"""Category lists: a table of names, definitions, and parents becomes the tree of one dimension."""
 
 import csv
 from typing import Any

@@ -1,4 +1,4 @@
-"""Checks what a schema can't say of a document and builds the taxonomy, collecting everything that is wrong."""
+"""Document checks that a schema can't express, and the taxonomy built from a valid document."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Compares two documents: what became of each category; pure."""
+"""Comparison of two documents: what happened to each category. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

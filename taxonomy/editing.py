@@ -1,4 +1,4 @@
-"""What the editor of a draft is told beside the document: what changed since the version before, what is doubtful."""
+"""Editor feedback on a draft: changes since the version before, and warnings."""
 
 from collections.abc import Mapping
 from typing import Any

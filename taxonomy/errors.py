@@ -1,4 +1,4 @@
-"""What can be wrong with a taxonomy, its document or a change to it."""
+"""Errors of taxonomies, their documents, and changes to them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

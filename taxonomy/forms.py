@@ -1,4 +1,4 @@
-"""Forms of this app: the title of a new taxonomy; a document as a file, as text, or a ready-made one."""
+"""Forms of taxonomies: a title, and a document as a file, as text, or ready-made."""
 
 from django import forms
 

@@ -1,4 +1,4 @@
-"""What becomes of a value from one version to another: the recorded changes, followed step by step; pure."""
+"""Migration of values between versions: recorded changes are followed step by step. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

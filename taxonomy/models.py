@@ -1,4 +1,4 @@
-"""What can be said about an issue: taxonomies, their versions, dimensions, categories and how versions map."""
+"""Models of taxonomies: versions, dimensions, categories, and changes between versions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reads YAML or JSON into plain nodes that know their line and column; knows nothing of taxonomies."""
+"""Parser of YAML and JSON into plain nodes with line and column; independent of taxonomies."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What is read about taxonomies: lists, a version as a tree or as its document, and what changed between two."""
+"""Queries on taxonomies: lists, a version as a tree or document, and changes between two versions."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

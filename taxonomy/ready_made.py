@@ -1,4 +1,4 @@
-"""The taxonomies that come with Concord, as documents in `presets/`."""
+"""Ready-made taxonomies: the documents in `presets/`."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""A taxonomy's document: text (YAML or JSON) into frozen dataclasses and back, unchanged."""
+"""Schema of taxonomy documents: YAML or JSON text to frozen dataclasses and back, unchanged."""
 
 import io
 import json

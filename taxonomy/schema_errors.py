@@ -1,4 +1,4 @@
-"""The structure of a document: checked against its JSON Schema, and each error told as a sentence at its place."""
+"""Schema errors: a document checked against its JSON Schema, each error as a sentence with its place."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Two versions of a taxonomy side by side: what belongs together in one row, with the words that differ; pure."""
+"""Side-by-side view of two versions: matching rows with the words that differ. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A published version as one frozen object in memory, for labelling and reading; pure."""
+"""Tree of a published version: one frozen object in memory, for labeling and reading. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

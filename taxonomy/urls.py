@@ -1,4 +1,4 @@
-"""Addresses of the pages of taxonomies."""
+"""URLs of the taxonomy pages."""
 
 from django.urls import path
 

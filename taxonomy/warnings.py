@@ -1,4 +1,4 @@
-"""What is doubtful in a taxonomy though it is allowed: names alike, no definition, a single child; pure."""
+"""Warnings about a valid taxonomy: similar names, missing definitions, single children. Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Two wordings of one text: which words of the old went, which of the new came; pure."""
+"""Word differences between two texts: removed and added words. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What is wrong in a text that is not YAML, told so that its author can mend it."""
+"""YAML errors, explained so that the author can fix the text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What changes taxonomies: documents become drafts, drafts are written, published or discarded, versions retired."""
+"""Actions on taxonomies: create, write, publish, discard, and retire versions."""
 
 from taxonomy.actions.drafts import (
     add_document,

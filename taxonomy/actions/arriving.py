@@ -1,4 +1,4 @@
-"""A taxonomy that a study brings from another server: one with the same versions is used, else it comes as it was."""
+"""Taxonomy of an imported study: an existing one with equal versions is used, otherwise it is created."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Drafts: made from documents or from the version before, written anew, discarded."""
+"""Drafts of taxonomies: created from a document or the version before, written by revision, discarded."""
 
 import json
 import secrets

@@ -1,4 +1,4 @@
-"""A draft becomes what rounds use, and what rounds used is retired."""
+"""Publishing of a draft, and retirement of a published version."""
 
 from django.db import transaction
 from django.utils import timezone

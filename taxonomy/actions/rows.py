@@ -1,4 +1,4 @@
-"""The rows of a version: written from a document, and locked while they are changed."""
+"""Rows of a taxonomy version: written from a document, and locked while they change."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The kinds of questions, one class each in a module of its own; importing this package registers them; pure.
+"""Question kinds, one class each in a module of its own; importing this package registers them. Pure.
 
 A new kind is a module in this folder that registers a subclass of `Kind`. Features ask a kind what it declares, never
 what it is called.

@@ -1,4 +1,4 @@
-"""The question kind: what answers to a question are, and how they are read, stored, worded and exported; pure.
+"""Question kind: how answers to a kind of question are read, stored, worded, and exported. Pure.
 
 Nothing here or in the modules of the kinds imports anything but the standard library and this package, because a
 replication package ships them as they are.

@@ -1,4 +1,4 @@
-"""Questions that yes or no answers; pure."""
+"""Boolean questions: yes or no. Pure."""
 
 from .base import BOOLEAN, LONGEST_SHOWN, Kind, Question, Value, Values, WrongValue, register
 

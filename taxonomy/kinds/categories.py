@@ -1,4 +1,4 @@
-"""The base of the kinds whose answers are categories of the taxonomy; pure."""
+"""Category questions: the base of the kinds whose answers are categories. Pure."""
 
 from .base import CATEGORY, Kind, Question, Values, WrongValue, nearest
 

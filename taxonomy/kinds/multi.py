@@ -1,4 +1,4 @@
-"""Questions that any number of categories answers, none of them included; pure."""
+"""Multi questions: any number of categories, including none. Pure."""
 
 from .base import register
 from .categories import OfCategories

@@ -1,4 +1,4 @@
-"""Questions that a number answers; pure."""
+"""Number questions. Pure."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Questions that one category of an ordered scale answers; pure."""
+"""Ordinal questions: one category of an ordered scale. Pure."""
 
 from .base import register
 from .categories import OfCategories

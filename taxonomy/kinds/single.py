@@ -1,4 +1,4 @@
-"""Questions that one category answers; pure."""
+"""Single questions: one category. Pure."""
 
 from .base import register
 from .categories import OfCategories

@@ -1,4 +1,4 @@
-"""Questions that a text in the rater's own words answers; pure."""
+"""Text questions: a text in the rater's own words. Pure."""
 
 from .base import LONGEST_TEXT, TEXT, Kind, Question, Values, WrongValue, register
 

@@ -1,4 +1,4 @@
-"""The editor of a draft: its page, its saving, and the look at whether somebody else wrote meanwhile."""
+"""Taxonomy editor: its page, saving, and the check for changes by others."""
 
 import json
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Pages of taxonomies: all of them, one with its versions, one version to read, two side by side."""
+"""Taxonomy pages: the list, one taxonomy with its versions, one version, two versions side by side."""
 
 from collections.abc import Callable
 from typing import Any, cast

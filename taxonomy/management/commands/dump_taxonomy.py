@@ -1,4 +1,4 @@
-"""Prints a version of a taxonomy as its YAML or JSON document, or the JSON Schema of all documents."""
+"""`manage.py dump_taxonomy`: a version as YAML or JSON, or the JSON Schema of documents."""
 
 import json
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Loads a taxonomy from a file or a ready-made one, as a new taxonomy or as the next version of one."""
+"""`manage.py load_taxonomy`: a document becomes a new taxonomy or the next version of one."""
 
 import json
 from argparse import ArgumentParser
