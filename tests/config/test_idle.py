@@ -102,7 +102,7 @@ def test_an_idle_site_is_small_and_what_dies_is_replaced_by_a_fork(tmp_path: Pat
                 return False
 
         wait_until(answers, "the site answers")
-        kinds = "from config.heartbeats import pulses; print(*sorted({each.kind for each in pulses() or [] if each.is_alive}))"
+        kinds = "from config.heartbeats import pulses as p; print(*sorted({x.kind for x in p() or [] if x.is_alive}))"
         wait_until(lambda: site.run(kinds) == "clock web worker", "each kind of process reports")
         n_bytes = sum(_memory_of(each) for each in [up, *up.children(recursive=True)])
         assert n_bytes < IDLE_BYTES_MAX, f"{n_bytes / 1e6:.0f} MB"
