@@ -1,12 +1,12 @@
 """What workers do: one run to a task, then the search index, and the clock's round over what nobody works on."""
 
 from celery import shared_task
+from shared.time_limits import BATCHES
 
 from ingest import run_steps as sync
 from ingest import runs, totals
 from ingest.files import leftovers
 from ingest.search import indexing
-from shared.time_limits import BATCHES
 
 ISSUES_A_TASK = 20_000
 

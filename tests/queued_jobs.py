@@ -6,7 +6,7 @@ from annotation.exports.actions import request_export
 from annotation.imports.actions import workbooks
 from annotation.models import Round, Study
 from annotation.plans.actions import preview_plan, run_plan
-from annotation.resolving.actions.third_raters import apply_rules
+from annotation.resolving.actions.third_rater_requests import apply_rules
 from tests import builders as make
 
 RATERS = ("bob", "carol", "dave")

@@ -14,7 +14,7 @@ from annotation.assignments.queries import newest_annotation
 from annotation.assignments.rules import Ruling, ruling
 from annotation.core.access import hold_state
 from annotation.labels.consensus import Verdict
-from annotation.labels.queries.resolution_methods import arbiters_of, changed_arbiters_of
+from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbiters_of
 from annotation.labels.queries.verdicts import ItemVerdicts, round_verdicts
 from annotation.models import (
     Assignment,

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.assignments.planning import given_on
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import (
     Annotation,

@@ -7,7 +7,7 @@ from functools import cached_property
 from django.db.models import Max, Q, QuerySet
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING, Values, Verdict
 from annotation.labels.queries.verdicts import read_values
 from annotation.labels.resolution_options import CONFIDENCE, no_part_words, value_words

@@ -30,7 +30,7 @@ from annotation.methods.facts import (
     Turnover,
     Wave,
 )
-from annotation.methods.paragraph import as_latex, as_markdown, as_text, paragraph, whole_markdown
+from annotation.methods.outline import as_latex, as_markdown, as_text, paragraph, whole_markdown
 from annotation.methods.sentences import Sentence
 from annotation.methods.table import Row, head_of, latex, markdown_table, rows, under_heads
 

@@ -22,11 +22,11 @@ from annotation.calibration.queries.training import Trained, minimum_words, trie
 from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, Stretch, flow, stretches_screened
 from annotation.core.access import Seat
 from annotation.core.imported import MARK, rounds_imported
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.labels import label_batches
 from annotation.labels.queries.label_version import standing_version
-from annotation.labels.queries.resolution_methods import ways, with_facts
+from annotation.labels.queries.resolution_facts import ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
 from annotation.methods import (
@@ -50,8 +50,8 @@ from annotation.methods import (
     as_text,
     checklist_as_document,
     latex,
-    paragraph,
 )
+from annotation.methods import outline as paragraph
 from annotation.models import (
     Assignment,
     AuditEvent,

@@ -21,11 +21,11 @@ from annotation.methods import (
     head_of,
     latex,
     n_answered,
-    paragraph,
     rows,
     under_heads,
     whole_markdown,
 )
+from annotation.methods import outline as paragraph
 from annotation.methods import queries as reporting
 
 TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}

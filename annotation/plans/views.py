@@ -19,7 +19,7 @@ from annotation.assignments.queries import is_absent
 from annotation.core.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.core.errors import Blind, ConcordError, Conflict, Forbidden
 from annotation.core.forms import explain
-from annotation.core.members import members_of
+from annotation.core.member_lists import members_of
 from annotation.core.pages import me, status_of, study_page
 from annotation.core.paging import page_of
 from annotation.labels.queries.label_version import owned_studies, standing_plan, stands_at, versions_ahead

@@ -26,7 +26,7 @@ from annotation.assignments.planning import raters_planned, slots_short
 from annotation.assignments.queries import ASKED_MEANWHILE, third_from_outside, uncounted
 from annotation.core.access import Seat
 from annotation.core.imported import MARK
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.labels.registration import not_registered
 from annotation.models import (

@@ -46,7 +46,7 @@ from annotation.models import (
 )
 from annotation.plans import actions as plans
 from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions import third_raters as rules
+from annotation.resolving.actions import third_rater_requests as rules
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from django.utils import timezone
+from shared.time_limits import Turn
 
 from annotation.assignments import jobs as ruling
 from annotation.exports import jobs as exporting
@@ -18,7 +19,7 @@ from annotation.jobs import make_export
 from annotation.models import Assignment, Deletion, Export, Rating, Round, Study
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
-from annotation.resolving.actions.third_raters import apply_rules
+from annotation.resolving.actions.third_rater_requests import apply_rules
 from annotation.transfer import jobs as deleting
 from config import celery, settings
 from ingest import run_steps as sync
@@ -26,7 +27,6 @@ from ingest import runs
 from ingest.models import FetchRun
 from shared import job_holds as holds
 from shared import jobs as job_base
-from shared.time_limits import Turn
 from tests import builders as make
 from tests.annotation.plans.test_plans import SECOND
 from tests.conftest import environment_of_servers

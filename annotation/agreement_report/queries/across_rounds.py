@@ -22,7 +22,7 @@ from annotation.agreement_report.queries.patterns import (
 )
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.cached_statistics import Standing, kept, standings
 from annotation.labels.queries.label_version import way

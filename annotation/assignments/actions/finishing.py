@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.assignments import jobs as ruling
-from annotation.assignments.actions import states as assignments
+from annotation.assignments.actions import states_and_leases as assignments
 from annotation.assignments.queries import newest_annotation
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.models import InboxLine, Membership, Round, RoundItem, Study

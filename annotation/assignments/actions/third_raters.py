@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotation.assignments.actions.states import withdraw
+from annotation.assignments.actions.states_and_leases import withdraw
 from annotation.assignments.queries import unblinded_among
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER

@@ -13,7 +13,7 @@ from annotation.calibration.queries.gate import gate
 from annotation.calibration.queries.training import Trained, agreed_answers, minimum_words, newest_try, seen_answers
 from annotation.core.access import Seat, row_number
 from annotation.core.errors import Conflict, Held, Invalid
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.answers import read_parts
 from annotation.labels.registration import NOT_MEASURED, Primary, primary_of
 from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from agreement import COEFFICIENTS
 from annotation.calibration.calibration import Compared, Criterion, Score, compare, criteria, scores
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import Values
 from annotation.labels.queries.rows import label_rows

@@ -7,7 +7,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import F, Q
 
-from annotation.assignments.actions import states as assignments
+from annotation.assignments.actions import states_and_leases as assignments
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.queries import slots

@@ -13,10 +13,10 @@ from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.assignments.actions.states import submit_imported
+from annotation.assignments.actions.states_and_leases import submit_imported
 from annotation.assignments.queries import unblinded_among
 from annotation.core.imported import MARK
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.imports.sheets import Decided, ReadAnswer
 from annotation.labels.answers import digest
 from annotation.labels.value_rows import value_columns

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from annotation.assignments.actions import states as assignments
+from annotation.assignments.actions import states_and_leases as assignments
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.calibration.actions.training import admit_elsewhere, require_admission
 from annotation.core.access import Seat, get_own_assignment

@@ -3,7 +3,7 @@
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from annotation.assignments.actions import states as assignments
+from annotation.assignments.actions import states_and_leases as assignments
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import has_everything, has_left, n_taken
 from annotation.calibration.actions.training import require_admission

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.core.access import Seat
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING, Values, Verdict
 from annotation.labels.queries.label_version import label_version, way
 from annotation.labels.queries.verdicts import round_verdicts

@@ -9,10 +9,10 @@ from typing import Any
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 
 from annotation.core.access import Seat
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.consensus import Values, Verdict
 from annotation.labels.queries.label_version import label_version
-from annotation.labels.queries.resolution_methods import meetings_of, ways, with_facts
+from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import (
     CHUNK,
     ItemVerdicts,

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 from django.db.models.expressions import RawSQL
 
 from annotation.core.constant_lookups import Looked
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import (
     PENDING,

@@ -13,7 +13,7 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.api_bodies import Body, Text
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.members.actions import members as member_actions
 from annotation.models import Membership
 from annotation.rounds.actions.absence import set_away

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from annotation.core.access import OWNER, RATER, Seat, get_seat
 from annotation.core.errors import ConcordError
 from annotation.core.forms import explain
-from annotation.core.members import members_of
+from annotation.core.member_lists import members_of
 from annotation.core.pages import form_page, me, status_of, study_page
 from annotation.invitations.queries.invitations import invitation_lines
 from annotation.members.actions import members as member_actions

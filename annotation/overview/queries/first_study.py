@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 
 from accounts.models import User
-from annotation.core.members import members_of
+from annotation.core.member_lists import members_of
 from annotation.models import Membership, Study
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from taxonomy.models import TaxonomyVersion

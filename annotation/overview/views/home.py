@@ -14,7 +14,7 @@ from annotation.calibration.queries.gate import gate
 from annotation.calibration.views import gate_shown
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.errors import NotFound
-from annotation.core.members import members_of
+from annotation.core.member_lists import members_of
 from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat

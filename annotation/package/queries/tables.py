@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Case, Count, Exists, F, Max, OuterRef
 
 from annotation.analysis.queries.effort import MEASURES
 from annotation.calibration.queries.training import known_parts
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.answers import digest
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries import rows as results

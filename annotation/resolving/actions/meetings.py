@@ -12,7 +12,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.core.imported import MARK
-from annotation.labels.queries.resolution_methods import newest_by_hand, without_discussion
+from annotation.labels.queries.resolution_facts import newest_by_hand, without_discussion
 from annotation.models import Annotation, Item, Meeting, MeetingResolution, Round
 from shared.storable_json import check_storable
 from shared.wording import listed

@@ -10,7 +10,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Invalid, NotFound, Stale, WrongState
 from annotation.labels.answers import read_decided
 from annotation.labels.queries.answers_in_parts import answers_in_parts
-from annotation.labels.queries.resolution_methods import arbiters_of, changed_arbiters_of, is_discussed
+from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbiters_of, is_discussed
 from annotation.labels.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
 from annotation.labels.resolution_methods import STATED, contradiction
 from annotation.labels.resolution_options import decided_by

@@ -26,7 +26,7 @@ from annotation.core.api_requests import (
 from annotation.core.errors import Invalid, Stale
 from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of
 from annotation.labels.queries import rows as results
-from annotation.labels.queries.resolution_methods import meetings_of, newest_by_hand, ways, with_facts
+from annotation.labels.queries.resolution_facts import meetings_of, newest_by_hand, ways, with_facts
 from annotation.labels.queries.verdicts import resolution_values
 from annotation.labels.resolution_methods import STATED
 from annotation.models import Meeting, Resolution, Round

@@ -13,7 +13,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, get_item
 from annotation.core.api_bodies import Body, Switch, Text, Whole
 from annotation.core.api_requests import round_for, seat_of
 from annotation.resolving.actions.part_matches import match_parts
-from annotation.resolving.actions.third_raters import (
+from annotation.resolving.actions.third_rater_requests import (
     NOT_ASKED,
     apply_rules,
     ask_third_rater,

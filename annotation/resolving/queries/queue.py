@@ -17,12 +17,12 @@ from django.utils import timezone
 
 from annotation.core.access import Seat
 from annotation.core.issue_states import states_of_members
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.labels.consensus import Decision, Values, Verdict
 from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
 from annotation.labels.queries.evidence import Heard, evidence_heard
 from annotation.labels.queries.part_matches import matches_of
-from annotation.labels.queries.resolution_methods import meetings_of, ways, with_facts
+from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, resolution_values, round_verdicts
 from annotation.models import (
     Annotation,

@@ -9,7 +9,7 @@ from annotation.core.errors import NotFound, WrongState
 from annotation.discussion.queries import AnswersTable
 from annotation.labels import resolution_options as deciding
 from annotation.labels.consensus import Decision, Verdict
-from annotation.labels.queries.resolution_methods import arbiters_of
+from annotation.labels.queries.resolution_facts import arbiters_of
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.resolution_methods import MEETING, majority, third_answers
 from annotation.models import Item, Meeting, Resolution

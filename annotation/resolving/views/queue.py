@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.core.errors import Invalid, WrongState
 from annotation.discussion.queries import n_flagged
-from annotation.labels.queries.resolution_methods import without_discussion
+from annotation.labels.queries.resolution_facts import without_discussion
 from annotation.labels.queries.without_value import labels_lost
 from annotation.models import Round
 from annotation.resolving.actions.meetings import meeting_of_form, state_meeting

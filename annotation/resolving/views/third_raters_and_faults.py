@@ -21,7 +21,7 @@ from annotation.labels.queries.answers_in_parts import answers_in_parts
 from annotation.models import Item, Round
 from annotation.proposals import queries as proposals
 from annotation.resolving.actions.part_matches import match_parts
-from annotation.resolving.actions.third_raters import apply_rules, ask_third_rater, people_to_ask
+from annotation.resolving.actions.third_rater_requests import apply_rules, ask_third_rater, people_to_ask
 from annotation.resolving.queries.precedents import SHOWN, precedents
 from annotation.resolving.queries.queue import short_name, waiting_third_raters
 from annotation.resolving.views.queue_position import Here, here_at

@@ -14,7 +14,7 @@ from annotation.core.access import OWNER, get_member_at, get_round, get_round_ra
 from annotation.core.errors import ConcordError, Forbidden, NotFound
 from annotation.core.pages import me, study_page
 from annotation.models import Membership, Round, RoundRater
-from annotation.resolving.actions import third_raters as rules
+from annotation.resolving.actions import third_rater_requests as rules
 from annotation.rounds.actions import raters as actions
 from shared.wording import counted
 

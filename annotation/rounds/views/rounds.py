@@ -19,7 +19,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, g
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden
 from annotation.core.forms import explain
-from annotation.core.members import members_of
+from annotation.core.member_lists import members_of
 from annotation.core.pages import form_page, job_progress, me, status_of, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.screening import kept, reasons_to_offer

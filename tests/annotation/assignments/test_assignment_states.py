@@ -7,7 +7,11 @@ import pytest
 from annotation.models import Assignment
 from tests.conftest import BASE_DIR
 
-OWN = {"annotation/assignments/actions/states.py", "annotation/models/labeling.py", "annotation/package/recompute.py"}
+OWN = {
+    "annotation/assignments/actions/states_and_leases.py",
+    "annotation/models/labeling.py",
+    "annotation/package/recompute.py",
+}
 FILES = {
     str(path.relative_to(BASE_DIR)): path.read_text()
     for path in sorted((BASE_DIR / "annotation").rglob("*.py"))
@@ -20,6 +24,7 @@ WRITTEN = re.compile(r"\.state = Assignment\.State|\"state\": Assignment\.State|
 @pytest.mark.parametrize("pattern", [SPELLED, WRITTEN], ids=["spells a state in SQL", "writes a state"])
 def test_no_other_module(pattern: re.Pattern[str]) -> None:
     assert pattern.search(
-        FILES["annotation/assignments/actions/states.py"] + " state = 'leased' row.state = Assignment.State.LEASED"
+        FILES["annotation/assignments/actions/states_and_leases.py"]
+        + " state = 'leased' row.state = Assignment.State.LEASED"
     )
     assert [name for name, text in FILES.items() if name not in OWN and pattern.search(text)] == []

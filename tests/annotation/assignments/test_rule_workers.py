@@ -20,7 +20,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.resolving.actions.third_raters import apply_rules
+from annotation.resolving.actions.third_rater_requests import apply_rules
 from tests import builders as make
 from tests.conftest import environment_of_servers
 from tests.kill_harness import COMMIT, MOMENT, STATEMENT, Forks, KillPoint

@@ -17,7 +17,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Resolution, Round, RoundRater, Study
 from annotation.resolving.actions.resolutions import reopen, resolve
-from annotation.resolving.actions.third_raters import apply_rules, ask_third_rater
+from annotation.resolving.actions.third_rater_requests import apply_rules, ask_third_rater
 from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import withdraw_from_study

@@ -16,7 +16,7 @@ from annotation.models import Assignment, Export, Item, Membership, Plan, Resolu
 from annotation.plans import actions as plans
 from annotation.plans.queries.listing import why_not_run
 from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions.third_raters import ask_third_rater
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.audit import audit_of

@@ -29,7 +29,7 @@ from annotation.package.queries import package as exports_package
 from annotation.package.queries import results as reporting_package
 from annotation.plans import jobs as moving
 from annotation.plans.actions import preview_plan, run_plan
-from annotation.resolving.actions.third_raters import ask_third_rater
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import add_rater, withdraw_rater
 from annotation.studies.actions.studies import change_study, register_primary

@@ -11,7 +11,7 @@ from annotation.core.access import get_item
 from annotation.members.actions import members
 from annotation.models import AuditEvent, Plan, Round, Study
 from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions.third_raters import ask_third_rater
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.studies.queries.audit import audit_of
 from ingest.models import Issue

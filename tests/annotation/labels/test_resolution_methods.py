@@ -21,7 +21,7 @@ from annotation.methods import checklist
 from annotation.methods.queries import methods
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
 from annotation.resolving.actions.resolutions import resolve
-from annotation.resolving.actions.third_raters import ask_third_rater
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from tests import builders as make
 from tests.scripts import Script
 

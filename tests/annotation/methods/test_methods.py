@@ -23,8 +23,8 @@ from annotation.methods import (
     escaped,
     latex,
     markdown_table,
-    paragraph,
 )
+from annotation.methods import outline as paragraph
 
 BOTH = ("R1", "R2")
 SYMPTOM = Dimension(

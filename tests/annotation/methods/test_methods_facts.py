@@ -10,11 +10,12 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_item, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
-from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist, paragraph
+from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist
+from annotation.methods import outline as paragraph
 from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
 from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions.third_raters import ask_third_rater
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.claims.checker import Checker

@@ -24,7 +24,7 @@ from annotation.imports.actions.ratings import import_ratings
 from annotation.methods.queries import methods
 from annotation.models import Round, Study
 from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions import third_raters as rules
+from annotation.resolving.actions import third_rater_requests as rules
 from tests import builders as make
 from tests.published import LIU
 

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from pyarrow import csv
 
 from annotation.core.binary_copy import read_binary
-from annotation.core.members import code_order
+from annotation.core.member_lists import code_order
 from annotation.models import Assignment, Membership, Resolution, Round, RoundItem
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
