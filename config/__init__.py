@@ -1,1 +1,1 @@
-"""Settings, doors and servers: what holds the apps together."""
+"""Configuration of the site: settings, URLs, the frame of the API, Celery, servers, and backups."""

@@ -1,4 +1,4 @@
-"""The API as a whole: its address book and its one error shape."""
+"""API frame: the URLs of all apps and the one form of errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The style sheet of the API's browsable description with its icons as files, because no page may load `data:` images.
+"""API documentation pages: their style sheet with icons as files, because pages load no `data:` images.
 
 The package drf-spectacular-sidecar has a style sheet that holds its icons in itself. They are written to files once for
 each version of the package, in the data folder, or where `collectstatic` puts them.

@@ -1,4 +1,4 @@
-"""The app that carries the commands of the whole house."""
+"""Configuration of the Django app `config`, which has the commands of the whole site."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""How large a request may be: what is larger is refused before a byte of its body is read."""
+"""Body limits: a request that is too large is rejected before its body is read."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The Celery application with the tasks of all apps; the settings have its options, `config.clock` the schedule."""
+"""Celery application with the tasks of all apps; options in the settings, schedule sent by `config.clock`."""
 
 import gc
 import inspect

@@ -1,4 +1,4 @@
-"""Checks of an installation, for `manage.py check --deploy`."""
+"""System checks of an installation, for `manage.py check --deploy`."""
 
 from typing import Any
 

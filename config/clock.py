@@ -1,4 +1,4 @@
-"""The clock, `celery -A config.clock beat`: sends the schedule of the settings, and loads nothing else of Concord."""
+"""Beat, `celery -A config.clock beat`: sends the schedule of the settings, and loads nothing else."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Concord asks of its PostgreSQL: its version, the turn to make tables, limits of statements."""
+"""Database requirements: version, turns for migrations, and limits of statements."""
 
 import time
 from collections.abc import Iterator

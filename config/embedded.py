@@ -1,4 +1,4 @@
-"""The PostgreSQL and the Redis-compatible Valkey that come with the packages, kept in the data folder.
+"""Embedded servers: the PostgreSQL and Valkey that come as packages, with their data in the data folder.
 
 Whoever needs them holds a shared lock on `users.lock` for as long as they do; one keeper process per data folder runs
 the two servers and stops them when nobody holds that lock any more. The kernel lets go of locks, so this survives

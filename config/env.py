@@ -1,4 +1,4 @@
-"""Reads settings from the environment and refuses nonsense in a sentence."""
+"""Environment variables as settings; a value that is not valid is rejected with a sentence."""
 
 import os
 import re

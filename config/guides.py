@@ -1,4 +1,4 @@
-"""Guides: the Markdown files of `docs/`, their sections, the search in them, and which one explains a page."""
+"""Guides: the Markdown files of `docs/`, their sections, their search, and which one explains a page."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How gunicorn serves Concord, wherever it runs: `gunicorn --config python:config.gunicorn --bind … config.wsgi`."""
+"""Gunicorn settings: `gunicorn --config python:config.gunicorn --bind … config.wsgi`."""
 
 import atexit
 import errno

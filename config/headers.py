@@ -1,4 +1,4 @@
-"""What every answer tells a browser about itself, those of static files, of the API and of errors included."""
+"""Security headers of every response, including static files, the API, and errors."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Whether the parts that Concord rests on answer: the database, Redis, the tables' migrations, the storage of files.
+"""Health of the parts that Concord needs: database, Redis, migrations, file storage.
 
 Each part is looked at by a thread of its own, one at a time, and a request waits for it two seconds at the most. So
 neither a probe nor a page ever hangs with a part that accepts connections and never answers.

@@ -1,4 +1,4 @@
-"""Who is alive and what was done: web processes, workers and the clock say so in Redis every quarter of a minute."""
+"""Heartbeats of web processes, workers, and beat in Redis, and counts of what was done."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Pages of the guides under /help/: the list, one guide, the search, and their pictures."""
+"""Help pages under /help/: the list of guides, one guide, the search, and their pictures."""
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""How all processes log: for people or as JSON, with the request or task that a line belongs to, without secrets."""
+"""Logs of all processes: text or JSON, with the request or task of each line, without secrets."""
 
 import logging
 import re

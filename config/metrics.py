@@ -1,4 +1,4 @@
-"""What Prometheus reads at `/metrics`: requests of this server's processes, and the state that all of them share."""
+"""Metrics for Prometheus at `/metrics`: requests of this server's processes, and shared numbers."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Turns errors raised in page views into pages that say what happened and how to go on."""
+"""Middleware: errors become pages, archived studies are read-only, sessions note their last use."""
 
 import logging
 from collections.abc import Callable, Sequence

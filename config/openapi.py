@@ -1,4 +1,4 @@
-"""What the API's description says of errors and of files, which are the same for every operation."""
+"""OpenAPI description: errors and files, which are the same for every operation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an operator wants to know: who is alive, what is at work or failed, how full everything is, what is wrong."""
+"""Operations queries: processes, jobs, failures, disk space, and problems of the installation."""
 
 import shutil
 from collections.abc import Iterator

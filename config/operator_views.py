@@ -1,4 +1,4 @@
-"""Pages for staff: how the installation is, and what was done on it. For others there is nothing here."""
+"""Operations pages for staff: the health of the installation, and the audit log of the server."""
 
 from functools import wraps
 from typing import Any

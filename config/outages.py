@@ -1,4 +1,4 @@
-"""What is away when an error says so: the database, room on a disk, Redis, the storage; and the words for it."""
+"""Outages: which error means that the database, disk, Redis, or storage is away, and the message for it."""
 
 import errno
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Lists of the API in pages that follow a key instead of counting."""
+"""Paging of API lists by key, without counting."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Redis as a cache that may be away: then nothing is found, nothing is kept, and no page waits for it."""
+"""Redis cache that may be away: then nothing is found or stored, and no page waits for it."""
 
 import logging
 import time

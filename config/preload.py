@@ -1,4 +1,4 @@
-"""The whole application in memory before a process forks: no request and no job waits for an import."""
+"""Preloading: the whole application is imported before a process forks."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Addresses of a repository that has another name now."""
+"""Renamed repositories: redirects from a repository's former URL."""
 
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve

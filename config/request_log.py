@@ -1,4 +1,4 @@
-"""One line in the log for each request, under a number that the answer, its jobs and an error page carry, too."""
+"""Request log: one line for each request, with an ID that its answer, jobs, and error page show."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Time limits of web requests: a watch in each web process ends the wait for a database that accepts and never answers.
+"""Time limits of web requests: a watch ends the wait for a database that accepts and never answers.
 
 No limit of the server's own fires there, so the client's side sets one. The watch looks at every request under way once
 a second. A request whose connection has been busy for longer than its limit loses that connection: the socket is shut,

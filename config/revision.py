@@ -1,4 +1,4 @@
-"""Which code runs: the commit, as the build or Git names it."""
+"""Revision of the running code: the commit, from the build or from Git."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The system user that the embedded servers run as when Concord is started by root, which PostgreSQL refuses."""
+"""System user of the embedded servers when root starts Concord, because PostgreSQL rejects root."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""All settings, from the environment; see .env.example for what each one does."""
+"""Settings, all from environment variables; `.env.example` describes each one."""
 
 import os
 import secrets

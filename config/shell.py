@@ -1,4 +1,4 @@
-"""Runs a command of `manage.py` with the servers it needs, whether or not `up` is running."""
+"""Shell of `manage.py`: runs a command with the servers that it needs, whether `up` runs or not."""
 
 import os
 import sys

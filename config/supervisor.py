@@ -1,4 +1,4 @@
-"""Keeps child processes running: starts them, restarts what dies, and stops all of them when told."""
+"""Supervisor of child processes: starts them, restarts those that die, and stops all of them."""
 
 import ctypes
 import importlib.util

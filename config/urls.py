@@ -1,4 +1,4 @@
-"""The site map."""
+"""URLs of the site."""
 
 from django.urls import include, path
 

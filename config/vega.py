@@ -1,4 +1,4 @@
-"""Vega, Vega-Lite and vega-embed as one script, from the package vl-convert-python: a static file like any other.
+"""Vega, Vega-Lite, and vega-embed as one static script, from the package vl-convert-python.
 
 The package holds the libraries in its binary and gives them out as one bundle, which takes two seconds and 140 MB to
 make. So it is made once for each version of the package, in a process of its own, and kept in the data folder.

@@ -1,4 +1,4 @@
-"""Pages of the house itself: health, and what is shown when something is not there or breaks."""
+"""Pages of the site itself: health checks and error pages."""
 
 import logging
 import sys

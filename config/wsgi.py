@@ -1,4 +1,4 @@
-"""The WSGI application that the web server runs, with all that requests need in memory."""
+"""WSGI application of the web server, with all that requests need in memory."""
 
 import os
 import warnings

@@ -1,4 +1,4 @@
-"""The file of a backup: a ZIP archive that is written in one go, and whole or refused when it is read.
+"""Backup archive: a ZIP file that is written in one pass, and checked as a whole before it is used.
 
 `manifest.json` holds the SHA-256 of every other member, and the comment at the end of the file that of the manifest.
 """

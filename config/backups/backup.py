@@ -1,4 +1,4 @@
-"""Makes a backup: one snapshot of the database, and the files that its rows name, while people go on working."""
+"""Backup: a snapshot of the database and the files that its rows name, made while people work."""
 
 import logging
 import socket

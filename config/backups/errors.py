@@ -1,4 +1,4 @@
-"""What can go wrong with a backup."""
+"""Errors of backups."""
 
 from shared.errors import ConcordError
 

@@ -1,4 +1,4 @@
-"""Restoring needs the data folder alone: `up` steps aside for it, and goes on afterwards.
+"""Maintenance lock: a restore needs the data folder alone, and `up` pauses for it.
 
 Whoever restores holds `restore.lock`, which `up` looks at a few times a second; `up` holds `serving.lock` while its
 processes run. The kernel lets go of both, however either ends.

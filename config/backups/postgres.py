@@ -1,4 +1,4 @@
-"""The database's side of a backup: its dump, its counts and checksums, and its rebirth in one transaction."""
+"""PostgreSQL side of a backup: dump, counts, checksums, and rebuilding in one transaction."""
 
 import base64
 import json

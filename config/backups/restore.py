@@ -1,4 +1,4 @@
-"""Puts a backup back: into an empty Concord, or in the place of what is there after that was backed up itself."""
+"""Restore of a backup: into an empty Concord, or in place of one that is backed up first."""
 
 import time
 from collections.abc import Iterator

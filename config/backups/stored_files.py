@@ -1,4 +1,4 @@
-"""Files that belong to a Concord beside its database: those in the storage that rows name, a few of the data folder."""
+"""Stored files of a backup: files that rows name, and a few of the data folder."""
 
 import hashlib
 from collections.abc import Iterator

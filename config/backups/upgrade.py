@@ -1,4 +1,4 @@
-"""Brings the tables up to this version of Concord, with a backup before where they hold anything."""
+"""Upgrade: migrations to this version of Concord, with a backup before where there are data."""
 
 from django.conf import settings
 from django.db import connection as django_connection

@@ -1,4 +1,4 @@
-"""What pages with charts load."""
+"""Template tag for the scripts of pages with charts."""
 
 from django import template
 

@@ -1,4 +1,4 @@
-"""The way from a page to its guide."""
+"""Template tag for the link from a page to its guide."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What pages say where no worker or no Redis is there."""
+"""Template tags for notices that no worker or no Redis responds."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""`manage.py restore`: a backup, whole and verified, into an empty Concord."""
+"""`manage.py restore`: a verified backup into an empty Concord."""
 
 import json
 from argparse import ArgumentParser

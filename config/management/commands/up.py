@@ -1,4 +1,4 @@
-"""Runs all of Concord on this machine: servers, web, worker and beat, until Ctrl-C.
+"""`manage.py up`: runs servers, web, worker, and beat on this machine until Ctrl-C.
 
 This process imports the whole application once. Web, worker and beat are forks of it, as is what replaces one of them
 that died: they start at once, and what they have in common takes memory once.

@@ -1,4 +1,4 @@
-"""`manage.py upgrade`: migrations, after a backup of what they are about to change."""
+"""`manage.py upgrade`: migrations, after a backup of what they change."""
 
 from typing import Any
 
