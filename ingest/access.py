@@ -1,4 +1,4 @@
-"""From a person and an identifier to a run or an issue, or 404."""
+"""Access to runs and issues: from a user and a URL to a row, or 404."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The app of how issues come in."""
+"""Configuration of the Django app `ingest`."""
 
 from django.apps import AppConfig
 

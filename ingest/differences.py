@@ -1,4 +1,4 @@
-"""What differs between two states of an issue: title, state, labels, lines of the body, comments. Pure, and bounded."""
+"""Differences between two snapshots of an issue: title, state, labels, body lines, comments. Pure."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What can go wrong while issues come in."""
+"""Errors of ingest."""
 
 from shared.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
 

@@ -1,4 +1,4 @@
-"""Forms that start a fetch."""
+"""Forms of fetches and uploads."""
 
 from typing import Any
 

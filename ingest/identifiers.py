@@ -1,4 +1,4 @@
-"""Names of repositories and issues as people write them: `owner/name#number` or an address."""
+"""Identifiers of repositories and issues as people write them: `owner/name#number` or a URL."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What workers do: one run to a task, then the search index, and the clock's round over what nobody works on."""
+"""Tasks of ingest: one run to a task, the search index, and the sweep of runs without a worker."""
 
 from celery import shared_task
 from shared.time_limits import BATCHES

@@ -1,4 +1,4 @@
-"""Repositories, the runs that fetch them, and issues as they were: a snapshot is never rewritten."""
+"""Models of ingest: repositories, runs, issues, and their snapshots, which are never changed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar

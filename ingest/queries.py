@@ -1,4 +1,4 @@
-"""What is read of repositories, runs and issues."""
+"""Queries on repositories, runs, and issues."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

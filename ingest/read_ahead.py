@@ -1,4 +1,4 @@
-"""Reads on in a thread while what was read before is stored: two cores at once."""
+"""Read-ahead: a thread reads the next part of a file while the last one is stored."""
 
 import queue
 import threading

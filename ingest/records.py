@@ -1,4 +1,4 @@
-"""An issue and its comments as a source tells them, and the hash that says whether the content is the same."""
+"""Records of issues and comments from any source, with the hash of their contents."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

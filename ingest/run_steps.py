@@ -1,4 +1,4 @@
-"""Carries a run: source → records → batches, each stored with the run's cursor and counts in one transaction."""
+"""Steps of a run: source to records to batches, each stored with cursor and counts in one transaction."""
 
 from collections.abc import Iterator
 from contextlib import closing

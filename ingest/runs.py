@@ -1,4 +1,4 @@
-"""The life of a run: who works on it, how far it came, and how it ends; every step is fenced by the run's claim."""
+"""Runs: the job of a fetch or file, with claim, progress, waiting, and end."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

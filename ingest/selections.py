@@ -1,4 +1,4 @@
-"""The selections that come with Concord: repositories and filters of published studies, as documents in `presets/`."""
+"""Ready-made selections: repositories and filters of published studies, as documents in `presets/`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

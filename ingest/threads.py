@@ -1,4 +1,4 @@
-"""The comments of a snapshot in parts, and what became of an issue from snapshot to snapshot."""
+"""Threads: the comments of a snapshot in parts, and the changes from snapshot to snapshot."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Totals of a repository, counted after something was stored and kept in its row, so that no page counts."""
+"""Totals of a repository, counted after a change and stored in its row."""
 
 from collections.abc import Iterable
 

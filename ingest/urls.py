@@ -1,4 +1,4 @@
-"""Addresses of repositories, fetches and issues."""
+"""URLs of repositories, fetches, and issues."""
 
 from django.urls import path
 

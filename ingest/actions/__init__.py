@@ -1,1 +1,1 @@
-"""Every change of state of what comes in; pages, API and commands call the same functions."""
+"""Actions of ingest: every change by fetches, uploads, webhook deliveries, and visibility."""

@@ -1,4 +1,4 @@
-"""Takes webhook messages from GitHub: signed, once each, and only about repositories that are kept here."""
+"""Webhook deliveries: accepts signed messages from GitHub, each once, about known repositories only."""
 
 import hashlib
 import hmac

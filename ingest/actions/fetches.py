@@ -1,4 +1,4 @@
-"""Starts, continues and cancels fetches."""
+"""Fetches: start, continue, and cancel."""
 
 import csv
 import time

@@ -1,4 +1,4 @@
-"""Takes in files of issues: JSON goes on at once, a table waits until someone says which column holds what."""
+"""Uploads of issue files: JSON is read at once, a table waits until its columns are confirmed."""
 
 from collections.abc import Mapping
 from pathlib import PurePath

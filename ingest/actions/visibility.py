@@ -1,4 +1,4 @@
-"""Visibility of uploaded repositories: who uploaded one opens it to everyone or makes it private again."""
+"""Visibility of uploaded repositories: open to everyone, or private to their uploader."""
 
 from typing import TYPE_CHECKING
 

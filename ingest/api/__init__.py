@@ -1,4 +1,4 @@
-"""Repositories, fetches, issues and GitHub's messages over REST."""
+"""REST views of repositories, fetches, issues, and webhook deliveries."""
 
 from django.urls import path
 

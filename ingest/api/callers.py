@@ -1,4 +1,4 @@
-"""Who calls, who may fetch, and the answer under a name that a repository had before."""
+"""Callers of the API: who may fetch, and the answer for a repository's former name."""
 
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request

@@ -1,4 +1,4 @@
-"""Issues, comments and changes over REST, as pages or as files that are written while they are sent."""
+"""Issue files over REST: issues, comments, and changes as pages, or as files that are streamed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Messages of GitHub's webhook over REST."""
+"""Webhook of GitHub over REST."""
 
 from typing import Any
 

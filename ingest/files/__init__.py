@@ -1,0 +1,1 @@
+"""Issue files: read row by row, exported, and removed when no longer needed."""

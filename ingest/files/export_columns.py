@@ -1,4 +1,4 @@
-"""The columns of the files of issues, comments and changes; pure."""
+"""Export columns of issues, comments, and changes. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Issues, comments and changes as rows of files, read chunk by chunk in steady memory, each as it is now."""
+"""Export rows of issues, comments, and changes, read in chunks, each with its newest contents."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files of issues, row by row at constant memory.
+"""JSON files of issues, read row by row at constant memory.
 
 JSON Lines, one JSON array or several, the output of `gh issue list --json …` and of `gh api --paginate`.
 """

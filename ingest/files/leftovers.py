@@ -1,4 +1,4 @@
-"""Removes what nobody needs any more: tables whose columns were never confirmed, and files of runs that are over."""
+"""Leftover files: removes tables that were never confirmed and files of finished runs."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Refused rows as a file: line, reason and the row itself, written as they are read. Pure."""
+"""Rejected rows as a file: line, reason, and the row, written while reading. Pure."""
 
 import io
 import json

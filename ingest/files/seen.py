@@ -1,4 +1,4 @@
-"""Which issues a file has brought already, small enough to be kept with its run."""
+"""Seen issues of a file: a compact set that is stored with the run."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""Chooses issues: a filter is read word by word and taken step by step, and every step is counted."""
+"""Filters that choose issues: read word by word, applied step by step, and counted after each step."""
 
 from ingest.filters.conditions import Step
 from ingest.filters.fixes import STRATA_BY_FIX

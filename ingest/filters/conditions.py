@@ -1,4 +1,4 @@
-"""The steps of a filter: the condition of each word, in words and for the database."""
+"""Conditions of a filter: each word as a step, in words and for the database."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

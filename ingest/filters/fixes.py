@@ -1,4 +1,4 @@
-"""Conditions on the fixes of an issue: the merged pull requests that closed it, or where there is none the commits."""
+"""Fixes of an issue as filter conditions: merged pull requests that closed it, otherwise commits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The frame that a filter leaves: its issues in one order on every server, counted after every step."""
+"""Frames: the issues that a filter leaves, in the same order on every server, counted after each step."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

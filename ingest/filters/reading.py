@@ -1,4 +1,4 @@
-"""Values of the words of a filter, read from what somebody wrote; each raises ValueError with a sentence."""
+"""Values of filter words, read from text; each reader raises ValueError with a sentence."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime

@@ -1,4 +1,4 @@
-"""The words of a filter: one entry each, with how its value is read, what it means, and the step that it takes.
+"""Filter words: one entry each, with how its value is read, its meaning, and its step.
 
 A new word is an entry of `WORDS`; its field on the page is in `annotation/choosing/forms.py`.
 """

@@ -1,4 +1,4 @@
-"""Asks GitHub through PyGithub, by REST or GraphQL: one request at a time, nothing repeated, every refusal in words."""
+"""GitHub client on PyGithub: REST and GraphQL, one request at a time, without repeats, errors as sentences."""
 
 import json
 import re

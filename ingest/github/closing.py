@@ -1,4 +1,4 @@
-"""What closed given issues: by GraphQL where there is a token, else by REST, with the sizes and paths of the changes.
+"""Closing changes of given issues: by GraphQL with a token, otherwise by REST, with sizes and paths.
 
 REST names a commit that closed an issue, but no pull request. A pull request counts if it refers to the issue and says
 that it closes it, or was merged just before the issue was closed. One that was not merged is linked and closed nothing.

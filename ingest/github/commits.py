@@ -1,4 +1,4 @@
-"""What commits and pull requests changed, by REST: GraphQL does not list the files of a commit."""
+"""Commits and pull requests by REST, with the files they changed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

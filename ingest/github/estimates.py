@@ -1,4 +1,4 @@
-"""Estimate of a fetch before it runs: how many requests it takes, how long under GitHub's limit, and with a token.
+"""Estimate of a fetch before it runs: requests, duration under GitHub's limit, and with a token.
 
 It asks GitHub two or three requests and stores nothing.
 """

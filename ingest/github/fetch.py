@@ -1,4 +1,4 @@
-"""Carries a run at GitHub: finds the repository, chooses the way to ask, and says what is known when it is done.
+"""Fetch from GitHub: finds the repository, chooses GraphQL or REST, and notes what is complete.
 
 Without a token a repository is read by its REST listings, or where few issues are wanted, by the listing of these and
 their threads. With one it is read by GraphQL, which brings closing changes along; where only changes are wanted, the

@@ -1,4 +1,4 @@
-"""Reads a repository's issues by GraphQL, with comments, labels and what closed them, 60 to a request.
+"""GraphQL fetch of a repository's issues, with comments, labels, and closing changes, 60 to a request.
 
 The list is sorted by the time of change and moves while it is read. A page is therefore followed by asking again from
 the last time seen, a second earlier; only where a whole page fell within that second is GitHub's cursor used. An

@@ -1,4 +1,4 @@
-"""What a node of GitHub's GraphQL means: the same record that REST gives, and what closed the issue."""
+"""GraphQL nodes as records: the same as from REST, with closing changes."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What is asked of GitHub's GraphQL interface.
+"""GraphQL queries to GitHub.
 
 Its price: a request for each connection of each parent, by hundreds. A page of 56 issues costs 4 points of 5,000 an
 hour, so that 68,000 issues fit into one; that is why the files of a change are asked once, with the pull requests

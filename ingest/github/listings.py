@@ -1,4 +1,4 @@
-"""Reads a repository by GitHub's REST listings: all comments first, then the issues they belong to, then the rest.
+"""REST listings of a repository: all comments first, then their issues, then the rest.
 
 Where only some issues are wanted and they have fewer threads than the repository has pages of comments, each thread is
 asked for by itself. It is staged at once, so that a run that has to wait in the middle of a page reads none twice.

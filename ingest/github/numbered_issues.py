@@ -1,4 +1,4 @@
-"""Reads issues by their numbers through GraphQL, many to a request."""
+"""Numbered issues: reads issues by number through GraphQL, many to a request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

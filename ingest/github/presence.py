@@ -1,4 +1,4 @@
-"""Asks whether stored issues are still there: those that vanish never appear among what changed.
+"""Presence check: finds stored issues and comments that were deleted or moved at GitHub.
 
 What is there comes along as it is now. An issue that GitHub does not find (404) is told from a repository that may no
 longer be read at the end of the run, and only then marked; one that GitHub calls deleted (410) at once.

@@ -1,4 +1,4 @@
-"""Files of commits that were pushed without a pull request, by GraphQL, which lists no files of commits.
+"""Pushed commits without a pull request: their files by GraphQL, which does not list them.
 
 The folders of each commit are compared with those of its parent, those of all commits at once, level by level. Texts of
 files tell how many lines were added and deleted in each. What comes of it counts only where it adds up to the size that

@@ -1,4 +1,4 @@
-"""What a JSON object of an issue or a comment means: GitHub's REST answers and the output of the command `gh`."""
+"""REST objects of issues and comments as records, from GitHub's API or the output of `gh`."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""One run at work: which repository it is about at GitHub, how far it came, and what it has read beforehand."""
+"""Run state at GitHub: the repository, the cursor, and what was read in advance."""
 
 import time
 from collections.abc import Iterable, Mapping

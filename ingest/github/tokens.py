@@ -1,4 +1,4 @@
-"""Tokens in turn: how much each may still ask, until when it rests, and one connection that asks exactly once."""
+"""Tokens of GitHub in rotation: remaining requests, waiting times, and one connection for each request."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""Work that formatting a text takes, counted before it is done: how much of a hostile text is worth formatting.
+"""Rendering budget: the work that formatting a text takes, counted before it is done.
 
 Formatting is about linear in the signs that can be markup, and nothing else in a text is slow. So a text costs a unit
 for each of them (two for `[` and `<`, which may begin something long) and one for every PLAIN_CHARACTERS. A block of

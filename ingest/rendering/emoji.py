@@ -1,4 +1,4 @@
-"""Emoji that GitHub shows for shortcodes such as `:tada:`, those that people type; others stay as they are typed."""
+"""Emoji for shortcodes such as `:tada:`, as GitHub shows them; unknown ones stay as typed."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Footnotes as GitHub has them: a number in the text, and the notes at its end.
+"""Footnotes as GitHub shows them: a number in the text, and the notes at its end.
 
 A note that nothing refers to stays where it was typed, so that nothing of a text is out of sight.
 """

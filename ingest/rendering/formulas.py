@@ -1,4 +1,4 @@
-"""Formulas in Markdown, which GitHub draws: they are shown as they are typed, with a link to where they are drawn."""
+"""Formulas in Markdown: shown as typed, with a link to GitHub, which draws them."""
 
 import re
 from collections.abc import Sequence

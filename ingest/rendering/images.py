@@ -1,4 +1,4 @@
-"""Images of other hosts: each is shown in a document of its own, whose address we sign and whose policy names its host.
+"""Images of other hosts: each in a document of its own, with a signed URL and a policy for its host.
 
 So no other page of the site may load anything from elsewhere.
 """

@@ -1,4 +1,4 @@
-"""Markdown as GitHub shows it, made safe: issue text is hostile, and remote images wait for a click."""
+"""Markdown to safe HTML as GitHub shows it: text is hostile, and external images wait for a click."""
 
 import hashlib
 import logging

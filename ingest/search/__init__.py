@@ -1,1 +1,1 @@
-"""Search of issues: what words find, GitHub's qualifiers, and the conditions for the database."""
+"""Search of issues: words, phrases, and GitHub's qualifiers."""

@@ -1,4 +1,4 @@
-"""Conditions for the database of a search: qualifiers, candidates by lexeme, and the comparison that decides."""
+"""Conditions of a search for the database: qualifiers, candidates by lexeme, and the comparison that decides."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Grammar of searches for issues: words, quoted phrases and GitHub's qualifiers, read from what a person typed; pure.
+"""Grammar of searches: words, quoted phrases, and GitHub's qualifiers, read from typed text. Pure.
 
     search    = { term } | "#" number
     term      = [ "-" ] ( qualifier | phrase | word )          "-" excludes

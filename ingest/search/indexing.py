@@ -1,4 +1,4 @@
-"""Makes issues searchable after they are stored: takes them from a queue, in batches, in any number of processes."""
+"""Indexing of issues for search: takes stored issues from a queue in batches, in any number of processes."""
 
 import logging
 import threading

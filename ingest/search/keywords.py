@@ -1,4 +1,4 @@
-"""Finds keywords in the prose of issues: code, addresses and hidden comments do not count; pure."""
+"""Keywords in the prose of issues, without code, URLs, and hidden comments. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Matching of words and phrases: the rule, lexemes that select candidates, and marked texts that decide; pure.
+"""Matching of words and phrases: the rule, its lexemes, and marked texts. Pure.
 
 A text is folded once, by `fold`, for the index and for what is searched for. Then:
 

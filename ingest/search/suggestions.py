@@ -1,4 +1,4 @@
-"""Suggestions for a search while it is typed: qualifiers, and what each of them can be; pure."""
+"""Suggestions while a search is typed: qualifiers and their values. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence

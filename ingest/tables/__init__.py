@@ -1,4 +1,4 @@
-"""Tables (CSV, XLSX): a head line and rows of text, and what a row says of an issue. Pure."""
+"""Tables of issues (CSV, XLSX): a header, rows of text, and the issues they describe. Pure."""
 
 from ingest.tables.columns import (
     FIELDS,

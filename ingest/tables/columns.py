@@ -1,4 +1,4 @@
-"""Which column of a table holds what of an issue: what can be said, what is guessed, and what is missing."""
+"""Columns of an issue table: possible roles, the guess for each column, and missing ones."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A CSV or XLSX file as a head line and rows of text, one after another, each with its line."""
+"""Table files (CSV, XLSX): a header and rows of text with their line numbers."""
 
 import codecs
 import csv

@@ -1,4 +1,4 @@
-"""The first rows of a table, as they are kept with an upload, and what they would be as issues."""
+"""First rows of an uploaded table, as stored with the upload and as issues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

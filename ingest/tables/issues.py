@@ -1,4 +1,4 @@
-"""Rows of a table as issues, by a mapping of its columns."""
+"""Issues from the rows of a table, by a mapping of its columns."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the text of a cell means: a number, a time, a state, labels. Each raises RowError with the reason."""
+"""Values of table cells: number, time, state, labels; each reader raises RowError with a reason."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""XLSX, row by row at constant memory: shared texts lie in a temporary file, read as far as they are needed."""
+"""Workbooks (XLSX), row by row at constant memory: shared texts are in a temporary file."""
 
 import array
 import re

@@ -1,4 +1,4 @@
-"""Filters for pages of fetches: counts, what was asked, how far it is and for how long."""
+"""Template filters for pages of fetches: counts, options, progress, durations."""
 
 from datetime import UTC, datetime
 from math import ceil

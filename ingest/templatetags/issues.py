@@ -1,4 +1,4 @@
-"""Filters for pages that show issues: Markdown, times, states."""
+"""Template filters for pages with issues: Markdown, times, states."""
 
 from datetime import UTC, datetime
 

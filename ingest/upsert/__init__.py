@@ -1,4 +1,4 @@
-"""Stores a batch of issues: few statements whatever its size, one snapshot per content, the same twice without harm."""
+"""Upsert of issue batches: few statements for any size, one snapshot per content, safe to repeat."""
 
 from ingest.upsert.batches import Stored, store
 from ingest.upsert.changes import store_files

@@ -1,4 +1,4 @@
-"""One batch of records: which issues are new, which changed, which only need a touch.
+"""Batch of records: finds new, changed, and unchanged issues, and stores them.
 
 Ids of new issues and snapshots are taken from their sequences beforehand, so that contents go by COPY straight to
 their place and an issue is written once. Unchanged issues are neither locked nor written.

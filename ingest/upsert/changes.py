@@ -1,4 +1,4 @@
-"""What closed issues, as a source last told."""
+"""Closing changes of issues, as the source last described them."""
 
 from collections.abc import Sequence
 

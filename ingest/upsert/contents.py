@@ -1,4 +1,4 @@
-"""What issues say: snapshots, comments and the threads between them, each stored once."""
+"""Contents of issues: snapshots, comments, and threads, each stored once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

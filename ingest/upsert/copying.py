@@ -1,4 +1,4 @@
-"""Rows to Postgres by COPY: into a table, or into a staging table that lives as long as the transaction."""
+"""COPY of rows to PostgreSQL: into a table, or into a staging table of the transaction."""
 
 import io
 from collections.abc import Callable, Iterable, Sequence

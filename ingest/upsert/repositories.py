@@ -1,4 +1,4 @@
-"""The repositories of a batch: the run's own for what GitHub says; those of a file by name, and only for its people."""
+"""Repositories of a batch: the run's own for GitHub, found by name for files of their uploader."""
 
 from collections.abc import Iterable, Sequence
 

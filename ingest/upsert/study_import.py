@@ -1,4 +1,4 @@
-"""Issues that a study brings from another server: found here by identity and content, stored where they are missing.
+"""Issues of an imported study: found by identity and content, stored where they are missing.
 
 What is read from the file goes through temporary tables that end with the transaction; `map_issues`, `map_snapshots`
 and `map_comments` then say which row here is which there.

@@ -1,4 +1,4 @@
-"""One run: how far it is, what stopped it, what was refused."""
+"""Fetch page: progress of a run, its errors, and rejected rows."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse

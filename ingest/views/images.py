@@ -1,4 +1,4 @@
-"""The one document that may load something from another host: an image, after somebody clicked for it."""
+"""Image page: the one document that may load an image from another host, after a click."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""Every issue stored, and one issue with its snapshots."""
+"""Issue pages: the list of stored issues, and one issue with its snapshots."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keys out of addresses, for lists that are paged by key."""
+"""Paging keys, read from URLs."""
 
 
 def parse_key(text: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""What is stored of which repository, and the forms to fetch more."""
+"""Repository pages: what is stored of each repository, and the forms that fetch more."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

@@ -1,4 +1,4 @@
-"""A table that was uploaded: which column holds what, how it would come in, and the rows that were refused."""
+"""Upload page: the columns of a table, its preview as issues, and rejected rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,0 +1,1 @@
+"""Webhooks of GitHub: messages as records, and the run that stores them in order."""

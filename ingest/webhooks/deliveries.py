@@ -1,4 +1,4 @@
-"""Carries a run of webhook messages: each message and its place in one transaction, in the order they came."""
+"""Webhook runs: each message and its position in one transaction, in the order of arrival."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a message of GitHub's webhook says about issues, comments and labels."""
+"""Webhook messages of GitHub about issues, comments, and labels, as records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

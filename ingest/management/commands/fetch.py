@@ -1,4 +1,4 @@
-"""`manage.py fetch`: issues of a repository or of a file, in the foreground."""
+"""`manage.py fetch`: issues of a repository or a file, in the foreground."""
 
 import json
 import sys

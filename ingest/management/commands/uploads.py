@@ -1,4 +1,4 @@
-"""`manage.py uploads`: repositories that came from files and are open to everyone; makes them private."""
+"""`manage.py uploads`: lists uploaded repositories that are open to everyone, and makes them private."""
 
 import json
 from argparse import ArgumentParser
