@@ -247,12 +247,6 @@ class Supervisor:
             elif not process and time.monotonic() >= running.due_at:
                 running.start()
 
-    def alive(self, name: str) -> bool:
-        return any(
-            running.child.name == name and running.process is not None and running.process.poll() is None
-            for running in self._running
-        )
-
     def n_failures(self, name: str) -> int:
         """How often in a row this child has died without running steadily in between."""
         return max((running.n_failures for running in self._running if running.child.name == name), default=0)

@@ -11,13 +11,13 @@ STOP_SECONDS = 0.2
 WAIT_SECONDS = 5.0
 
 
-def read_ahead(parts: Iterable[T], *, while_waiting: Callable[[], None], n_ahead: int = 1) -> Generator[T]:
-    """The parts in order, `n_ahead` of them read before they are asked for; raises what reading them raises.
+def read_ahead(parts: Iterable[T], *, while_waiting: Callable[[], None]) -> Generator[T]:
+    """The parts in order, each read before it is asked for; raises what reading them raises.
 
     `parts` must not ask the database. `while_waiting` is called every WAIT_SECONDS when the next part takes long. The
     thread ends when the generator is closed.
     """
-    ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(n_ahead)
+    ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(1)
     stopped = threading.Event()
 
     def put(part: T | None, error: BaseException | None) -> bool:

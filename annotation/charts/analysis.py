@@ -215,7 +215,6 @@ class Curve:
     points: Sequence[tuple[float, float]]
     words: Sequence[str] = ()
     urls: Sequence[str] = ()
-    is_quiet: bool = False
 
 
 @dataclass(frozen=True)

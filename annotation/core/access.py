@@ -237,25 +237,25 @@ class Seat:
             for pk in queues.values_list("pk", flat=True)
         }
 
-    def not_queued(self, round_: str = "round", item: str = "item") -> Q:
+    def not_queued(self) -> Q:
         """The condition that excludes the places of `withheld_queues`."""
         found = Q()
         for pk, items in self.withheld_queues.items():
-            found &= ~Q(**{round_: pk, f"{item}__in": items})
+            found &= ~Q(round=pk, item__in=items)
         return found
 
     def withheld_in(self, round_: Round) -> frozenset[int]:
         """The items (ids) of a round of which what others said is withheld from this person."""
         return frozenset(item for round_id, item in self.withheld if round_id == round_.pk)
 
-    def not_withheld(self, round_: str = "round", item: str = "item") -> Q:
+    def not_withheld(self) -> Q:
         """The condition that excludes every item of which what others said is withheld from this person."""
         found = Q()
         by_round: dict[int, list[int]] = {}
         for round_id, item_id in sorted(self.withheld):
             by_round.setdefault(round_id, []).append(item_id)
         for round_id, items in by_round.items():
-            found &= ~Q(**{round_: round_id, f"{item}__in": items})
+            found &= ~Q(round=round_id, item__in=items)
         return found
 
     def require_nothing_withheld(self, what: str) -> None:

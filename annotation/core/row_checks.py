@@ -1,7 +1,6 @@
 """Checks of single values and JSON columns: what a row may hold that somebody else wrote."""
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
@@ -53,11 +52,6 @@ def is_day(value: Any) -> bool:
 def is_visible(value: Any) -> bool:
     """Whether nothing in a name is hidden or turns the text around, as in names that people type."""
     return isinstance(value, str) and visible(value) == value
-
-
-def matches_pattern(pattern: str) -> Check:
-    expression = re.compile(pattern)
-    return lambda value: isinstance(value, str) and expression.fullmatch(value) is not None
 
 
 def none_or(check: Check) -> Check:

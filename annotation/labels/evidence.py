@@ -361,10 +361,3 @@ def _holds(letters: str, quote: str) -> bool:
             n += 1
             at = found + len(word)
     return n * 5 >= len(words) * 4
-
-
-def locate(
-    source: str, quote: str, before: str = "", after: str = "", start: int | None = None, end: int | None = None
-) -> tuple[int, int] | None:
-    """Where a quote of the shown text stands in the typed one: offsets in characters, or None."""
-    return Source(source).locate(Quote("", "", BODY, None, quote, before, after, start, end))

@@ -1,6 +1,5 @@
 """Issues from the rows of a table, by a mapping of its columns."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -13,8 +12,6 @@ from ingest.records import IssueRecord
 from ingest.tables.columns import BY_KEY, Layout, column_names, lay_out
 from ingest.tables.files import TableRow, as_line, open_table
 from ingest.tables.values import page_address
-
-_PULL = re.compile(r"https?://[^/]+/[^/]+/[^/]+/pull/")
 
 
 class TableReader:

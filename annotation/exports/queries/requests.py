@@ -29,10 +29,6 @@ class Progress(Protocol):
     ) -> None: ...
 
 
-def nobody_asks(n_rows: int | None = None, *, n_expected: int | None = None, step: str | None = None) -> None:
-    """The progress of a file that nobody watches being written."""
-
-
 Write = Callable[[Asked, Seat, IO[bytes], Progress], None]
 """Writes a file for somebody at the end of an open one, which can be read and sought in as well."""
 

@@ -21,7 +21,7 @@ LONG, BY_DIMENSION, BY_RATER = FORMS = ("long", "dimensions", "raters")
 NAMED_IN = "="
 """Before the head of another column: that one names the rater."""
 KEEP, LEAVE, INSERT, REMOVE = "keep", "leave", "insert", "remove"
-NAME_MAX, SEPARATOR = 200, " / "
+SEPARATOR = " / "
 
 
 @dataclass

@@ -17,13 +17,11 @@ from annotation.imports.sheets.values import (
     nearest_category,
     words_of,
 )
-from annotation.labels.consensus import PENDING
 from ingest.tables.files import TableRow
 
 LOOKS_ALIKE = 78.0
 PLACES_SHOWN = 3
 VALUES_MOST = 400
-NOTHING = ""
 
 Meanings = Mapping[tuple[str, str], str]
 """Dimension (as `loose` gives it) and value (as `folded` does) → what it stands for; NOTHING: no rating."""
@@ -160,7 +158,3 @@ def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Mean
         if unsure:
             lists.append(Values(name, dimension.title, sorted(unsure, key=lambda each: -each.n), offered))
     return lists
-
-
-def is_pending(meaning: str) -> bool:
-    return bool(ASKS.fullmatch(meaning)) or meaning == PENDING

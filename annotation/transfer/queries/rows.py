@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.apps import apps
 from django.db.models import ForeignKey, ManyToOneRel, Max, Model, QuerySet
 
 from accounts.models import User
@@ -207,17 +206,3 @@ def newest_change(study: Study) -> Any:
 def columns_of_people(model: type[Model]) -> list[str]:
     """The columns of a table that name a user."""
     return [each.column for each in columns_of(model) if isinstance(each, ForeignKey) and each.related_model is User]
-
-
-def is_of_study(model: type[Model]) -> bool:
-    """Whether a model is one of those whose rows belong to studies."""
-    return model._meta.model_name in tables()
-
-
-def models_of_studies() -> set[str]:
-    """The names of all models of this app that are not studies themselves or registers of them."""
-    return {
-        each._meta.model_name or ""
-        for each in apps.get_app_config("annotation").get_models()
-        if each is not Study and each not in REGISTERS
-    }

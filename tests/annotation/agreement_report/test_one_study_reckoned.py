@@ -20,7 +20,6 @@ from django.test import Client
 
 from annotation.assignments.jobs import rule_answers, rule_round
 from annotation.exports.queries.kinds import read_asked, write_file
-from annotation.exports.queries.requests import nobody_asks
 from annotation.methods import as_text
 from annotation.methods import outline as paragraph
 from annotation.models import Assignment, Plan, Round, Study
@@ -29,7 +28,7 @@ from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.studies import Made, exported
 from tests.annotation.claims.test_claims import complaints
-from tests.annotation.packages import package, quickly, recompute, unpacked
+from tests.annotation.packages import package, quickly, recompute, unpacked, unwatched
 from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -114,7 +113,7 @@ def work(who: str, round_: int, most: int = 1000, crash: str = "crash") -> int:
 
 def of(what: str, **options: Any) -> list[dict[str, str]]:
     seat, file = make.seat(Study.objects.get(slug="study"), "olga"), io.BytesIO()
-    write_file(read_asked(seat, what, "csv", options), seat, file, nobody_asks)
+    write_file(read_asked(seat, what, "csv", options), seat, file, unwatched)
     return list(csv.DictReader(io.StringIO(file.getvalue().decode())))
 
 

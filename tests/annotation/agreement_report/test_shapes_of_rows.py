@@ -15,19 +15,19 @@ from annotation.agreement_report.queries.across_rounds import Asked, visible_rou
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import Seat
 from annotation.exports.queries.kinds import read_asked, write_file
-from annotation.exports.queries.requests import nobody_asks
 from annotation.models import Item, Study
 from taxonomy.actions import load_document
 from taxonomy.queries import document, newest_published
 from taxonomy.schema import dump
 from tests import builders as make
+from tests.annotation.packages import unwatched
 
 pytestmark = pytest.mark.django_db
 
 
 def written(seat: Seat, what: str, format: str, **options: Any) -> bytes:
     file = io.BytesIO()
-    write_file(read_asked(seat, what, format, options), seat, file, nobody_asks)
+    write_file(read_asked(seat, what, format, options), seat, file, unwatched)
     return file.getvalue()
 
 

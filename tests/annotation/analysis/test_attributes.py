@@ -10,11 +10,11 @@ from django.test import Client
 from annotation.analysis.queries.labels import labelled_for
 from annotation.core.errors import Invalid
 from annotation.exports.queries.kinds import read_asked, write_file
-from annotation.exports.queries.requests import nobody_asks
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.imports.sheets.attributes import attribute_name
 from annotation.models import Item, Study
 from tests import builders as make
+from tests.annotation.packages import unwatched
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -128,6 +128,6 @@ def test_attributes_stand_on_the_items_page_and_in_the_file_of_items(study: Stud
     assert "Imported attributes" in page and "<dd>chat</dd>" in page
     file = io.BytesIO()
     seat = make.owner_seat(study)
-    write_file(read_asked(seat, "items", "jsonl", {}), seat, file, nobody_asks)
+    write_file(read_asked(seat, "items", "jsonl", {}), seat, file, unwatched)
     first = json.loads(file.getvalue().decode().splitlines()[0])
     assert json.loads(first["attributes"]) == {"venue": "chat"}

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.core.errors import Invalid
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.queries.assignments import answer_of
-from annotation.labels.evidence import Quote, Source, locate, skeleton
+from annotation.labels.evidence import Quote, Source, skeleton
 from annotation.models import Annotation, Assignment, Evidence, Rating, Round
 from ingest.rendering.markdown import render_markdown
 from taxonomy.queries import published_version
@@ -129,15 +129,15 @@ def test_a_quote_is_found_through_markup(quote: str, found: str | None) -> None:
 
 def test_of_several_places_the_one_with_the_fitting_surroundings_counts() -> None:
     text = "one hang here; two hang there; one hang here"
-    assert locate(text, "hang", "two ", " there") == (19, 23)
+    assert Source(text).locate(Quote("", "", "body", None, "hang", "two ", " there")) == (19, 23)
     assert Source(text).locate(Quote("", "", "body", None, "hang", "one ", " here", at=0.9)) == (35, 39)
-    assert locate(text, "hang", start=4, end=8) == (4, 8)
-    assert locate(text, "hang", "two ", start=0, end=3) == (19, 23)
+    assert Source(text).locate(Quote("", "", "body", None, "hang", start=4, end=8)) == (4, 8)
+    assert Source(text).locate(Quote("", "", "body", None, "hang", "two ", start=0, end=3)) == (19, 23)
 
 
 @pytest.mark.parametrize("quote", ["nowhere to be seen", "///", "Training stops for ever after another step of it"])
 def test_what_does_not_stand_there_is_not_found(quote: str) -> None:
-    assert locate(MADE, quote) is None
+    assert Source(MADE).locate(Quote("", "", "body", None, quote)) is None
 
 
 QUOTE = {"dimension": "symptom", "category": "hang", "where": "body", "quote": "hangs after", "before": "Training "}

@@ -13,7 +13,6 @@ from annotation.core.access import Seat, get_seat, get_whole_study
 from annotation.exports import jobs as exporting
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_asked, write_file
-from annotation.exports.queries.requests import nobody_asks
 from annotation.models import AuditEvent, Deletion, Export, Study
 from annotation.transfer import jobs as deleting
 from annotation.transfer.actions.life import delete_study
@@ -21,6 +20,7 @@ from annotation.transfer.actions.study_import import bring_study
 from annotation.transfer.queries import rows as whole
 from tests import builders as make
 from tests.annotation import permission_study
+from tests.annotation.packages import unwatched
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
 WHATS = ("labels", "ratings", "resolutions", "items", "issues", "agreement", "taxonomies")
@@ -31,7 +31,7 @@ NAME_SAMPLES = {"data/items.csv", "data/items.parquet", "sample/sample-n.json", 
 
 def written(seat: Seat, what: str, format: str | None = None, **options: Any) -> bytes:
     file = io.BytesIO()
-    write_file(read_asked(seat, what, format, options), seat, file, nobody_asks)
+    write_file(read_asked(seat, what, format, options), seat, file, unwatched)
     return file.getvalue()
 
 

@@ -93,7 +93,6 @@ class Section:
     sentences: Sequence[str] = ()
     figure: Figure | None = None
     table: Table | None = None
-    is_folded: bool = False
 
 
 @dataclass(frozen=True)
