@@ -1,12 +1,12 @@
 """Tasks of ingest: one run to a task, the search index, and the sweep of runs without a worker."""
 
 from celery import shared_task
-from shared.time_limits import BATCHES
 
 from ingest import run_steps as sync
 from ingest import runs, totals
 from ingest.files import leftovers
 from ingest.search import indexing
+from shared.job_time_limits import BATCHES
 
 ISSUES_A_TASK = 20_000
 

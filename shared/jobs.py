@@ -30,7 +30,7 @@ from django.utils import timezone
 from shared.errors import ConcordError, StorageAway
 from shared.job_holds import Kind as Lock
 from shared.job_holds import are_held, held, place
-from shared.time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, Turn, is_statement_limit, stopped
+from shared.job_time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, Turn, is_statement_limit, stopped
 
 LOST_SECONDS = 30
 """How long a job is queued before its message counts as lost."""

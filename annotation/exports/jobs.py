@@ -17,8 +17,8 @@ from annotation.models import Export
 from shared.disk_space import require_room
 from shared.errors import ConcordError, StorageAway
 from shared.job_holds import Kind
+from shared.job_time_limits import Turn
 from shared.jobs import ClaimLost, JobKind, Progress
-from shared.time_limits import Turn
 
 PIECE = 1 << 20
 WAITS_FOR_STORAGE = "waiting: the file storage does not respond"

@@ -16,8 +16,8 @@ from annotation.models import Assignment, Membership, Plan, Round, RoundItem, Ro
 from annotation.plans.queries.relabeling import Need, needs
 from annotation.plans.queries.scope import Ground, ground_of
 from shared.job_holds import Kind
+from shared.job_time_limits import BATCHES, Turn
 from shared.jobs import JobKind, TurnOver
-from shared.time_limits import BATCHES, Turn
 from taxonomy.migration import Blocked, Route
 
 BATCH = 500

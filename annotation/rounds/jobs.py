@@ -13,8 +13,8 @@ from annotation.labels.screening import standings_taken
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import finish_opening
 from shared.job_holds import Kind
+from shared.job_time_limits import Turn
 from shared.jobs import JobKind
-from shared.time_limits import Turn
 
 Step = Callable[[BulkJob], bool]
 """Writes the next batch and moves the job's cursor; whether there is more."""

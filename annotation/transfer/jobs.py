@@ -11,8 +11,8 @@ from accounts.models import User
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.transfer.queries import rows as whole
 from shared.job_holds import Kind
+from shared.job_time_limits import BATCHES, Turn
 from shared.jobs import JobKind, TurnOver
-from shared.time_limits import BATCHES, Turn
 
 BATCH = 5000
 SWITCH = "concord.study_that_goes"

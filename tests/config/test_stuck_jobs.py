@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from django.utils import timezone
-from shared.time_limits import Turn
 
 from annotation.assignments import jobs as ruling
 from annotation.exports import jobs as exporting
@@ -27,6 +26,7 @@ from ingest import runs
 from ingest.models import FetchRun
 from shared import job_holds as holds
 from shared import jobs as job_base
+from shared.job_time_limits import Turn
 from tests import builders as make
 from tests.annotation.plans.test_plans import SECOND
 from tests.conftest import environment_of_servers

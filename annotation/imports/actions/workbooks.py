@@ -32,8 +32,8 @@ from annotation.models import Study, Workbook
 from annotation.studies.actions.study_ids import require_available, wrong_in_study_id
 from shared.disk_space import require_room
 from shared.job_holds import Kind
+from shared.job_time_limits import Turn
 from shared.jobs import JobKind, progress_beside
-from shared.time_limits import Turn
 from taxonomy.schema import key_of
 
 REFUSALS_KEPT = 10_000

@@ -23,8 +23,8 @@ from annotation.transfer.actions.rows import Stored, store_study, table_names
 from annotation.transfer.study_file import StudyFile, open_study
 from shared.disk_space import require_room
 from shared.job_holds import Kind
+from shared.job_time_limits import Turn
 from shared.jobs import JobKind, progress_beside
-from shared.time_limits import Turn
 
 KEPT_DAYS = 2
 FILES_AT_ONCE = 100
