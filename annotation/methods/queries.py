@@ -51,7 +51,7 @@ from annotation.methods import (
     checklist_as_document,
     latex,
 )
-from annotation.methods import outline as paragraph
+from annotation.methods.outline import paragraph
 from annotation.models import (
     Assignment,
     AuditEvent,

@@ -25,8 +25,8 @@ from annotation.methods import (
     under_heads,
     whole_markdown,
 )
-from annotation.methods import outline as paragraph
 from annotation.methods import queries as reporting
+from annotation.methods.outline import paragraph
 
 TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}
 LEVELS = {

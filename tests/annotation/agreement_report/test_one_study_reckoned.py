@@ -21,7 +21,7 @@ from django.test import Client
 from annotation.assignments.jobs import rule_answers, rule_round
 from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.methods import as_text
-from annotation.methods import outline as paragraph
+from annotation.methods.outline import paragraph
 from annotation.models import Assignment, Plan, Round, Study
 from annotation.plans import jobs as moving
 from tests import builders as make

@@ -11,7 +11,7 @@ from annotation.agreement_report.queries.coefficients import of_rounds
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown
-from annotation.methods import outline as paragraph
+from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Study
 from annotation.rounds.actions import rounds

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from annotation.imports.actions.ratings import import_ratings
 from annotation.methods import Facts, Sentence, as_text, checklist_as_document, latex, sentences
-from annotation.methods import outline as paragraph
+from annotation.methods.outline import paragraph
 from annotation.models import Study
 from taxonomy.queries import forget_trees
 from tests import builders as make

@@ -24,7 +24,7 @@ from annotation.methods import (
     latex,
     markdown_table,
 )
-from annotation.methods import outline as paragraph
+from annotation.methods.outline import paragraph
 
 BOTH = ("R1", "R2")
 SYMPTOM = Dimension(

@@ -11,7 +11,7 @@ from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_item, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
 from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist
-from annotation.methods import outline as paragraph
+from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
 from annotation.resolving.actions import resolutions as resolving
