@@ -6,7 +6,8 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from accounts.models import User
-from ingest import queries, tasks
+from ingest import jobs as tasks
+from ingest import queries
 from ingest import run_steps as sync
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from annotation.core.latex import escaped
 from annotation.methods import (
     Check,
     Decided,
@@ -20,7 +21,6 @@ from annotation.methods import (
     as_text,
     checklist,
     checklist_as_markdown,
-    escaped,
     latex,
     markdown_table,
 )
