@@ -1,0 +1,1 @@
+"""Annotation: studies, from drawn issues to labels, disagreements, agreed labels, agreement, and exports."""

@@ -1,4 +1,4 @@
-"""Studies over REST: making them, labelling, resolving, and what came out."""
+"""URLs of the API of studies."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The app of who labels what, where they differ, what was agreed."""
+"""Configuration of the Django app `annotation`."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Fixing the headline set of a study: the rounds whose agreement is the study's number."""
+"""Headline set: the owner fixes the rounds whose agreement is the study's number."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""Statistics of agreed labels over NumPy arrays: what a table or a figure of a study says, with what it rests on."""
+"""Analysis of agreed labels: statistics over NumPy arrays, with the labels they rest on."""

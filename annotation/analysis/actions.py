@@ -1,4 +1,4 @@
-"""Keeping an analysis with the study, and taking it away."""
+"""Saved analyses: saves one with the study, and deletes it."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Whether two columns hang together: a test of a table of counts, and how strong the association is."""
+"""Association of two columns: a test of their cross table, and its strength."""
 
 from __future__ import annotations
 

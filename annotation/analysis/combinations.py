@@ -1,4 +1,4 @@
-"""Which values of several columns come together often."""
+"""Combinations of values of several columns that often occur together."""
 
 from __future__ import annotations
 

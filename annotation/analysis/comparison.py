@@ -1,4 +1,4 @@
-"""Whether the numbers of some groups are larger than those of others, by ranks."""
+"""Comparison of numbers between groups, by ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each category was agreed on, in all and within each value of another column."""
+"""Counts of agreed categories, in total and within each value of another column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two columns against each other: counts, and what they say of each other where the parts allow a test."""
+"""Cross table of two columns: counts, and their association where the parts allow a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How parts go from the categories of one column to those of the next, within each value of another."""
+"""Flow of parts from the categories of one column to the next, within each value of another."""
 
 from __future__ import annotations
 

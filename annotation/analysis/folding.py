@@ -1,4 +1,4 @@
-"""A column as a question wants it: at a level of the tree, without some categories, with rare ones as “others”."""
+"""Folding of a column: to a level of the tree, without some categories, with rare ones as “others”."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p-values of many tests at once."""
+"""Holm's correction of the p-values of many tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many parts of each category carry a mark, such as “only in distributed settings”."""
+"""Marks: parts of each category that have a property, such as “only in distributed settings”."""
 
 from __future__ import annotations
 

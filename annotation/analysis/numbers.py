@@ -1,4 +1,4 @@
-"""How numbers such as days open or changed lines are distributed, in all and in groups."""
+"""Numbers, such as days open or changed lines: their distribution, in total and in groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the categories of two columns meet on a part."""
+"""Pairing: how often the categories of two columns occur on the same part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact permutation tests for samples of nine or fewer: every order of the observations is looked at."""
+"""Permutation tests, exact for nine or fewer observations: every order is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the categories have the same order of frequency in two groups, such as two repositories."""
+"""Profiles: whether categories have the same order of frequency in two groups, such as repositories."""
 
 from __future__ import annotations
 

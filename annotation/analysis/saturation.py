@@ -1,4 +1,4 @@
-"""Whether labelling more items still brings new categories."""
+"""Saturation: whether more labeled items still bring new categories."""
 
 from __future__ import annotations
 

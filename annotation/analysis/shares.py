@@ -1,4 +1,4 @@
-"""Shares with the number they are of, and a Wilson interval."""
+"""Shares with their denominator and a Wilson interval."""
 
 from __future__ import annotations
 

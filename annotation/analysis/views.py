@@ -1,4 +1,4 @@
-"""The pages of analysis, their figures and tables as files, and those that are saved."""
+"""Analysis pages, their figures and tables as files, and saved analyses."""
 
 from collections.abc import Sequence
 

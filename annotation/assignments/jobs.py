@@ -1,4 +1,4 @@
-"""The job of a study's rules: decides by majority and asks third raters, in batches and never in a rater's request."""
+"""Rules job: accepts majorities and assigns third raters, in batches, never in a rater's request."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Plans who rates which item: every pair of raters shares equally many, by seed, and nobody more than they can take."""
+"""Planning of assignments: each pair of raters shares equally many items, by seed and within quotas."""
 
 import random
 from array import array

@@ -1,4 +1,4 @@
-"""Who holds what of a round, what becomes of it when somebody leaves, and what nobody holds."""
+"""Queries on assignments: who holds which items, the effect of leaving, free slots."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a study’s rules decide where raters differ: the majority’s value, and who is asked as a third rater; pure."""
+"""Rules of a study: the majority's value, and the choice of a third rater. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Calibration over REST: calibration items and minimum of a round, how raters did on them, and who is let in."""
+"""Calibration over REST: training items and minimum of a round, results of raters, admissions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calibration: a rater's answer held against a known one, and a pilot's agreement against its thresholds; pure."""
+"""Calibration rules: a rater's answer against the gold answer, a pilot against its thresholds. Pure."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Forms of training items: what is right of one item, or of many in a sheet; the minimum; why it is passed over."""
+"""Forms of training items: gold answers of one item or of a table, the minimum, and exceptions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calibration on the pages of a study: training items of a round, how raters did on them, and what a pilot says."""
+"""Calibration pages: training items of a round, results of raters, and the pilot's result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,0 +1,1 @@
+"""Charts: Vega-Lite and Vega specifications, and their rendering to files."""

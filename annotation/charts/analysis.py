@@ -1,4 +1,4 @@
-"""Figures of analysis as specifications: shares as bars with their intervals, curves, and boxes by group.
+"""Charts of analyses: bars of shares with intervals, curves, and boxes by group.
 
 As in `annotation.charts.specifications`: data in, a document out, colours by the names of the style sheets.
 """

@@ -1,4 +1,4 @@
-"""Draws a specification of Vega-Lite or Vega as an SVG, PNG or PDF, in a process of its own.
+"""Drawing of a specification as SVG, PNG, or PDF, in a process of its own.
 
 Measured with vl-convert-python 1.9: 0.6 s and 100 MB for a file, wherever it is drawn. In a thread of the web server it
 works, too, but holds up all other threads meanwhile, and keeps its memory for good.

@@ -1,4 +1,4 @@
-"""A matrix as a figure: cells in steps of a hue, with what they count written in them where there is room."""
+"""Heat map of a matrix: cells in steps of a hue, with their counts where there is room."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How much room words take in a figure, and words in lines where there is less.
+"""Lettering: the width of words in a chart, and words in several lines.
 
 Nothing is drawn to find it out: the widths are those of Helvetica's letters, as Arial and Liberation Sans have them,
 with a little to spare for other fonts.

@@ -1,4 +1,4 @@
-"""A Sankey diagram: places of nodes and bands by arithmetic, drawn by Vega in a page and in a file alike."""
+"""Sankey diagram: positions of nodes and bands, drawn by Vega in pages and files."""
 
 from __future__ import annotations
 

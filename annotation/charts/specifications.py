@@ -1,4 +1,4 @@
-"""Figures as Vega-Lite specifications: data in, a document out; what all share, and trends of agreement.
+"""Specifications of charts in Vega-Lite: common parts, and trends of agreement.
 
 Colours are those of the style sheets, by name: `var(--dimension-2)`, or a share of one on the ground (`tint`). A
 browser resolves them where they stand in an SVG, so a chart follows the theme and is printed in the colours of paper;

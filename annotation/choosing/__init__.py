@@ -1,0 +1,1 @@
+"""Choosing of issues: samples, screening, duplicates, and pinned snapshots."""

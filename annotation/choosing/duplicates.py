@@ -1,4 +1,4 @@
-"""Likely duplicates among issues: MinHash of title and prose, and the groups that similar issues make; pure.
+"""Duplicates among issues: MinHash of title and prose, and groups of similar issues. Pure.
 
 Two texts are compared by their shingles, which are runs of three words. A sketch keeps the smallest of 128 seeded
 hashes of them, so the share of equal places in two sketches estimates the Jaccard index of their shingles (Broder 1997,

@@ -1,4 +1,4 @@
-"""Forms of choosing issues: the filter of a frame, what is drawn of it, and the bar above the table of items."""
+"""Forms of samples: the filter of a frame, the draw, and the bar above the table of items."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draws issues from a frame without replacement, by seed, in an order that can be drawn again; pure."""
+"""Sampling from a frame without replacement, by seed, in a reproducible order. Pure."""
 
 import math
 import random

@@ -1,0 +1,1 @@
+"""Core: access, locks, audit, paging, errors, and frames of pages and API that all features use."""

@@ -1,4 +1,4 @@
-"""The only road from an address to an object of a study: found and allowed, or 404, or 403."""
+"""Access to a study: from a user and a URL to an object, or 404 or 403, with roles and blindness."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

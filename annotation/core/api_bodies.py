@@ -1,4 +1,4 @@
-"""Bodies of requests: a serializer that documents one also reads it. What is missing, and what fits, actions say."""
+"""Request bodies: the serializer that documents a body also reads it."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""Pages of a list over REST, and the shape of a job that works on something."""
+"""Pages of REST lists, and the shape of a job."""
 
 from collections.abc import Callable
 from typing import Any

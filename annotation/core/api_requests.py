@@ -1,4 +1,4 @@
-"""What the views of studies share: the caller, their seat, the body of a request, the words of an address."""
+"""REST requests of studies: the caller, their access, the body, and words of the URL."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A zip that is the same to the byte whenever the same goes into it."""
+"""ZIP archive that is byte-identical for the same contents."""
 
 import hashlib
 import zipfile

@@ -1,4 +1,4 @@
-"""The audit log of a study: one line for each thing that was done in it."""
+"""Audit log of a study: one entry for each act."""
 
 from accounts.models import User
 from annotation.models import AuditEvent, Study

@@ -1,4 +1,4 @@
-"""Rows of whole numbers and floats from the database as arrays, by a binary COPY: no object is made for a value."""
+"""Binary COPY: integers and floats from the database as arrays, without an object for each value."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Jobs that draw samples and prepare rounds: which one a study, a sample or a round has."""
+"""Bulk jobs that draw samples and prepare rounds: the one of a study, sample, or round."""
 
 from annotation.models import BulkJob, Round, Sample, Study
 

@@ -1,4 +1,4 @@
-"""Lookups in subqueries that take the same time whatever PostgreSQL expects of a study's size."""
+"""Constant lookups: subqueries whose time does not depend on the planner's estimate of a study."""
 
 from typing import Any
 

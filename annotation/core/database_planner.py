@@ -1,4 +1,4 @@
-"""Keeps the database's planner informed where many rows came at once, before it looks by itself."""
+"""Database planner: updates its statistics after a bulk insert."""
 
 from collections.abc import Sequence
 

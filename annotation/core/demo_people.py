@@ -1,4 +1,4 @@
-"""People of the demo study: who they are, and who may act as them without a password."""
+"""Demo people: users of the demo study, who can be used without a password."""
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef

@@ -1,4 +1,4 @@
-"""Downloads of a study's data: each file that leaves it is a line of the audit log."""
+"""Download log: an audit entry for each file that leaves a study."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can go wrong in a study, in words."""
+"""Errors of studies."""
 
 from shared.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
 

@@ -1,4 +1,4 @@
-"""What forms of studies share: errors of an action beside their fields, lists of words, the largest seed."""
+"""Form helpers of studies: an action's errors at their fields, lists of words, the largest seed."""
 
 from django import forms
 

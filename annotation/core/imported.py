@@ -1,4 +1,4 @@
-"""Imported ratings: what tells them apart, and the rounds and labels that they came with."""
+"""Imported ratings: their mark, and the rounds and labels they came with."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Which states of issues a person may read in a study, pin and answer on, and which of them is the newest."""
+"""Snapshots that a person may read in a study, pin, or label, and the newest of them."""
 
 from datetime import datetime
 from typing import Any

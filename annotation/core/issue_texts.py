@@ -1,4 +1,4 @@
-"""The issues of a study as raters read them, row by row, in steady memory."""
+"""Issue texts of a study as raters read them, row by row at constant memory."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

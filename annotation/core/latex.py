@@ -1,4 +1,4 @@
-"""Text as LaTeX."""
+"""LaTeX escaping of text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Locks of rounds and studies: a round stays as it is read until the commit."""
+"""Locks of rounds and studies until the commit."""
 
 from annotation.core.access import Seat, get_round
 from annotation.core.bulk_jobs import job_at_work, job_of

@@ -1,4 +1,4 @@
-"""Membership of a study: who has a place in it, gets one, or is asked whether they want it."""
+"""Membership of a study: existing, new, and invited members."""
 
 import secrets
 

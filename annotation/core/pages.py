@@ -1,4 +1,4 @@
-"""What pages of a study share: who asks, the frame with its header, the status of a form that was sent."""
+"""Page frame of a study: the user, the header, the status of a submitted form."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

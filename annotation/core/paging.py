@@ -1,4 +1,4 @@
-"""Long tables in pages that follow a key instead of counting."""
+"""Paging of long tables by key, without counting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

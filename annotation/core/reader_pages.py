@@ -1,4 +1,4 @@
-"""Who reads a page of results: a member, somebody of the staff, or who came by a reader link in this browser."""
+"""Readers of result pages: a member, staff, or the holder of a reader link."""
 
 from collections.abc import Callable
 from functools import wraps

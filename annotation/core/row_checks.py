@@ -1,4 +1,4 @@
-"""Checks of single values and JSON columns: what a row may hold that somebody else wrote."""
+"""Row checks: single values and JSON columns that come from a file of someone else."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""A CSV, XLSX or Parquet file as a head line and rows of text that can be stored, one after another."""
+"""Sheet tables: a CSV, XLSX, or Parquet file as a header and rows of storable text."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the items of a study can be sliced by: their repositories, and the strata that its samples drew them from."""
+"""Strata of a study's items: repositories, and the strata of its samples."""
 
 from django.core.cache import cache
 from django.db import connection

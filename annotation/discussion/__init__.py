@@ -1,0 +1,1 @@
+"""Discussion of disagreements: comments on items, mentions, and changed labels."""

@@ -1,4 +1,4 @@
-"""Talking about where raters differ: remarks, and an answer that a rater changes for another's."""
+"""Comments on disagreements, and labels that a rater changes after discussion."""
 
 import json
 from collections.abc import Mapping

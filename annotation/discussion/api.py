@@ -1,4 +1,4 @@
-"""Remarks on items and the inbox over REST."""
+"""Comments on items and the inbox over REST."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whom a text in Markdown mentions by @name or @code, outside of code; pure."""
+"""Mentions in a Markdown text by @name or @code, outside of code. Pure."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is said of one item of a round: the discussion, and every rater's answers, blind and now, side by side."""
+"""Discussion of an item: its comments, and every rater's blind and current labels side by side."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

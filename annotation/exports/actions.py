@@ -1,4 +1,4 @@
-"""Files out of a study: asked for, cancelled, removed; a job makes them."""
+"""Exports of a study: request, cancel, and delete."""
 
 from collections.abc import Mapping
 from contextlib import suppress

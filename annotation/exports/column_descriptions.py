@@ -1,4 +1,4 @@
-"""What the page of exports says of the files that it writes while they are sent, column by column."""
+"""Column descriptions of exported files, as the Exports page shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

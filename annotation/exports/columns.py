@@ -1,4 +1,4 @@
-"""The columns of the files of rows that leave a study; pure."""
+"""Columns of exported row files. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The job of an export: writes its file, stores it, and says how far it is; killed at any moment, it begins again."""
+"""Export job: writes a file, stores it, and reports progress; after a crash it begins again."""
 
 import hashlib
 import logging

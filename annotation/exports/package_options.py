@@ -1,4 +1,4 @@
-"""What a replication package can be asked for: its license, and whether texts go in."""
+"""Options of a replication package: its license, and whether texts are included."""
 
 LICENCES = {
     "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),

@@ -1,4 +1,4 @@
-"""Writes record batches as CSV, JSON Lines or Parquet: each different word is made a cell once; pure."""
+"""Record batches as CSV, JSON Lines, or Parquet: each different word is formatted once. Pure."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

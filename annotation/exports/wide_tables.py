@@ -1,4 +1,4 @@
-"""Agreed labels and ratings as wide tables: a row for each part, a column for each dimension; pure."""
+"""Wide tables of agreed labels and ratings: a row for each part, a column for each dimension. Pure."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Imports of ratings: spreadsheets, Label Studio, and doccano files become rounds of a study."""

@@ -1,4 +1,4 @@
-"""A sheet of ratings sent over REST: as the body, or as the file of a form."""
+"""Imports of ratings over REST: a sheet as the body, or as the file of a form."""
 
 import io
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Workbooks in: files are uploaded, their sheets and columns confirmed, and a job makes or fills a study of them."""
+"""Workbook pages: upload, confirmation of sheets and columns, and the import."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The inbox: what is written there when a round is over, and lines that were read."""
+"""Inbox lines: written when a round ends, and marked as read."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a person is told in the inbox: who mentions them and what waits for them, never across blindness."""
+"""Inbox lines that a member may see."""
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 

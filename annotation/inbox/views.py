@@ -1,4 +1,4 @@
-"""The inbox: who mentions somebody, and what waits for them."""
+"""Inbox page: mentions, and work that waits."""
 
 from uuid import UUID
 

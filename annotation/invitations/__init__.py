@@ -1,0 +1,1 @@
+"""Invitations to studies, by link and of existing accounts."""

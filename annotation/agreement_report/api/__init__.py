@@ -1,0 +1,1 @@
+"""REST views of agreement, ratings, disagreements, and agreed labels."""

@@ -1,4 +1,4 @@
-"""What came out over REST: ratings, disagreements and their resolutions, agreed labels, agreement."""
+"""Results over REST: ratings, disagreements, resolutions, agreed labels, agreement."""
 
 from dataclasses import replace
 

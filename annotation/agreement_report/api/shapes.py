@@ -1,4 +1,4 @@
-"""The rows that result lists answer with, as the OpenAPI document describes them."""
+"""Row shapes of result lists, as the OpenAPI description shows them."""
 
 from typing import Any
 

@@ -1,0 +1,1 @@
+"""Queries on agreement: patterns, coefficients, headline, raters, and excluded units."""

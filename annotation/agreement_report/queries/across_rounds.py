@@ -1,4 +1,4 @@
-"""The rating patterns of a dimension over several rounds, told as they were asked for."""
+"""Patterns of a dimension over several rounds, for the options of a request."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Counts the patterns of many answers by few raters as numbers: what each said is some bits, and nothing is sorted."""
+"""Bit-packed patterns: counts many answers of few raters as numbers, without sorting."""
 
 from dataclasses import dataclass
 from functools import cached_property

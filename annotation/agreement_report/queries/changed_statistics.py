@@ -1,4 +1,4 @@
-"""Changes of statistics: what is reported differently now for rounds that an earlier version has reported on."""
+"""Changed statistics: numbers that an earlier version reported differently."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

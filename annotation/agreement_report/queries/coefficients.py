@@ -1,4 +1,4 @@
-"""The numbers of a study: the agreement entries of pages and API, the primary coefficient, and its trend."""
+"""Coefficients of a study: agreement entries of pages and API, primary coefficient, trend."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The units that are not compared, with the reason why: counted and listed by the database."""
+"""Exclusions: units that are not compared, counted and listed by reason."""
 
 from collections.abc import Callable
 from dataclasses import replace

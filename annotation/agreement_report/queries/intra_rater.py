@@ -1,4 +1,4 @@
-"""What a rater said of the same part of an item in an earlier and in the next later round."""
+"""Intra-rater pairs: answers of a rater to the same part in an earlier and a later round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

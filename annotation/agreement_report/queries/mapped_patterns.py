@@ -1,4 +1,4 @@
-"""Rating patterns in terms of another version: followed after they were counted, each distinct value once; no query."""
+"""Mapped patterns: counted patterns in the terms of another taxonomy version. No query."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

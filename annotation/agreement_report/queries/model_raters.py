@@ -1,4 +1,4 @@
-"""Agreement of machines with people and with what was agreed, apart from the agreement among people."""
+"""Model raters: their agreement with people and with agreed labels, apart from that among people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

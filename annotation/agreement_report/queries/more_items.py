@@ -1,4 +1,4 @@
-"""How many more units with two ratings narrow the interval of a coefficient to a wanted width."""
+"""Sample size: how many more units narrow the interval of a coefficient to a wanted width."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What raters gave beside what was agreed on, where a decision or a changed answer makes the two differ."""
+"""Newest labels of raters with the agreed label, where a resolution or a change makes them differ."""
 
 from collections import Counter
 from collections.abc import Sequence

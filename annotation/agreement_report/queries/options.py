@@ -1,4 +1,4 @@
-"""What agreement is asked for in a study: words of an address or command, looked up, with the study's defaults."""
+"""Options of agreement: words of a URL or command, checked, with the study's defaults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

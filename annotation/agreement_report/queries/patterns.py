@@ -1,4 +1,4 @@
-"""The rating patterns of a round on a dimension, counted by the database: one row per distinct pattern."""
+"""Patterns of a round on a dimension, counted by the database: one row for each distinct pattern."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

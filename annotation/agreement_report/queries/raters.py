@@ -1,4 +1,4 @@
-"""Each rater, machines too, beside what was agreed on, and beside themselves in a later round."""
+"""Raters: each one, models too, compared with the agreed labels and with their own later answers."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

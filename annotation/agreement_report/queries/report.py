@@ -1,4 +1,4 @@
-"""The agreement report of a study: all that its page says of some rounds in one slice, built once."""
+"""Agreement report of a study: everything on its page, built once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

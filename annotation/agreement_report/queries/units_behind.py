@@ -1,4 +1,4 @@
-"""The units that a number of agreement rests on: which items, and what their raters gave."""
+"""Units behind a number of agreement: items and the labels of their raters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

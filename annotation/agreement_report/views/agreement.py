@@ -1,4 +1,4 @@
-"""What came out: agreement, and the items behind its numbers."""
+"""Agreement page, and the items behind its numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The charts of the page of agreement: its tables as figures, each mark with the address behind it."""
+"""Charts of the agreement page, each mark with a URL to the items behind it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A figure of the page of agreement as a file, in the slice of the address, by the same permissions as the page."""
+"""Figures of the agreement page as files, with the same options and permissions."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe

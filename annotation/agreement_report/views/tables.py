@@ -1,4 +1,4 @@
-"""What the page of agreement shows: numbers with bars and words, matrices, and the address behind each number."""
+"""Tables of the agreement page: numbers with bars, words, and URLs to the items behind them."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The trend of the page of agreement: the primary coefficient of each dimension, round by round."""
+"""Trend of the agreement page: the primary coefficient of each dimension by round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

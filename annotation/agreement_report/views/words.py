@@ -1,4 +1,4 @@
-"""What the page of agreement says in words: what a number means, names of labels, which rounds."""
+"""Words of the agreement page: meanings of numbers, names of labels, rounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Questions to the agreed labels over REST: counts, cross tables, flows, numbers, and what else a paper asks."""
+"""Analyses of agreed labels over REST: counts, cross tables, flows, numbers, and others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What answers of analysis look like, for the OpenAPI document."""
+"""Answer shapes of analyses, for the OpenAPI description."""
 
 from typing import Any
 

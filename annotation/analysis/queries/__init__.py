@@ -1,4 +1,4 @@
-"""Questions to the agreed labels of a study, and their answers: what pages, REST, exports and packages tell."""
+"""Queries of analysis: questions about the agreed labels of a study, and their answers."""
 
 from annotation.analysis.queries.answers import Answer, Selection
 from annotation.analysis.queries.kinds import KINDS, answer, plain_answer

@@ -1,4 +1,4 @@
-"""Answers to questions of agreed labels: the columns that are asked for, and what statistics say of them."""
+"""Answers of analyses: the requested columns, and the statistics over them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What is known of items apart from labels, as columns: where from, since when, what was imported with them."""
+"""Attributes of items as columns: repository, dates, and imported values."""
 
 import numpy as np
 import pyarrow as pa

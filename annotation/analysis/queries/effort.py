@@ -1,4 +1,4 @@
-"""How much work the items of a study were: numbers of their issues, as columns."""
+"""Effort: numbers of issues, such as changed lines, as columns."""
 
 from __future__ import annotations
 

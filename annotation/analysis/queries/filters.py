@@ -1,4 +1,4 @@
-"""Which parts have certain labels: the filters of an address, as `symptom:crash|hang` and `stage:training`."""
+"""Filters by label in URLs, such as `symptom:crash|hang` and `stage:training`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

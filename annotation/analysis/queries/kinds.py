@@ -1,4 +1,4 @@
-"""The kinds of analysis: the words of each question, what computes its answer, and how that is told as plain values.
+"""Kinds of analysis: the words of a question, the computation, and the answer as plain values.
 
 A new kind is an entry of `KINDS` here, its page in `reporting/shown/kinds.py`, and its address in `api/analysis.py`.
 """

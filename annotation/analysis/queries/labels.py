@@ -1,4 +1,4 @@
-"""The agreed labels that somebody may see, as columns: read anew only where something of what they rest on changed."""
+"""Agreed labels as columns, for one reader; read again only where they changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

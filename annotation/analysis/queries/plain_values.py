@@ -1,4 +1,4 @@
-"""An answer as plain values, in the form in which REST, files and packages tell it."""
+"""Plain values of an answer, as REST, files, and packages give it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

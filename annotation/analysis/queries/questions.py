@@ -1,4 +1,4 @@
-"""What is asked of agreed labels: the words of an address, read and checked as far as they need no labels."""
+"""Questions about agreed labels: the words of a URL, checked as far as they need no labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The analyses that are kept with a study, as far as somebody may read of them."""
+"""Saved analyses of a study that a reader may see."""
 
 from django.db.models import QuerySet
 

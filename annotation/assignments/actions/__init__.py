@@ -1,0 +1,1 @@
+"""Actions on assignments: states, end of labeling, third raters, reading log."""

@@ -1,4 +1,4 @@
-"""The end of labeling: an open round moves to resolving when its last assignment is in."""
+"""End of labeling: an open round moves to resolving when its last assignment is submitted."""
 
 from django.db import transaction
 from django.db.models import Q

@@ -1,4 +1,4 @@
-"""Lines of the audit log about who read answers, or results that show them, of rounds under way."""
+"""Reading log: audit entries about who read answers, or results, of rounds under way."""
 
 from collections.abc import Iterable
 from itertools import groupby

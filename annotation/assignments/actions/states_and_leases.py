@@ -1,4 +1,4 @@
-"""Assignments and how they change: leased, renewed, released, submitted or skipped, withdrawn, given again.
+"""Assignment states: leased, renewed, released, submitted or skipped, withdrawn, assigned again.
 
 No other module moves an assignment from one state to another. In a planned round it waits for its rater, in a pool it
 is leased to whoever takes it. Submitted or skipped, it is finished; withdrawn, its slot is free, and what was typed is

@@ -1,4 +1,4 @@
-"""Third raters: who can be asked for items in which raters differ, asking them, and taking the question back."""
+"""Third raters: candidates, assignment to disputed items, and withdrawal."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Training items of a draft round, the minimum that raters have to reach on them, and who is let in without it."""
+"""Gold answers: training items of a draft round, the minimum, and raters admitted without it."""
 
 from django.db import transaction
 from django.db.models import Max

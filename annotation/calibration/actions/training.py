@@ -1,4 +1,4 @@
-"""Calibration: training items, which every rater answers first; and what a pilot said of a main round."""
+"""Training: admission of raters by their training items, and the pilot's result for a main round."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Whether a pilot's agreement speaks for opening the main round: before discussion, against the study's thresholds."""
+"""Gate of the main round: the pilot's agreement before discussion against the study's thresholds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

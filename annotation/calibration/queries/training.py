@@ -1,4 +1,4 @@
-"""What is known of training items, and how raters did on them: their first answers against the known ones."""
+"""Training results: raters' first answers to training items against the gold answers."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Large samples and rounds: their rows are written in batches, above a size by a job, at the same memory for any size.
+"""Bulk samples and rounds: rows written in batches, above a size by a job, at constant memory.
 
 What is small is written by the same statements in the request that asks for it.
 """

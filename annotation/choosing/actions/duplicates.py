@@ -1,4 +1,4 @@
-"""Finding likely duplicates in a sample: in the request for a small one, by a job for a large one."""
+"""Duplicate search in a sample: in the request for a small one, by a job for a large one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Items of a study: made of issues, however many, by a fixed number of statements."""
+"""Items of a study, created from issues by a fixed number of statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Moves the pinned states of items on, and asks GitHub what became of their issues."""
+"""Pinned snapshots: moves items to newer ones, and asks GitHub about deleted or moved issues."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

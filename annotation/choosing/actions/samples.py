@@ -1,4 +1,4 @@
-"""Drawing samples, screening issues in and out, fetching what a ready-made selection names."""
+"""Samples: drawing, screening of issues in and out, and fetches for ready-made selections."""
 
 from collections import Counter
 from collections.abc import Mapping

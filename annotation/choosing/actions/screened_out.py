@@ -1,4 +1,4 @@
-"""Unanswered assignments of items that are screened out: raters have them no more, and get them back with the item."""
+"""Screened-out items: their unfinished assignments are withdrawn, and restored with the item."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

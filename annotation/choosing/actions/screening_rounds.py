@@ -1,4 +1,4 @@
-"""Screening rounds: the taxonomy they ask from, and what their agreed answers make of items."""
+"""Screening rounds: their taxonomy, and items moved in or out by the agreed answers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What became of a study's issues at GitHub since raters read them, over REST."""
+"""Changed issues of a study over REST."""
 
 from typing import Any
 

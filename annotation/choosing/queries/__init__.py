@@ -1,0 +1,1 @@
+"""Queries on samples, duplicates, and changed issues."""

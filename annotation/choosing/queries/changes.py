@@ -1,4 +1,4 @@
-"""Which items changed at GitHub since they were pinned, and what became of them, without reading a body."""
+"""Changed issues: items whose issue changed, moved, or was deleted since it was pinned."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Likely duplicates of a sample: what GitHub and comments mark, the texts that are compared, and the groups found."""
+"""Duplicates of a sample: marks of GitHub and in comments, texts to compare, groups found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

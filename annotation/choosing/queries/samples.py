@@ -1,4 +1,4 @@
-"""How issues were chosen: what a filter leaves, how a draw shares out, what became of the issues drawn."""
+"""Samples: the result of a filter, the allocation of a draw, and the state of drawn issues."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Pages of samples, duplicates, and changed issues."""

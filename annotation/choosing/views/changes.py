@@ -1,4 +1,4 @@
-"""What became of a study's issues at GitHub since raters read them, and the owner's way to move on."""
+"""Changed issues page: issues that changed since raters read them, and moving their pins."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

@@ -1,4 +1,4 @@
-"""Likely duplicates of a sample: the search, the groups, and what is excluded."""
+"""Duplicates page of a sample: the search, the groups, and excluded issues."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

@@ -1,4 +1,4 @@
-"""Frames and flow tables of samples as files, for the pages and for REST."""
+"""Frames and flow tables of samples as files, for pages and REST."""
 
 import io
 from itertools import chain

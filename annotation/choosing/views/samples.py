@@ -1,4 +1,4 @@
-"""Samples, what is drawn and kept, the items of a study and their screening."""
+"""Sample pages: filter, draw, drawn issues, items of a study, and their screening."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Files that a job makes, over REST: asked for, looked at, downloaded, cancelled, removed."""
+"""Exports over REST: request, status, download, cancel, delete."""
 
 from typing import Any
 from uuid import UUID

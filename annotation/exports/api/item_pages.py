@@ -1,4 +1,4 @@
-"""Pages of rows about items over REST: a page holds whole items, and its cursor tells nothing."""
+"""Item pages of REST lists: a page contains whole items, and its cursor reveals nothing."""
 
 from collections.abc import Iterable
 from typing import Any

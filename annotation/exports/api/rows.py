@@ -1,4 +1,4 @@
-"""Agreed labels, issues and closing changes of a study over REST."""
+"""Rows over REST: agreed labels, issues, and closing changes of a study."""
 
 from collections.abc import Callable
 from typing import Any

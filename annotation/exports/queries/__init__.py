@@ -1,4 +1,4 @@
-"""Files out: agreed labels, ratings and resolutions as CSV, JSON Lines and Parquet, written in steady memory."""
+"""Queries of exports: agreed labels, ratings, and resolutions as rows, at constant memory."""
 
 from annotation.exports.columns import COLUMNS, CONTENT_TYPES, FORMATS, write
 

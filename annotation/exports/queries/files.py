@@ -1,4 +1,4 @@
-"""The files that were made of a study, and which of them somebody may take home."""
+"""Exported files of a study, and which of them a member may download."""
 
 from django.db.models import QuerySet
 

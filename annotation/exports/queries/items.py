@@ -1,4 +1,4 @@
-"""The items of a study with what is known of them apart from labels and texts, row by row, in steady memory."""
+"""Items of a study with their attributes, row by row at constant memory."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The kinds of files that leave a study; a new kind is one entry of KINDS, and its columns in `columns.py`."""
+"""Kinds of exports; a new kind is one entry of KINDS, and its columns in `columns.py`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, cast

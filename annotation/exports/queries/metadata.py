@@ -1,4 +1,4 @@
-"""What stands around labels, as rows of files: the items, the versions of the taxonomy, agreement."""
+"""Metadata exports: items, taxonomy versions, and agreement as rows."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The options that files of rows are asked for with: which round, dimension, version, raters, revision and shape."""
+"""Options of row exports: round, dimension, version, raters, revision, and shape."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

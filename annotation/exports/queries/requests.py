@@ -1,4 +1,4 @@
-"""What a file is asked for with, and what a kind of file says of itself to page, REST, job and command."""
+"""Requests for exports, and the description of a kind for page, REST, job, and command."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which rows somebody may take home from a study: the rules that the page of exports and REST share."""
+"""Rows that a member may export, by rules that the Exports page and REST share."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

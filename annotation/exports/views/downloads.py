@@ -1,4 +1,4 @@
-"""Hands a file that a job made to a browser or a script."""
+"""Download of an exported file by a browser or script."""
 
 from django.http import FileResponse
 

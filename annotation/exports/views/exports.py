@@ -1,4 +1,4 @@
-"""The page of exports: files that are written while they are sent, and files that a job makes."""
+"""Exports page: files that are streamed, and files that a job writes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The words of the page of exports for formats and options; those of each kind of file are in its entry."""
+"""Words of the Exports page for formats and options."""
 
 FORMAT_WORDS = {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet", "zip": "Zip"}
 OPTION_WORDS = {

@@ -1,4 +1,4 @@
-"""What a sheet says of items themselves is kept with them; what is there already is not replaced."""
+"""Attributes of items from a sheet: new ones are stored, existing ones are not replaced."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Judges what of a sheet is new in one round, a thousand items at a time: stored, unchanged, completed or refused."""
+"""Chunks of a sheet: a thousand items at a time are stored, unchanged, completed, or rejected."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

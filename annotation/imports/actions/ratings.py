@@ -1,4 +1,4 @@
-"""Ratings of a spreadsheet become a study's rounds: raters' answers as they were, final values as resolutions."""
+"""Ratings of a spreadsheet become rounds of a study, and final values become resolutions."""
 
 import io
 import re

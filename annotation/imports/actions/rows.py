@@ -1,4 +1,4 @@
-"""Writes imported answers and decisions of one round in few statements, a thousand items at a time."""
+"""Rows of imported answers and resolutions, written in few statements."""
 
 from __future__ import annotations
 

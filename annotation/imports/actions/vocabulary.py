@@ -1,4 +1,4 @@
-"""What the values of a sheet become: a taxonomy for a new study, categories of a new version, decided spellings."""
+"""Vocabulary of a sheet: a taxonomy for a new study, categories of a new version, confirmed spellings."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Files with ratings from a page: kept, mapped by somebody, and imported by a job that leaves all or nothing."""
+"""Uploaded workbooks: stored, mapped by a person, and imported as a whole or not at all."""
 
 import tempfile
 import zipfile

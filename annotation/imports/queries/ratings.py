@@ -1,4 +1,4 @@
-"""What an import has to know of a study before it writes: people, items, and what is there already."""
+"""Existing data that an import needs: people, items, and stored answers."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce

@@ -1,4 +1,4 @@
-"""An upload as its page shows it: the first rows as they would come in, values to decide on, what would be refused."""
+"""Upload page data: the first rows as they would be imported, unknown values, rejected rows."""
 
 import json
 from collections import Counter

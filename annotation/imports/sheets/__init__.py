@@ -1,4 +1,4 @@
-"""Spreadsheets in: a file becomes rows, rows become what raters said, and that is read against a taxonomy. Pure."""
+"""Spreadsheets: a file becomes rows, rows become answers, and answers are read against a taxonomy. Pure."""
 
 from annotation.core.sheet_tables import Row, Table, open_table
 from annotation.imports.sheets.columns import Layout, SheetRow, lay_out

@@ -1,4 +1,4 @@
-"""What a sheet says of items themselves, in columns beside the answers: names that can stand in a question, values."""
+"""Attribute columns of a sheet: names that a question can use, and their values."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""An uploaded file as sheets of text: the sheets of a workbook, a CSV, a Parquet file, or a zip that holds several."""
+"""Books: the sheets of an uploaded workbook, CSV, Parquet file, or ZIP of several, as text."""
 
 import tempfile
 import zipfile

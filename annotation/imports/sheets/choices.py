@@ -1,4 +1,4 @@
-"""What was decided on the page of an upload beside its columns: what values stand for, and which study it makes."""
+"""Choices on the upload page: meanings of values, and the study that the import creates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""Which column of a sheet holds what, in the long form or with one column per dimension."""
+"""Columns of a sheet and their roles, in the long form or with a column for each dimension."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A document as the tree that values are read against, before any of it is stored; its ids stand for nothing."""
+"""Document trees: a taxonomy document as the tree of a version, before anything is stored."""
 
 from taxonomy.schema import Document
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree

@@ -1,4 +1,4 @@
-"""The rows of a sheet, gathered by round, item and rater; what is missing in a row is refused with its line."""
+"""Gathered rows of a sheet by round, item, and rater; incomplete rows are rejected with their line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

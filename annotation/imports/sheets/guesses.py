@@ -1,4 +1,4 @@
-"""What the sheets of an upload most likely are, by their names, heads and values; somebody confirms it."""
+"""Guesses about the sheets of an upload, by names, headers, and values; a person confirms them."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What each sheet and column of an upload is, as somebody confirmed it, and the rows that follow from it."""
+"""Mapping of sheets and columns as a person confirmed it, and the rows that follow from it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What Label Studio and doccano export, as sheets in the long form: one row per answer of an annotator."""
+"""Other tools: exports of Label Studio and doccano as sheets in the long form."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

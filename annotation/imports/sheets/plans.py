@@ -1,4 +1,4 @@
-"""Plan of an import: how a file is read, by which columns, and what has to be answered before. Pure."""
+"""Import plan: how a file is read, by which columns, and which questions are open. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

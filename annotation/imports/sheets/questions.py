@@ -1,4 +1,4 @@
-"""Questions about a sheet that have to be answered before anything of it is stored: a guess may be wrong. Pure.
+"""Questions about a sheet that must be answered before it is imported. Pure.
 
 Each names the option that answers it in the shell and over REST; the page keeps answers by key.
 """

@@ -1,4 +1,4 @@
-"""Rows that look wrong: values that stand in a neighbouring dimension's column, heads that stand among the values."""
+"""Shifted values: rows with values of a neighboring dimension, and headers among the values."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

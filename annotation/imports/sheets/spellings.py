@@ -1,4 +1,4 @@
-"""What values of a sheet stand for, as somebody decided: unknown ones with the nearest category, and the decisions."""
+"""Spellings: confirmed meanings of values, and unknown values with the nearest category."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What was typed into a sheet, read against a version: values, proposals, and refusals with the nearest category."""
+"""Values of a sheet, read against a version: values, proposals, and rejections with the nearest category."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

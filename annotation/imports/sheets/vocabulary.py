@@ -1,4 +1,4 @@
-"""A taxonomy made from the values found in a sheet: spellings that differ in case and blanks are one category."""
+"""Vocabulary of a sheet as a taxonomy: spellings that differ in case and spaces are one category."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

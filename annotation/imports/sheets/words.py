@@ -1,4 +1,4 @@
-"""Words for forms of sheets and roles of columns, for the page and the shell."""
+"""Words for the forms of sheets and the roles of columns, for page and shell."""
 
 from annotation.imports.sheets.mapping import BY_DIMENSION, BY_RATER, LONG, NAMED_IN, Column
 

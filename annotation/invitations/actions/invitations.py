@@ -1,4 +1,4 @@
-"""Inviting people into a study by a link, and what comes of it."""
+"""Invitations by link: create, revoke, and accept."""
 
 import secrets
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""An account's own invitations to studies: accepted by a button, over REST or by its first `next`, or declined."""
+"""Own invitations of an account: accept by button, REST, or the first `next`, or decline."""
 
 from django.db import transaction
 

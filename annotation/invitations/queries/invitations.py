@@ -1,4 +1,4 @@
-"""The invitations of a study by link, and which one a link stands for."""
+"""Invitations of a study by link, and the one that a link belongs to."""
 
 from dataclasses import dataclass
 

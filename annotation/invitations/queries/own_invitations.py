@@ -1,4 +1,4 @@
-"""Invitations to studies that wait for the answer of an account."""
+"""Own invitations of an account that wait for an answer."""
 
 from django.db.models import Q, QuerySet
 

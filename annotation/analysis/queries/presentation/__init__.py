@@ -1,1 +1,1 @@
-"""Analyses as they are shown: sentences, tables and figures, for pages, files and packages."""
+"""Presentation of analyses: sentences, tables, and figures, for pages, files, and packages."""

@@ -1,4 +1,4 @@
-"""What an analysis shows, whatever it was asked: sentences, tables and figures, for a page and for files."""
+"""Blocks of a presentation: sentences, tables, and figures of any analysis."""
 
 from __future__ import annotations
 

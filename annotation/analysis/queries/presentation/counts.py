@@ -1,4 +1,4 @@
-"""Counts of categories, the share of a mark, profiles of groups, and what comes together often."""
+"""Presentation of counts, marks, profiles, and combinations."""
 
 from dataclasses import replace
 from typing import cast

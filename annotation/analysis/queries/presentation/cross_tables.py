@@ -1,4 +1,4 @@
-"""Two dimensions against each other, and the flow through three within each value of a fourth."""
+"""Presentation of cross tables and of flows."""
 
 from typing import cast
 

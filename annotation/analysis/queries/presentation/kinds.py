@@ -1,4 +1,4 @@
-"""The analyses that there are, each with what answers it."""
+"""Presentation of each kind of analysis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

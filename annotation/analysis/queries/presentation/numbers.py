@@ -1,4 +1,4 @@
-"""Numbers of the items: how they are distributed and whether groups differ; and how new categories came up."""
+"""Presentation of numbers, group comparisons, and saturation."""
 
 from collections.abc import Mapping
 from typing import cast

@@ -1,4 +1,4 @@
-"""What every analysis says beside its numbers: what was left out, which labels they are, of which version."""
+"""Provenance notes of an analysis: excluded parts, and the labels and version it rests on."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A question to the agreed labels as it stands in an address, filled up with what a page asks where nothing is said."""
+"""Question of an analysis page, read from its URL and completed with defaults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
