@@ -1,4 +1,4 @@
-"""The addresses of studies."""
+"""URLs of studies."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""How each dimension of a version is asked: as a short list, by type-ahead, yes or no, number or text; pure."""
+"""Prompts: how each dimension is shown, as a short list, type-ahead, yes or no, number, or text. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

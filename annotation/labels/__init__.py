@@ -1,0 +1,1 @@
+"""Labels: reading of answers, consensus, verdicts, evidence, versions, and agreed labels."""

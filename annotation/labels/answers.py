@@ -1,4 +1,4 @@
-"""Reads what a rater sent against the version it was given for: values per dimension, or sentences per field."""
+"""Answers: a request's labels read against a version, as values by dimension or errors by field."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The form in which agreed labels come to be analysed: columns over rows, one row per part of an item."""
+"""Columns of agreed labels for analysis: one row for each part of an item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the raters of one item agree, where they differ, and what counts as agreed; computed, never stored.
+"""Consensus of the raters of an item: agreed, open, or resolved; computed, never stored.
 
 Values are tuples: `("crash",)` for a single dimension, sorted keys for a multi one (`()` is the empty set and a
 rating), `(True,)`, `(3.5,)` or `("words",)` for the others, and `PENDING` among them where a category was proposed. A

@@ -1,4 +1,4 @@
-"""Quotes that an answer rests on: read from a request, and found again in the text of the issue; pure."""
+"""Evidence: quotes read from a request, and found again in the text of the issue. Pure."""
 
 import re
 import unicodedata

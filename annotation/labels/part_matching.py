@@ -1,4 +1,4 @@
-"""Which part of one rater's answer is which bug of another's: putting parts in place, and the likeliest match; pure."""
+"""Part matching: which part of one answer is which part of another, and the likeliest match. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Names that stand for people in what leaves a study: one for each person, and no way back without the key."""
+"""Pseudonyms of people in exported files: one for each person, not reversible without the key."""
 
 import hashlib
 import hmac

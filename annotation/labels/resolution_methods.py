@@ -1,4 +1,4 @@
-"""The way in which a disagreement was resolved: what a stated method rests on, and how it is reported; pure."""
+"""Resolution methods: what a stated method must rest on, and how it is reported. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

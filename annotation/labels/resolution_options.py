@@ -1,4 +1,4 @@
-"""What an adjudicator can choose where raters differ: their answers side by side, each once; pure."""
+"""Resolution options: the raters' answers side by side, each once. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a screening round asks (in or out, and why out), and what its agreed answers make of an item."""
+"""Screening questions (in or out, and why), and their effect on an item. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

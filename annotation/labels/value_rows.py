@@ -1,4 +1,4 @@
-"""How values become rows, the same for an answer, an imported one and a decision."""
+"""Value rows: values as database columns, the same for answers, imports, and resolutions."""
 
 from annotation.labels.consensus import PENDING, Values
 from taxonomy.tree import TreeDimension

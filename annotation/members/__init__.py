@@ -1,0 +1,1 @@
+"""Members of a study: roles, invitations, leaving, reader links, and password links."""

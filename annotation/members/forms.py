@@ -1,4 +1,4 @@
-"""The form of a new reader link."""
+"""Form of a reader link."""
 
 from typing import Any
 

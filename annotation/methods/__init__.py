@@ -1,4 +1,4 @@
-"""What a paper says of how labels came about: a methods paragraph, a checklist and a table, filled in from facts.
+"""Methods text for papers: a paragraph, a checklist, and a table, made from facts.
 
 Pure: `Facts` are gathered by `annotation.methods.queries`, for pages, REST, the shell and files alike.
 """

@@ -1,4 +1,4 @@
-"""The methods paragraph, the checklist and the table of a study over REST."""
+"""Methods paragraph, checklist, and table of a study over REST."""
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema

@@ -1,4 +1,4 @@
-"""What the ACM SIGSOFT Empirical Standards ask of studies with several raters, answered from the facts.
+"""Checklist of the ACM SIGSOFT Empirical Standards for studies with several raters, answered from facts.
 
 The supplement on inter-rater reliability and agreement (github.com/acmsigsoft/EmpiricalStandards, supplements) lists
 attributes in three levels and antipatterns; the questions are put here in our own words.

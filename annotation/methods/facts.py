@@ -1,4 +1,4 @@
-"""The facts of a study that its methods paragraph, checklist and table are made from."""
+"""Facts of a study for its methods paragraph, checklist, and table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The methods paragraph, by subject; the words of each sentence are in `sentences`."""
+"""Methods paragraph, by subject; `sentences` has the words of each sentence."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""The facts of a study for its methods paragraph, checklist and table, as far as their reader may know them."""
+"""Facts from the database for the methods text, as far as their reader may know them."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The sentences of the methods paragraph: one function for each, which states what it is given and nothing else.
+"""Sentences of the methods paragraph: a function for each, which states what it is given and nothing else.
 
 Every sentence has one pattern, so that a script can read it back. A number that begins a sentence is spelled out up to
 ninety-nine; inside a sentence it is written in digits.

@@ -1,4 +1,4 @@
-"""The table of agreement by dimension and round, as LaTeX with booktabs and as Markdown."""
+"""Table of agreement by dimension and round, as LaTeX with booktabs and as Markdown."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The page of methods: what a paper says of how labels came about, to copy and to take home."""
+"""Methods page: text for a paper, to copy and to download."""
 
 from collections.abc import Callable
 

@@ -1,0 +1,1 @@
+"""Model raters: raters that are language models or classifiers."""

@@ -1,4 +1,4 @@
-"""What is stored of a machine that rates: its name, version and prompt, fixed from its first answer on."""
+"""Descriptions of model raters: name, version, and prompt, fixed from the first answer on."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Who labels what, where they differ, and what was agreed: the rows, and the rules that the database keeps."""
+"""Models of studies, and the constraints that the database keeps."""
 
 from annotation.models.duplicates import LikelyDuplicate
 from annotation.models.exports import Analysis, Export

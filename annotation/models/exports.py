@@ -1,4 +1,4 @@
-"""What leaves a study: files made by a job, and analyses that are kept with the question they answer."""
+"""Models of exports, and of saved analyses."""
 
 from django.conf import settings
 from django.db import models

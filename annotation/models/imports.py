@@ -1,4 +1,4 @@
-"""Spreadsheets on their way in: what was uploaded and is not confirmed, and what was decided about spellings."""
+"""Models of imports: uploaded workbooks, and confirmed spellings."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""What raters were given and what they said; their answers are only ever appended."""
+"""Models of labeling: assignments, annotations, ratings, evidence; answers are only appended."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField

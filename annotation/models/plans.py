@@ -1,4 +1,4 @@
-"""What becomes of a study's labels when its taxonomy changes: plans, and what was answered to proposals."""
+"""Models of migration plans, and of outcomes of proposals."""
 
 from django.conf import settings
 from django.db import models

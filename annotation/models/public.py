@@ -1,4 +1,4 @@
-"""Rows that addresses and answers name by a public id, never by their number."""
+"""Public IDs: the base of rows that URLs and answers name by ID."""
 
 from shared.public_ids import public_id, row_number_of
 

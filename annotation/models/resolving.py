@@ -1,4 +1,4 @@
-"""What was decided where raters differed; a decision stands beside their answers and not over them."""
+"""Models of resolving: resolutions, meetings, part matches, comments, inbox lines."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField

@@ -1,4 +1,4 @@
-"""Rounds: which items are labelled under which version, by whom."""
+"""Models of rounds, their items, and their raters."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""A study, its people, and the issues drawn for it."""
+"""Models of studies, memberships, invitations, samples, and items."""
 
 import secrets
 from typing import Any

@@ -1,4 +1,4 @@
-"""A study that comes from another server, and one that goes: the rows of their jobs, which stay as a register."""
+"""Models of study imports and deletions, which stay as a register."""
 
 from django.conf import settings
 from django.db import models

@@ -1,0 +1,1 @@
+"""Overview: home, next step, item page, guided first study, e-mails, and the demo."""

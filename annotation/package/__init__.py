@@ -1,1 +1,1 @@
-"""A study as one archive that stands by itself: its tables, their dictionary, the papers around them, the figures."""
+"""Replication package: tables, data dictionary, papers, figures, and the script that recomputes results."""

@@ -1,4 +1,4 @@
-"""The Frictionless Data Package of a package: each CSV with its Table Schema, which is the data dictionary."""
+"""Descriptor of a package (Frictionless Data Package): each CSV with its Table Schema."""
 
 import json
 from collections.abc import Mapping, Sequence

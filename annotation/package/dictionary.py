@@ -1,4 +1,4 @@
-"""The data dictionary: which tables a package has, and what stands in their columns."""
+"""Data dictionary of a package: its tables and their columns."""
 
 from collections.abc import Iterable, Sequence
 

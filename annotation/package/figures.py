@@ -1,4 +1,4 @@
-"""The figures of agreement for a package, from the numbers that stand in it: specifications to be drawn on paper."""
+"""Figures of agreement in a package, from the numbers in it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

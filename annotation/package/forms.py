@@ -1,4 +1,4 @@
-"""The form of a replication package: what goes in, and how people stand in it."""
+"""Form of a replication package: its contents, and how people appear in it."""
 
 from typing import Any
 

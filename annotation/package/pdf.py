@@ -1,4 +1,4 @@
-"""A PDF whose objects stand in one order: drawn twice, a figure is the same to the byte.
+"""PDF objects in one order, so that a figure drawn twice is byte-identical.
 
 The library that draws numbers fonts as its memory has them, which is another way in each process. Here objects are
 numbered as they are come upon from the root, and nothing else is touched.

@@ -1,4 +1,4 @@
-"""The papers of a package: README with the card of the data set, citation, licence note."""
+"""README with the data card, citation, and license note of a package."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recomputes what results/*.json report from data/*.csv alone, draws the samples again, and compares.
+"""Recomputation of results/*.json from data/*.csv alone, and of the samples, with a comparison.
 
     python recompute.py [FOLDER]
 

@@ -1,4 +1,4 @@
-"""The tables of a package: what each column holds, and how rows become CSV and Parquet at a time, in steady memory."""
+"""Tables of a package: their columns, written as CSV and Parquet at the same time."""
 
 import io
 import json

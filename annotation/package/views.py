@@ -1,4 +1,4 @@
-"""The page of the replication package: what will be in it, of whom, and a button that has it made."""
+"""Replication package page: its contents, the people in it, and a button that creates it."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse

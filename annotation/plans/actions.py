@@ -1,4 +1,4 @@
-"""Moves a study to another version of its taxonomy: previewed, run as one job, undone until the next round opens."""
+"""Migration plans: preview, run as a job, and undo until the next round opens."""
 
 from django.db import transaction
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""Plans over REST: a study's move to another version of its taxonomy, previewed, run and undone."""
+"""Migration plans over REST: preview, run, and undo."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""What becomes of each category and question when a study moves to another version of its taxonomy; pure."""
+"""Category outcomes: what a plan does to each category and question. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

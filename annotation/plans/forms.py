@@ -1,4 +1,4 @@
-"""The form of a migration plan."""
+"""Form of a migration plan."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The job of a plan: gives out the worklist in batches, then marks the plan done; killed at any moment, it goes on."""
+"""Plan job: fills the relabeling queue in batches, then marks the plan as done; safe to interrupt."""
 
 from bisect import bisect_right
 from collections import defaultdict

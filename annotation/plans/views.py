@@ -1,4 +1,4 @@
-"""A study's move to another version of its taxonomy: listed, previewed with counts, run, watched and undone."""
+"""Plan pages: list, preview with counts, run, progress, and undo."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

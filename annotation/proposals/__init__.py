@@ -1,0 +1,1 @@
+"""Proposals: categories that raters propose, and the owner's answers."""

@@ -1,4 +1,4 @@
-"""Answering what raters proposed: into the draft, to a category that there is, or no; every answer is appended."""
+"""Answers to proposals: accepted into the draft, mapped to a category, or declined; only appended."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What raters proposed over REST, and the owner's answers to it."""
+"""Proposals over REST, and the owner's answers."""
 
 from typing import Any
 from uuid import UUID

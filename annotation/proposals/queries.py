@@ -1,4 +1,4 @@
-"""What raters proposed while labelling and what became of it: states, near-identical names together, outcomes."""
+"""Proposals of raters: states, groups of similar names, outcomes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence

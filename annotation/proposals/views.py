@@ -1,4 +1,4 @@
-"""What raters proposed: the owner answers it in groups, raters see what became of theirs."""
+"""Proposal pages: the owner answers in groups, raters see the outcomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The form of a new round."""
+"""Form of a new round."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The job behind large samples and rounds: batch by batch, each a transaction; killed at any moment, it continues."""
+"""Bulk job of large samples and rounds: each batch is a transaction, and it continues after a crash."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rounds as pages list them: how far they and their raters are, what is double coded, how they are planned."""
+"""Rounds as pages list them: progress of raters, double coding, and plans."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""Studies: creation, settings, registered coefficients, archive, and audit log."""

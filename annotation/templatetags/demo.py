@@ -1,4 +1,4 @@
-"""The banner of the demo study."""
+"""Template tag for the banner of the demo study."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tags and filters for discussions and the inbox."""
+"""Template tags and filters for discussions and the inbox."""
 
 from typing import Any
 

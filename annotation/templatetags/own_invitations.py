@@ -1,4 +1,4 @@
-"""Tag for pages that show an account its invitations to studies."""
+"""Template tag for an account's own invitations."""
 
 from django import template
 from django.db.models import QuerySet

@@ -1,4 +1,4 @@
-"""Filters for pages of studies: colours of raters, states, shares."""
+"""Template filters for study pages: colors of raters, states, shares."""
 
 import re
 from collections.abc import Iterable, Mapping

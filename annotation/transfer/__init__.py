@@ -1,0 +1,1 @@
+"""Transfer: a study as one file, its import on another server, duplication, and deletion."""

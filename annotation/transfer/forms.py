@@ -1,4 +1,4 @@
-"""The forms of a study's life: duplicating, deleting, importing one, joining a member."""
+"""Forms of transfer: duplicate, delete, import a study, link a member."""
 
 from django import forms
 

@@ -1,4 +1,4 @@
-"""The job that takes a deleted study away, table by table; killed at any moment, it goes on where it was."""
+"""Deletion job: deletes a study table by table, and continues after a crash."""
 
 from contextlib import suppress
 from typing import Any

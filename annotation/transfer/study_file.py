@@ -1,4 +1,4 @@
-"""A study's file: how it is built, and how one that was brought is opened without trusting it."""
+"""Study file: how it is written, and how an untrusted one is opened."""
 
 import hashlib
 import re

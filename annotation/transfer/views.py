@@ -1,4 +1,4 @@
-"""A study's life: duplicated, archived and taken out again, brought from another server, deleted whole."""
+"""Transfer pages: duplicate, archive, import, and delete a study."""
 
 from collections.abc import Callable
 

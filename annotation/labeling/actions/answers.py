@@ -1,4 +1,4 @@
-"""What a rater does: takes the next item, submits, skips, keeps a draft."""
+"""Answers of raters: submit, skip, and draft."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

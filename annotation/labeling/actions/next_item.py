@@ -1,4 +1,4 @@
-"""What a rater is to answer next: what waits for them, or a free slot of the pool."""
+"""Next item of a rater: a waiting assignment, or a free slot of the pool."""
 
 from django.db import connection, transaction
 from django.db.models import QuerySet

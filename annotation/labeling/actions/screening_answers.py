@@ -1,4 +1,4 @@
-"""What a rater does on the page where issues are screened: in, out, maybe, and the keywords to highlight."""
+"""Screening answers of raters: in, out, maybe, and the keywords to highlight."""
 
 from django.db import transaction
 

@@ -1,4 +1,4 @@
-"""What answers rest on, over REST: quotes with their place in the snapshot that was read."""
+"""Evidence of answers over REST: quotes with their place in the snapshot."""
 
 from typing import Any
 

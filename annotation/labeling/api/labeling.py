@@ -1,4 +1,4 @@
-"""What a rater does over REST: the next assignment, and the answer to it."""
+"""Labeling over REST: the next assignment, and its answer."""
 
 from typing import Any
 

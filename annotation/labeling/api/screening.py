@@ -1,4 +1,4 @@
-"""A rater's list of a screening round over REST: what they said, what they put off as a maybe, and their keywords."""
+"""Screening over REST: a rater's list, answers, maybes, and keywords."""
 
 from typing import Any
 

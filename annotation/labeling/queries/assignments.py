@@ -1,4 +1,4 @@
-"""What a rater has to do, has done, and how far they are."""
+"""Assignments of a rater: waiting, finished, and progress."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

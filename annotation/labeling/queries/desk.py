@@ -1,4 +1,4 @@
-"""The desk of a rater: the issue at hand, what was typed of it, and where it stands among their items."""
+"""Desk of a rater: the current issue, its draft, and its position among their items."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

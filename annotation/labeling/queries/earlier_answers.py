@@ -1,4 +1,4 @@
-"""What a rater of a worklist said of its items before, followed into the worklist's version; computed, never stored."""
+"""Earlier answers of a rater in a relabeling queue, mapped to its version; computed, never stored."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The room where raters live: one issue after another."""
+"""Labeling page: one issue after another, with drafts and submits."""
 
 import json
 from collections.abc import Mapping

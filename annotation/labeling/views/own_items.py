@@ -1,4 +1,4 @@
-"""The list of a rater's own items beside the one at hand: all of them, the skipped, the flagged, what came back."""
+"""Own items of a rater beside the current one: all, skipped, flagged, and returned."""
 
 from typing import cast
 

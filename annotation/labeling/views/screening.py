@@ -1,4 +1,4 @@
-"""The page where raters screen: the list of their issues beside the one that they read, with in, maybe and out."""
+"""Screening page: the list of a rater's issues beside the current one, with in, maybe, and out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,0 +1,1 @@
+"""Actions on labels that several features share."""

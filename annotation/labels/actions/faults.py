@@ -1,4 +1,4 @@
-"""Where not the raters but the taxonomy is at fault: a category proposed while resolving, with the item attached."""
+"""Gaps in the taxonomy: a category proposed while resolving, with the item attached."""
 
 from django.db import transaction
 

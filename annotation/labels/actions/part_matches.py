@@ -1,4 +1,4 @@
-"""Matched bugs that follow an answer into its next revision."""
+"""Part matches that follow an answer into its next revision."""
 
 from django.db import connection
 

@@ -1,0 +1,1 @@
+"""Queries on labels: answers, verdicts, agreed labels, ratings, and disagreements."""

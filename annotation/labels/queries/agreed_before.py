@@ -1,4 +1,4 @@
-"""What was agreed on the items of a worklist before it, in terms of its version: what stays agreed while it is done."""
+"""Labels agreed before a relabeling queue, mapped to its version."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the raters of an item say, bug by bug as each of them numbered them."""
+"""Answers of an item's raters by part, as each of them numbered the parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

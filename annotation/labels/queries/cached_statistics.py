@@ -1,4 +1,4 @@
-"""Numbers that were computed before and still hold: kept in the cache with the revisions of the rounds' raters."""
+"""Cached statistics, valid for the revisions of the rounds' raters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass

@@ -1,4 +1,4 @@
-"""Items of a round that changed since somebody looked, and the cache of the queue that follows them."""
+"""Changed items of a round since a time, and the cache of the resolution queue."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What answers rest on, out of the database: for the rater who goes on, for who resolves, and for scripts."""
+"""Evidence from the database: for raters, adjudicators, and scripts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

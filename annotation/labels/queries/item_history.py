@@ -1,4 +1,4 @@
-"""What was said of one item, round by round: its raters' values and the agreed label, in words for a page."""
+"""History of an item by round: its raters' values and the agreed label, in words for a page."""
 
 from collections import defaultdict
 from collections.abc import Sequence

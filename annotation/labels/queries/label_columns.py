@@ -1,4 +1,4 @@
-"""The agreed labels of a study as columns: what sets of answers come to becomes a code once (`batches.judging`).
+"""Label columns of a study: the result of each set of answers becomes a code once.
 
 Whatever `queries.results.labels` tells stands here, too: both ask consensus and tell values in the same way.
 """

@@ -1,4 +1,4 @@
-"""In terms of which version of the taxonomy a study's labels stand, and where they could be moved."""
+"""Label version: the taxonomy version to which a study's labels are mapped."""
 
 from collections.abc import Sequence
 

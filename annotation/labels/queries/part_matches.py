@@ -1,4 +1,4 @@
-"""Which agreed bug of an item each part of an answer is."""
+"""Part matches: the agreed part for each part of an answer."""
 
 from collections import defaultdict
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""The ways in which disagreements were resolved, as the facts bear them out: remarks, meetings, third answers."""
+"""Resolution methods as the facts show them: comments, meetings, third answers."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime

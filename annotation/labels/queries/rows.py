@@ -1,4 +1,4 @@
-"""What came out of a study, row by row: agreed labels, ratings, disagreements, resolutions; read in steady memory."""
+"""Rows of results: agreed labels, ratings, disagreements, and resolutions, at constant memory."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence

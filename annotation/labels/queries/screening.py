@@ -1,4 +1,4 @@
-"""What the screening rounds of a study ask, and what became of their items."""
+"""Screening rounds of a study: their questions, and the state of their items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the raters of a round stand on each item: reads their answers and the resolutions, and lets consensus judge."""
+"""Verdicts on the items of a round: reads answers and resolutions, and asks consensus."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

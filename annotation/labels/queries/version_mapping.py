@@ -1,4 +1,4 @@
-"""Tells values in terms of one version of the taxonomy, whichever they were given under."""
+"""Version mapping: values in the terms of one taxonomy version, whichever they were given under."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Agreed labels that have no value in the version to which a plan moved the study's labels; computed, never stored."""
+"""Labels without a value in the version to which a plan moved the study; computed, never stored."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

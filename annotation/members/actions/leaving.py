@@ -1,4 +1,4 @@
-"""Leaving a study, being removed from it, and closing an account: the access ends, the answers stay under the code."""
+"""Leaving a study, removal, and closing an account: access ends, answers stay under the rater code."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Members of a study: accounts that get roles in it, or are invited, and owners who stop being one."""
+"""Members: accounts that get roles or are invited, and owners who give up their role."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A member who stands in a study by name only becomes an account here: “this is Alice”."""
+"""Name-only members: a name from another server is linked to an account here."""
 
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError

@@ -1,4 +1,4 @@
-"""A link for a member's new password, made by an owner who learns nothing by it that is not theirs anyway."""
+"""Password links for members, created by an owner who gains no access through them."""
 
 from django.db import transaction
 

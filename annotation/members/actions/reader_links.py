@@ -1,4 +1,4 @@
-"""Making, opening and withdrawing the links by which reviewers read a study."""
+"""Reader links for reviewers: create, open, and revoke."""
 
 import secrets
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What leaving a study, or being its owner no more, ends: items in open rounds, and what an owner handed out."""
+"""Effects of leaving a study or giving up ownership: items in open rounds, and links of the owner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an account opens: asked before an owner gets a link that sets its password."""
+"""Rights of an account, checked before an owner gets a link that sets its password."""
 
 from typing import Any
 

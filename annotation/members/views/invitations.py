@@ -1,4 +1,4 @@
-"""Invitations by link: made on the page Members, accepted at an address of their own."""
+"""Invitations by link: created on the Members page, accepted at a URL of their own."""
 
 from django.conf import settings
 from django.contrib import messages

@@ -1,4 +1,4 @@
-"""Leaving a study, removing a member, closing an account: each asks once more and says what stays."""
+"""Leaving pages: leave a study, remove a member, close an account, each with a confirmation."""
 
 from django.contrib import messages
 from django.contrib.auth import logout

@@ -1,4 +1,4 @@
-"""The page Members: who is in a study in which roles, and forms to add and invite people."""
+"""Members page: members with their roles, and forms to add and invite people."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An account's own invitations to studies: the buttons that accept and decline them."""
+"""Own invitations of an account: buttons that accept and decline."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

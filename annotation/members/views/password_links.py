@@ -1,4 +1,4 @@
-"""The link for a member's new password, made on the page Members."""
+"""Password link of a member, created on the Members page."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse

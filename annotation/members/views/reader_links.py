@@ -1,4 +1,4 @@
-"""Links for reviewers: the owner's page of them, and the door they open."""
+"""Reader links for reviewers: the owner's page, and the page that opens one."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

@@ -1,4 +1,4 @@
-"""Loads the demo study: made-up issues and labels, brought in by the same actions as anybody's."""
+"""Demo study: invented issues and labels, loaded by the actions that everyone uses."""
 
 import csv
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Guided path to a first study: its four steps, made of the actions that every page has."""
+"""First study: the four steps of the guided path, made of existing actions."""
 
 import re
 import secrets

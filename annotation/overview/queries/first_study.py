@@ -1,4 +1,4 @@
-"""Guided path to a first study: the repositories that it can begin with, and where somebody left it."""
+"""First study: repositories to begin with, and the step where a person left the path."""
 
 from dataclasses import dataclass
 

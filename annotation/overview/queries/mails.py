@@ -1,4 +1,4 @@
-"""E-mails about waiting work: what waits for a person, and who waits for whom in the studies that somebody owns.
+"""E-mail contents: waiting work of a person, and the progress of the studies that they own.
 
 What a rater reads there never depends on what others answered: of rounds in which they are blind, it counts their own
 assignments alone, and third ratings, which others' answers cause, are not among them.

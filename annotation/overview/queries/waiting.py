@@ -1,4 +1,4 @@
-"""What waits for somebody in all of their studies: items, third ratings, disagreements, and studies at a glance."""
+"""Waiting work of a person in all studies: items, third ratings, disagreements, and study overviews."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The guided path to a first study: issues, taxonomy, people, first round; each step can be left and resumed."""
+"""First study page: the guided path, each step of which can be left and resumed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""My work, studies, their people, rounds and one item."""
+"""Home page, and the overview of a study."""
 
 from dataclasses import replace
 

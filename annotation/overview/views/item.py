@@ -1,4 +1,4 @@
-"""The page of one item: its issue, what its raters said in each round, and the agreed label."""
+"""Item page: the issue, its labels in each round, and the agreed label."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe

@@ -1,4 +1,4 @@
-"""The one loud thing on a study's overview: what this person can do next."""
+"""Next step of a study's overview: what this person can do next."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The taxonomy of a study, for who reads the study and nothing else."""
+"""Taxonomy page of a study, for readers who see the study only."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe

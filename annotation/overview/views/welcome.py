@@ -1,4 +1,4 @@
-"""The first page of a visitor who is not signed in, and sign-in to the demo with one click."""
+"""Welcome page of a visitor, and sign-in to the demo with one click."""
 
 from django.contrib.auth import logout
 from django.http import Http404, HttpRequest, HttpResponse

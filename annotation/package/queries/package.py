@@ -1,4 +1,4 @@
-"""The replication package: gathers all that a study holds for others, and writes it as one archive."""
+"""Package writer: gathers the data of a study and writes them as one archive."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

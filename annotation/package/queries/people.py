@@ -1,4 +1,4 @@
-"""Who stands in a package, and how: raters by code, others by pseudonym, unless the owner decided otherwise."""
+"""People in a package: raters by code, others by pseudonym, unless the owner chose names."""
 
 import re
 from collections.abc import Mapping, Sequence

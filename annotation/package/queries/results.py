@@ -1,4 +1,4 @@
-"""The results of a study as the documents of a package: agreement, and answers to the analyses of agreed labels."""
+"""Results of a study as documents of a package: agreement, and answers to analyses."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

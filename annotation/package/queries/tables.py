@@ -1,4 +1,4 @@
-"""What a replication package holds of a study, row by row in a stable order, read in steady memory."""
+"""Table rows of a package in a stable order, at constant memory."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Plans of a study, what one gave out, and whether it can be run or undone."""
+"""Plans of a study, their relabeling queues, and whether one can be run or undone."""
 
 from django.db.models import QuerySet
 

@@ -1,4 +1,4 @@
-"""What a plan would do, counted."""
+"""Preview of a plan: its effects, counted."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

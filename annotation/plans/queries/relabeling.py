@@ -1,4 +1,4 @@
-"""Who is asked again when a study moves to another version: found by the database, in one statement each."""
+"""Relabeling requests of a plan: which raters must relabel what, found by the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a plan rests on: the rounds whose labels it takes along, the way of their values, the fate of each category."""
+"""Scope of a plan: its rounds, the routes of their values, and the outcome of each category."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Matching the bugs of an issue: which part of a rater's answer is which agreed bug; no answer is changed by it."""
+"""Part matches of an issue: which part of a rater's answer is which agreed part."""
 
 from django.db import transaction
 

@@ -1,4 +1,4 @@
-"""Deciding where raters differed; every decision is appended beside the answers."""
+"""Resolutions of disagreements: resolve and reopen; every resolution is appended."""
 
 from django.db import transaction
 from django.utils import timezone

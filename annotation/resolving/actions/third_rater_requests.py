@@ -1,4 +1,4 @@
-"""The rules of a study at work: third raters asked, by rule or by hand, and what the majority said decided."""
+"""Third raters on request, reminders, and the rules of a study applied by hand."""
 
 from django.db import transaction
 from django.db.models import Q, QuerySet

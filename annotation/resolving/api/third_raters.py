@@ -1,4 +1,4 @@
-"""Matching bugs, asking third raters and applying rules over REST."""
+"""Part matches, third raters, and rules over REST."""
 
 from typing import Any
 

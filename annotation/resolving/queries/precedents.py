@@ -1,4 +1,4 @@
-"""How the same values were decided before: earlier decisions on a dimension where raters differed alike."""
+"""Precedents: earlier resolutions where raters differed on the same values."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What waits for a decision in a round, item by item, and what is there to decide it by."""
+"""Resolution queue of a round, item by item, with what is needed to resolve each."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The room where differences are decided: the queue, and one item after another."""
+"""Pages of resolving: the queue, and one item after another."""
 
 from annotation.resolving.views.queue import queue
 from annotation.resolving.views.resolutions import resolve_item

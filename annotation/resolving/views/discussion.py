@@ -1,4 +1,4 @@
-"""Talking about an item: its thread, every rater's answers side by side, and what others do there meanwhile."""
+"""Discussion of an item: its comments, all labels side by side, and who else is there."""
 
 import json
 from collections.abc import Mapping

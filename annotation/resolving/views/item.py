@@ -1,4 +1,4 @@
-"""The room of one item: the issue, what its raters said, and the place that is to be decided."""
+"""Resolving page of one item: the issue, its labels, and the open disagreement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

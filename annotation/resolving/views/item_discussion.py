@@ -1,4 +1,4 @@
-"""What the page of an item shows of its discussion: the thread, all answers side by side, who else is there."""
+"""Discussion part of an item page: comments, all labels side by side, and who else is there."""
 
 import json
 from collections.abc import Sequence

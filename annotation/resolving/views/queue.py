@@ -1,4 +1,4 @@
-"""The queue of a round: where its raters differ, counted, narrowed, in pages."""
+"""Resolution queue page: disagreements counted, filtered, and in pages."""
 
 from collections.abc import Mapping, Sequence
 

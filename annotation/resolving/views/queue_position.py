@@ -1,4 +1,4 @@
-"""Where an adjudicator is: a round they may see, as they have narrowed its queue."""
+"""Queue position of an adjudicator: the round, and its queue as they have filtered it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Deciding in the room: one place after another, each POST answers with the next."""
+"""Resolutions on the page: each POST resolves one disagreement and answers with the next."""
 
 import json
 from collections.abc import Mapping

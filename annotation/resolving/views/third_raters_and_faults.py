@@ -1,4 +1,4 @@
-"""What can be done beside deciding: asking a third rater, and saying that the taxonomy is at fault."""
+"""Third raters and gaps in the taxonomy, reported from the resolving page."""
 
 from collections.abc import Callable, Sequence
 from typing import cast

@@ -1,4 +1,4 @@
-"""Absences of raters: until the day of their return they get no items; what they have is kept for them."""
+"""Absences of raters: no new items until the day of their return."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Rounds that nobody labels yet: a draft is removed, and a round that was opened by mistake is a draft again."""
+"""Draft rounds: one is deleted, and a round opened by mistake becomes a draft again."""
 
 from django.db import transaction
 

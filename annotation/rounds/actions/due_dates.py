@@ -1,4 +1,4 @@
-"""Due date of a round: a day that its raters see, and that nothing depends on."""
+"""Due date of a round: a day that its raters see; nothing else depends on it."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Giving out anew while a round is open: raters leave, come, come back, and take more or fewer items."""
+"""Raters of an open round: they leave, join, return, and take more or fewer items."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Making rounds, and moving them from draft to open to resolving to closed."""
+"""Rounds: created, and moved from draft to open to resolving to closed."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The raters of a round over REST: who takes how many, who leaves, who comes."""
+"""Raters of a round over REST: shares, leaving, and joining."""
 
 from collections.abc import Mapping
 from datetime import date, datetime

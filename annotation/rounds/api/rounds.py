@@ -1,4 +1,4 @@
-"""Studies, their members and rounds over REST."""
+"""Rounds of studies over REST."""
 
 from typing import Any
 

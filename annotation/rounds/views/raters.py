@@ -1,4 +1,4 @@
-"""The raters of an open round: who leaves, who comes, who takes how many."""
+"""Raters page of an open round: leaving, joining, and shares."""
 
 from collections.abc import Callable
 

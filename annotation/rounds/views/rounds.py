@@ -1,4 +1,4 @@
-"""Pages of rounds: all of them, a new one, and one with what can be done with it."""
+"""Round pages: the list, a new round, and one round with its actions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Archiving a study, and taking it out of the archive again."""
+"""Archive: archiving and unarchiving a study."""
 
 from django.db import transaction
 from django.utils import timezone

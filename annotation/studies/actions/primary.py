@@ -1,4 +1,4 @@
-"""Fixing the primary coefficient of each dimension: what it is to reach, with which distance or weights, and why."""
+"""Primary coefficients: the owner registers coefficient, threshold, distance or weights, and reason."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

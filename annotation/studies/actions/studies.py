@@ -1,4 +1,4 @@
-"""Making studies, finding and inviting their people."""
+"""Studies: created, changed, and their settings checked."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Study IDs (slugs): their form, and whether one is available. What is not available does not say why."""
+"""Study IDs (slugs): their form, and whether one is available."""
 
 import re
 

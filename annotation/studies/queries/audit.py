@@ -1,4 +1,4 @@
-"""The audit log of a study as its people may read it."""
+"""Audit log of a study, as its members may read it."""
 
 from django.db.models import (
     Q,

@@ -1,4 +1,4 @@
-"""Where studies, rounds and items stand, for lists and overviews; every list costs a fixed number of queries."""
+"""Studies of a user, for lists and overviews, in a fixed number of queries."""
 
 from django.db.models import (
     Exists,

@@ -1,4 +1,4 @@
-"""How often the categories of a taxonomy were given, for who edits it."""
+"""Usage of the categories of a taxonomy, for its editor."""
 
 from collections import defaultdict
 from collections.abc import Sequence

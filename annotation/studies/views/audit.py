@@ -1,4 +1,4 @@
-"""The audit of a study: a page that can be narrowed, and the same lines as a file."""
+"""Audit log page, with filters and as a file."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse

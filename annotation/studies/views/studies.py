@@ -1,4 +1,4 @@
-"""Pages of studies: all of them, a new one, and the settings of one."""
+"""Study pages: the list, a new study, and the settings of one."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

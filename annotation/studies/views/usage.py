@@ -1,4 +1,4 @@
-"""How often the categories of a taxonomy were given, as the editor of its next version asks for it."""
+"""Usage of categories, as the taxonomy editor requests it."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""The life of a study: duplicated, archived and taken out again, deleted whole."""
+"""Life of a study: duplicate, archive, unarchive, and delete."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Checks of the rows of a study's file, column by column: a file brings nothing that no action here would write."""
+"""Row checks of a study file: nothing is imported that no action here would write."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

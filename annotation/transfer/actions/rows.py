@@ -1,4 +1,4 @@
-"""Stores what a study's file holds, row after row in steady memory; ids are new, all else is as it was."""
+"""Rows of a study file, stored one after another with new IDs, at constant memory."""
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping

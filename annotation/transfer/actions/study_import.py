@@ -1,4 +1,4 @@
-"""A study from another server: its file is taken, checked, and stored by a job that leaves all or nothing."""
+"""Study import from another server: a checked file, stored by a job as a whole or not at all."""
 
 import hashlib
 from collections.abc import Callable

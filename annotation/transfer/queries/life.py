@@ -1,4 +1,4 @@
-"""What pages tell of a study's life: what it holds, what was deleted, what is on its way in."""
+"""Life of a study for pages: its size, deletions, and imports under way."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What belongs to a study, table by table: how its rows are found, and in which order they are stored or taken away."""
+"""Tables of a study: how their rows are found, and in which order they are stored or deleted."""
 
 from collections import deque
 from collections.abc import Mapping

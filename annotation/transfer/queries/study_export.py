@@ -1,4 +1,4 @@
-"""A study as one file: every row of it, its taxonomies and the states of its issues, for another server."""
+"""Study export: all rows, taxonomies, and issue snapshots of a study as one file."""
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What changed in a round since its labels were read: which stretches are to be read again."""
+"""Changes in a round since its labels were read: the chunks to read again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What stands in a stretch of a round, as arrays: its items, who answered, what they gave, what was decided."""
+"""Chunks of a round as arrays: items, raters, answers, and resolutions."""
 
 import io
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the answers of a stretch come to: consensus is asked once for each different set of answers to a dimension.
+"""Consensus of a chunk: asked once for each different set of answers to a dimension.
 
 What one dimension comes to hangs on the answers to it, on those to the dimensions that decide whether it applies, and
 on how many parts and skips there are; who gave them and which words stand in a free answer does not matter. So a

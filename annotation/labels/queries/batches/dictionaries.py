@@ -1,4 +1,4 @@
-"""Columns of words that repeat, as Arrow dictionaries; lists of values stand in them as JSON texts."""
+"""Dictionaries: columns of repeated words as Arrow dictionaries; lists of values as JSON texts."""
 
 import json
 from collections.abc import Sequence

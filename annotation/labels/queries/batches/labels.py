@@ -1,4 +1,4 @@
-"""Agreed labels as record batches: what sets of answers come to is told once (`batches.judging`).
+"""Agreed labels as record batches: the result of each set of answers is formatted once.
 
 What counts and how it is told is as in `queries.results.labels`: consensus judges, and `label_rows` tells.
 """

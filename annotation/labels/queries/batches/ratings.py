@@ -1,4 +1,4 @@
-"""Ratings as record batches: what raters gave, told once for each different value."""
+"""Ratings as record batches: each different value is formatted once."""
 
 import json
 from collections.abc import Collection, Sequence
