@@ -72,7 +72,7 @@ class Asked:
     def read(cls, given: dict[str, str]) -> "Asked":
         """From the words of an address or command; blank ones are left at their defaults.
 
-        What has to be looked up in the study (repository, stratum, raters) is for `reporting.slices.ask`.
+        What has to be looked up in the study (repository, stratum, raters) is for `options.ask`.
         """
         fields = {
             name: [f"Write {' or '.join(choices)}."]

@@ -40,7 +40,7 @@ def against_machines(seat: Seat, rounds: Sequence[Round], asked: Asked) -> dict[
 def with_machines(
     seat: Seat, rounds: Sequence[Round], asked: Asked, entries: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The entries of `reporting.agreement` with `by_machine`, empty where no machine rates."""
+    """The entries of `coefficients.agreement` with `by_machine`, empty where no machine rates."""
     found = against_machines(seat, rounds, asked)
     return [entry | {"by_machine": found.get(entry["dimension"], [])} for entry in entries]
 

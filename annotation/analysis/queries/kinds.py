@@ -1,6 +1,6 @@
 """Kinds of analysis: the words of a question, the computation, and the answer as plain values.
 
-A new kind is an entry of `KINDS` here, its page in `reporting/shown/kinds.py`, and its address in `api/analysis.py`.
+A new kind is an entry of `KINDS` here, its page in `presentation/kinds.py`, and its URL in `api/analysis.py`.
 """
 
 from collections.abc import Callable, Mapping

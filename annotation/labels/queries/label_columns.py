@@ -1,6 +1,6 @@
 """Label columns of a study: the result of each set of answers becomes a code once.
 
-Whatever `queries.results.labels` tells stands here, too: both ask consensus and tell values in the same way.
+The values are those of `rows.labels`: both ask consensus and map values in the same way.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def labelled(
 ) -> Found:
     """The agreed labels of these rounds (with their taxonomy_version), in the order of rounds and of items in them.
 
-    What counts and how it is told is as in `queries.results.labels`. Dimensions that are texts have no column.
+    What counts and how it is mapped is as in `rows.labels`. Dimensions that are texts have no column.
     `earlier` is what this gave before for the same versions: stretches in which nothing changed are taken from there.
     Cost: one query per round, and seven for every stretch of ITEMS items that is read.
     """

@@ -96,7 +96,7 @@ def create_round(
 ) -> Round:
     """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
 
-    A job takes many issues of a sample (`queries.bulk.job_of`). The same request with the same key gives the round that
+    A job takes many issues of a sample (`bulk_jobs.job_of`). The same request with the same key gives the round that
     it made before. Raises Conflict while a job prepares something in the study.
 
     `raters` are user names or rater codes, and so are the keys of `quotas`: how many items each of them takes at most.

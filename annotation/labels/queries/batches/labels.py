@@ -1,6 +1,6 @@
 """Agreed labels as record batches: the result of each set of answers is formatted once.
 
-What counts and how it is told is as in `queries.results.labels`: consensus judges, and `label_rows` tells.
+What counts and how it is mapped is as in `rows.labels`: consensus judges, and `label_rows` maps.
 """
 
 from collections.abc import Collection, Iterator, Sequence
