@@ -1,6 +1,6 @@
 """Fills an empty Concord with a study in which a bit of everything happened, beside the demo study.
 
-Run once with the code of a release, when it is cut: see “cut a release” in CONTRIBUTING.md.
+Run once with the code of a release, when it is cut: see “release” in CONTRIBUTING.md.
 """
 
 import uuid
