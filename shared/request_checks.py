@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from shared.errors import Invalid
-from shared.wording import nearest
+from shared.wording import did_you_mean
 
 LONGEST_NAME = 60
 
@@ -147,6 +147,5 @@ def unknown_fields(known: Fields, given: Any, path: str = "") -> Iterable[tuple[
 def meant(name: str, known: Iterable[str]) -> str:
     """“ Did you mean …?”, or what there is where no name is like it."""
     names = list(known)
-    if close := nearest(name[:LONGEST_NAME], names):
-        return f" Did you mean “{close}”?"
-    return f" Known: {', '.join(names)}." if names else " None are known."
+    known_names = f" Known: {', '.join(names)}." if names else " None are known."
+    return did_you_mean(name[:LONGEST_NAME], names) or known_names

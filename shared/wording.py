@@ -1,7 +1,7 @@
 """Wording of numbers and lists in sentences. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rapidfuzz import fuzz, process
 
@@ -20,10 +20,22 @@ def counted(n: int, one: str, several: str = "") -> str:
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
-def nearest(word: str, options: Iterable[str]) -> str:
-    """The option that is spelled most alike, or an empty string."""
-    found = process.extractOne(word, list(options), scorer=fuzz.ratio, score_cutoff=LIKENESS_MIN)
+def nearest(
+    word: str,
+    options: Iterable[str],
+    *,
+    likeness_min: float = LIKENESS_MIN,
+    processor: Callable[[str], str] | None = None,
+) -> str:
+    """The option that is spelled most alike, each as `processor` has it, or an empty string."""
+    found = process.extractOne(word, list(options), scorer=fuzz.ratio, processor=processor, score_cutoff=likeness_min)
     return found[0] if found else ""
+
+
+def did_you_mean(word: str, options: Iterable[str]) -> str:
+    """“ Did you mean …?” with the nearest option, for the end of a message; an empty string where none is near."""
+    found = nearest(word, options)
+    return f" Did you mean “{found}”?" if found else ""
 
 
 def for_markdown(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from shared.wording import listed, nearest
+from shared.wording import did_you_mean, listed
 from taxonomy import parsing as reading
 from taxonomy import schema
 from taxonomy.errors import Problem
@@ -81,8 +81,8 @@ class Structure:
         """
         if self.is_full:
             return
-        if word and len(self.problems) < SUGGESTIONS_MAX and (found := nearest(word[: schema.NAME_MAX], options)):
-            sentence = f"{sentence} Did you mean “{found}”?"
+        if word and len(self.problems) < SUGGESTIONS_MAX:
+            sentence += did_you_mean(word[: schema.NAME_MAX], options)
         node = node or self.node(at or place)
         self.problems.append(Problem(path_of(place), node.line, node.column, sentence))
 

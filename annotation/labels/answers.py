@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from annotation.labels.consensus import PENDING, ProposalAsked, Values
 from annotation.labels.evidence import Quote, read_evidence
-from taxonomy.kinds import LONGEST_TEXT, WrongValue, nearest
+from shared.wording import did_you_mean
+from taxonomy.kinds import LONGEST_TEXT, WrongValue
 from taxonomy.tree import Answer, TreeDimension, VersionTree
 
 MOST_PARTS = 50
@@ -66,7 +67,7 @@ def read_part(
         asked = {}
     for key in [*labels, *asked]:
         if key not in tree.by_key:
-            fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{nearest(str(key), list(tree.by_key))}"]
+            fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
     values: dict[str, Values] = {}
     proposals: dict[str, ProposalAsked] = {}
     for dimension in tree.dimensions:

@@ -6,7 +6,6 @@ A new word is an entry of `WORDS`; its field on the page is in `annotation/choos
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from typing import Any
 
 from django.db.models import F, Q
@@ -14,6 +13,7 @@ from django.db.models import F, Q
 from ingest.errors import Invalid
 from ingest.filters import conditions, fixes, reading
 from ingest.models import Issue
+from shared.wording import nearest
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,8 @@ def read(filter: object, *, others: Sequence[str] = ()) -> dict[str, Any]:
         if name in others:
             continue
         if name not in WORDS:
-            near = get_close_matches(str(name).lower(), [*WORDS, *others], n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join([*WORDS, *others])}."
+            near = nearest(str(name)[:60].lower(), [*WORDS, *others])
+            hint = f" Did you mean {near}?" if near else f" Known: {', '.join([*WORDS, *others])}."
             fields[f"filter.{str(name)[:60]}"] = ["Unknown filter word." + hint]
             continue
         if value is None or value in ("", [], {}):

@@ -21,7 +21,6 @@ from .base import (
     Value,
     Values,
     WrongValue,
-    nearest,
     register,
     sources,
 )
@@ -40,7 +39,6 @@ __all__ = [
     "Value",
     "Values",
     "WrongValue",
-    "nearest",
     "register",
     "sources",
 ]

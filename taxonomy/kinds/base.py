@@ -4,9 +4,8 @@ Nothing here or in the modules of the kinds imports anything but the standard li
 replication package ships them as they are.
 """
 
-import difflib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -232,9 +231,3 @@ class OfKind:
     @property
     def variable(self) -> str:
         return KINDS[self.kind].variable
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """A sentence with the nearest known word, or nothing."""
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f" Did you mean “{close[0]}”?" if close else ""

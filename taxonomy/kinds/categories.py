@@ -1,6 +1,8 @@
 """Category questions: the base of the kinds whose answers are categories. Pure."""
 
-from .base import CATEGORY, Kind, Question, Values, WrongValue, nearest
+from shared.wording import did_you_mean
+
+from .base import CATEGORY, Kind, Question, Values, WrongValue
 
 
 class OfCategories(Kind):
@@ -16,7 +18,7 @@ class OfCategories(Kind):
         for key in keys:
             category = question.by_key.get(key)
             if category is None:
-                wrong.append(f"“{key}” is not a category of “{question.title}”.{nearest(key, list(question.by_key))}")
+                wrong.append(f"“{key}” is not a category of “{question.title}”.{did_you_mean(key, question.by_key)}")
             elif not category.selectable:
                 wrong.append(f"“{category.name}” only groups others. Choose one of its subcategories.")
         if not self.is_set and len(set(keys)) > 1:

@@ -194,7 +194,7 @@ def test_a_search_that_cannot_be_read_makes_no_frame(words: str, sentence: str) 
     ("filter", "field", "sentence"),
     [
         ({"lables": ["bug"]}, "filter.lables", "Did you mean labels?"),
-        ({"created_after": "2023-01-01"}, "filter.created_after", "Did you mean created_until?"),
+        ({"created_after": "2023-01-01"}, "filter.created_after", "Did you mean created_since?"),
         ({"xyzzy": 1}, "filter.xyzzy", "Known: repository"),
         ({"repository": "rocket"}, "filter.repository", "“rocket” is not a repository. Enter it as owner/name."),
         ({"repository": 7}, "filter.repository", "Send text, or a list of texts."),

@@ -18,8 +18,8 @@ from annotation.labels.answers import read_parts
 from annotation.labels.registration import NOT_MEASURED, Primary, primary_of
 from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater
 from shared.storable_json import check_storable
-from shared.wording import counted
-from taxonomy.kinds import LONGEST_TEXT, nearest
+from shared.wording import counted, did_you_mean
+from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -256,7 +256,7 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
     for key, least in dimensions.items():
         at = f"gold_minimum.dimensions.{key}"
         if key not in tree.by_key:
-            fields[at] = [f"The version has no dimension “{key}”.{nearest(str(key), list(tree.by_key))}"]
+            fields[at] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
             continue
         name = primary_of(primary, key, tree.by_key[key].kind).get("coefficient")
         if isinstance(least, Mapping):
@@ -264,7 +264,7 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
         if name is None:
             fields[at] = [NOT_MEASURED]
         elif name not in COEFFICIENTS:
-            fields[at] = [f"There is no coefficient “{name}”.{nearest(str(name), list(COEFFICIENTS))}"]
+            fields[at] = [f"There is no coefficient “{name}”.{did_you_mean(str(name), COEFFICIENTS)}"]
         elif not _is_number(least) or not 0 < least <= 1:
             fields[at] = ["Enter a minimum above 0, up to 1."]
         else:

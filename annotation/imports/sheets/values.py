@@ -4,12 +4,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rapidfuzz import fuzz, process
-
 from annotation.imports.sheets.columns import SheetRow
 from annotation.labels.answers import PartRead, ProposalAsked, applies
 from annotation.labels.consensus import PENDING, Values
 from shared.names import cleaned, visible
+from shared.wording import nearest
 from taxonomy.kinds import Value, WrongValue
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
@@ -183,10 +182,7 @@ def nearest_category(dimension: TreeDimension, text: str) -> TreeCategory | None
 
 def closest(text: str, words: Sequence[str], likeness: float = LIKENESS) -> str:
     """The word most like a text, both without case; "" where none is at least so like it (0–100)."""
-    found = process.extractOne(
-        folded(text)[:NAME_MAX], words, scorer=fuzz.ratio, processor=_bare, score_cutoff=likeness
-    )
-    return found[0] if found else ""
+    return nearest(folded(text)[:NAME_MAX], words, likeness_min=likeness, processor=_bare)
 
 
 def _bare(text: str) -> str:
