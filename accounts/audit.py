@@ -44,7 +44,7 @@ def record_failure(username: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditAsked:
+class AuditQuery:
     """Which lines somebody wants: who did it, what, between which days (UTC, both included), of what."""
 
     who: str = ""

@@ -8,7 +8,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils import timezone
 
-from accounts.audit import AuditAsked
+from accounts.audit import AuditQuery
 from accounts.keyboard_shortcuts import SINGLE, WORDS, keys_of
 from accounts.known_browsers import known_browser
 from accounts.models import ApiToken, User
@@ -238,10 +238,10 @@ class AuditForm(forms.Form):
     until = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
     of = forms.CharField(max_length=300, required=False)
 
-    def asked(self) -> AuditAsked:
+    def asked(self) -> AuditQuery:
         """What was asked; a field that can't be read narrows nothing, and says so beside it."""
         self.is_valid()
-        return AuditAsked(**self.cleaned_data)
+        return AuditQuery(**self.cleaned_data)
 
 
 def explain(form: forms.Form, error: ConcordError) -> None:

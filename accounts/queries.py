@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.browsers import browser_named
 from accounts.models import ApiToken, PasswordLink, Session, User
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 
 LINES = 5
 
@@ -94,4 +94,4 @@ def _living(digest: str, now: datetime) -> QuerySet[ApiToken]:
     return of_the_living.filter(Q(expires_at=None) | Q(expires_at__gt=now)).order_by()
 
 
-_living_token = Compiled(_living, str, datetime)
+_living_token = CompiledQuery(_living, str, datetime)

@@ -23,7 +23,7 @@ from agreement.intervals import FEWEST
 from agreement.metrics import Weights, jaccard_distance, masi_distance, tree_distance, weights_over
 from agreement.pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from agreement.patterns import Patterns, category_label
-from agreement.planning import Planned, units_for_width
+from agreement.planning import PlannedUnits, units_for_width
 from agreement.registry import COEFFICIENTS, CoefficientSpec
 from agreement.summary import (
     SCALE_WEIGHTS,
@@ -52,7 +52,7 @@ __all__ = [
     "Coefficient",
     "CoefficientSpec",
     "Patterns",
-    "Planned",
+    "PlannedUnits",
     "Weights",
     "against_reference",
     "benchmark",

@@ -16,7 +16,7 @@ TINY = 1e-9
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedUnits:
     """Units for a 95% interval that is `width` wide in all; the last three are None with `undefined`, the reason."""
 
     width: float
@@ -27,7 +27,7 @@ class Planned:
     undefined: str | None = None
 
 
-def units_for_width(width: float, units: int, se: float | None, undefined: str | None = None) -> Planned:
+def units_for_width(width: float, units: int, se: float | None, undefined: str | None = None) -> PlannedUnits:
     """How many units with two ratings or more give an interval of this width, from a pilot of `units` of them.
 
     n · (2 · 1.96 · se / width)², rounded up: the variance of the coefficient is taken as Q / n, and Q as that of the
@@ -41,8 +41,8 @@ def units_for_width(width: float, units: int, se: float | None, undefined: str |
     if undefined is None and (se is None or se < TINY):
         undefined = NO_ERROR if se is None else ALL_ALIKE
     if undefined is not None or se is None:
-        return Planned(width, units, None, None, None, undefined)
+        return PlannedUnits(width, units, None, None, None, undefined)
     width_now = 2 * Z * se
     # A width that was reached exactly needs no unit more for the sake of rounding.
     needed = ceil(units * (width_now / width) ** 2 - TINY)
-    return Planned(width, units, width_now, needed, max(0, needed - units))
+    return PlannedUnits(width, units, width_now, needed, max(0, needed - units))

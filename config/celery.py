@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 NOTE_SECONDS = 20
 
 
-class Job(Task):
+class TimeLimitedTask(Task):
     """A task with a time limit. Where it works on a row, `over_limit` writes there that it was stopped.
 
     The soft limit raises in the task; where that is swallowed, or never seen, the hard limit kills the process.
@@ -84,7 +84,7 @@ class Clock(Scheduler):
 class Concord(Celery):
     """Celery whose messages may get lost: work is a row, and the clock finds the rows that nobody was told of."""
 
-    task_cls = Job
+    task_cls = TimeLimitedTask
 
     def send_task(self, name: str, *args: Any, **options: Any) -> Any:
         """As Celery does; None where Redis does not answer."""

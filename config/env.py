@@ -103,7 +103,7 @@ def words(name: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class People:
+class PeopleSetting:
     """A setting that names people: everyone, the staff, or the staff and some user names."""
 
     everyone: bool = False
@@ -113,13 +113,13 @@ class People:
         return self.everyone or user.is_staff or user.username.casefold() in self.names
 
 
-def people(name: str, default: str) -> People:
+def people(name: str, default: str) -> PeopleSetting:
     """`everyone`, `staff`, or user names; staff are always included. Raises ImproperlyConfigured for a mixture."""
     given = words(name) or [default]
     folded = frozenset(word.casefold() for word in given)
     if "everyone" in folded and len(folded) > 1:
         raise ImproperlyConfigured(f"{name} is {' '.join(given)!r}; write everyone alone, staff, or user names.")
-    return People("everyone" in folded, folded - {"everyone", "staff"})
+    return PeopleSetting("everyone" in folded, folded - {"everyone", "staff"})
 
 
 def folder(name: str, default: Path) -> Path:

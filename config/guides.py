@@ -57,7 +57,7 @@ _RENDERED_LINK = re.compile(rf'<a href="{re.escape(_ELSEWHERE)}([^"]*)"[^>]*>(.*
 
 
 @dataclass(frozen=True)
-class Section:
+class GuideSection:
     """A heading with the Markdown below it; `level` is 1 for what stands above the first heading of a guide."""
 
     guide: str
@@ -87,7 +87,7 @@ class Guide:
 
     name: str
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[GuideSection, ...]
 
     @property
     def address(self) -> str:
@@ -95,10 +95,10 @@ class Guide:
 
 
 @dataclass(frozen=True)
-class Hit:
+class GuideHit:
     """A section that has all words of a search, with some text around the first one."""
 
-    section: Section
+    section: GuideSection
     snippet: str
 
 
@@ -121,17 +121,17 @@ def guide_of(page: str, path: str) -> str:
     return reverse("guide", args=[name]) + (f"#{anchor}" if anchor else "")
 
 
-def search(words: str) -> list[Hit]:
+def search(words: str) -> list[GuideHit]:
     """Sections with all these words, those that have them in their headings first."""
     wanted = words.casefold().split()[:10]
     if not wanted:
         return []
-    found: list[tuple[int, Hit]] = []
+    found: list[tuple[int, GuideHit]] = []
     for each in (section for guide in guides() for section in guide.sections):
         title, text = f"{each.guide_title} {each.title}".casefold(), each.text.casefold()
         if all(word in title or word in text for word in wanted):
             rank = -10 * sum(word in each.title.casefold() for word in wanted) - sum(map(text.count, wanted))
-            found.append((rank, Hit(each, _snippet(each.text, wanted))))
+            found.append((rank, GuideHit(each, _snippet(each.text, wanted))))
     return [hit for _, hit in sorted(found, key=lambda pair: pair[0])[:HITS_MOST]]
 
 
@@ -150,7 +150,9 @@ def _read(name: str) -> Guide:
     for level, heading, text in parts:
         anchor = anchor_of(heading)
         n, taken[anchor] = taken.get(anchor, 0), taken.get(anchor, 0) + 1
-        sections.append(Section(name, title, f"{anchor}-{n}" if n else anchor, level, heading.replace("`", ""), text))
+        sections.append(
+            GuideSection(name, title, f"{anchor}-{n}" if n else anchor, level, heading.replace("`", ""), text)
+        )
     return Guide(name, title, tuple(sections))
 
 

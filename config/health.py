@@ -36,7 +36,7 @@ class Silent(psycopg2.OperationalError):
     """The database accepted a connection and did not answer in time."""
 
 
-class Look:
+class HealthCheck:
     """What was found when a part was looked at last; one thread at a time looks, however many ask."""
 
     def __init__(self, part: str, ask: Callable[[], str], *, silent: str, kept_seconds: float = 0) -> None:
@@ -179,11 +179,11 @@ def _disk() -> str:
 
 
 LOOKS = {
-    "database": Look("database", _database, silent="does not answer"),
-    "redis": Look("redis", _redis, silent="does not answer"),
-    "migrations": Look("migrations", _migrations, silent="not known"),
-    "disk": Look("disk", _disk, silent="does not answer"),
-    "storage": Look(
+    "database": HealthCheck("database", _database, silent="does not answer"),
+    "redis": HealthCheck("redis", _redis, silent="does not answer"),
+    "migrations": HealthCheck("migrations", _migrations, silent="not known"),
+    "disk": HealthCheck("disk", _disk, silent="does not answer"),
+    "storage": HealthCheck(
         "storage", lambda: _write_to(default_storage), silent="can't be written", kept_seconds=STORAGE_SECONDS
     ),
 }

@@ -26,7 +26,7 @@ FORGOTTEN = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Pulse:
+class Heartbeat:
     """When a process was last heard of."""
 
     kind: str
@@ -39,7 +39,7 @@ class Pulse:
         return datetime.now(UTC) - self.at < GONE
 
 
-class _Beat:
+class _OwnHeartbeat:
     """When this process last said that it lives."""
 
     at = -1e9
@@ -47,9 +47,9 @@ class _Beat:
 
 def beat(kind: str, name: str = "", *, every: float = EVERY_SECONDS) -> None:
     """Says that this process lives, if it did not say so just now. A Redis that is away is passed over."""
-    if time.monotonic() - _Beat.at < every:
+    if time.monotonic() - _OwnHeartbeat.at < every:
         return
-    _Beat.at = time.monotonic()
+    _OwnHeartbeat.at = time.monotonic()
     said = json.dumps({"at": datetime.now(UTC).timestamp(), "version": settings.CONCORD_VERSION})
     with _redis() as redis:
         redis.hset(KEY, f"{kind} {name or own_name()}", said)
@@ -71,19 +71,19 @@ def own_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def pulses() -> list[Pulse] | None:
+def pulses() -> list[Heartbeat] | None:
     """All that were heard of within a day, by kind and name; None where Redis does not answer. One or two calls."""
     found: dict[bytes, bytes] | None = None
     with _redis() as redis:
         found = redis.hgetall(KEY)  # type: ignore[assignment]
     if found is None:
         return None
-    known: list[Pulse] = []
-    old: list[Pulse] = []
+    known: list[Heartbeat] = []
+    old: list[Heartbeat] = []
     for place, said in found.items():
         kind, _, name = place.decode().partition(" ")
         told = json.loads(said)
-        pulse = Pulse(kind, name, datetime.fromtimestamp(told["at"], UTC), told["version"])
+        pulse = Heartbeat(kind, name, datetime.fromtimestamp(told["at"], UTC), told["version"])
         (old if datetime.now(UTC) - pulse.at > FORGOTTEN else known).append(pulse)
     if old:
         with _redis() as redis:
@@ -128,13 +128,13 @@ def memory_bytes() -> int | None:
 def _redis() -> Iterator[Redis]:
     """Redis; the rest of the block is left out where it does not answer."""
     try:
-        yield _Left() if absence.is_on() else _client(settings.REDIS_URL, os.getpid())  # type: ignore[misc]
+        yield _UnreachableRedis() if absence.is_on() else _client(settings.REDIS_URL, os.getpid())  # type: ignore[misc]
     except (RedisError, OSError) as error:
         if not absence.is_on():
             absence.begin(error)
 
 
-class _Left:
+class _UnreachableRedis:
     """Redis while it is left alone: whatever is asked, it does not answer."""
 
     def __getattr__(self, name: str) -> object:

@@ -43,7 +43,7 @@ def settings_of(level: str, form: str, ticks: Sequence[str]) -> dict[str, Any]:
                 ],
             }
         },
-        "filters": {"ticks": {"()": WithoutTicks, "ticks": list(ticks)}},
+        "filters": {"ticks": {"()": ClockTaskFilter, "ticks": list(ticks)}},
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["ticks"]}},
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
@@ -114,7 +114,7 @@ def _for_people() -> Callable[[WrappedLogger, str, EventDict], str]:
     return line
 
 
-class WithoutTicks(logging.Filter):
+class ClockTaskFilter(logging.Filter):
     """Leaves out that the clock's own tasks went well: there are dozens of them a minute."""
 
     def __init__(self, ticks: Sequence[str] = ()) -> None:

@@ -21,7 +21,7 @@ from config import heartbeats as pulse
 from config import operator_queries as operations
 
 
-class Counting(PrometheusAfterMiddleware):
+class RequestCounter(PrometheusAfterMiddleware):
     """Counts requests by view; a method that nobody knows is one label and not as many as somebody invents."""
 
     def label_metric(self, metric: Any, request: Any, response: Any = None, **labels: Any) -> Any:
@@ -38,13 +38,13 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not settings.METRICS_TOKEN or not constant_time_compare(given, settings.METRICS_TOKEN):
         raise Http404
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Shared())
+    registry.register(SharedMetrics())
     answer: HttpResponse = ExportToDjangoView(request)
     answer.content = answer.content + generate_latest(registry)
     return answer
 
 
-class Shared:
+class SharedMetrics:
     """State of the whole installation, read from PostgreSQL and Redis at each look; the same from every process."""
 
     def collect(self) -> Iterator[Metric]:

@@ -134,7 +134,7 @@ class ErrorPages:
         return answer
 
 
-class Archive:
+class ArchivedStudyGuard:
     """A request that may change something gets no seat in a study that is archived, whichever page or endpoint it is.
 
     Views marked with `in_archive_too` are left out: those that take it out again, make files of it or delete it.

@@ -33,7 +33,7 @@ ERRORS = {"deletion": "error", "rules": "rules_error"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class JobLine:
     """A job that is not over, or that failed lately.
 
     A fetch or deletion that failed is tried again at `again_url`; of other kinds `then` says how it is begun anew.
@@ -57,7 +57,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Counted:
+class JobCount:
     """How many jobs of a kind are in a state, and when the oldest began."""
 
     kind: str
@@ -89,7 +89,7 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
     ]
 
 
-def job_counts() -> list[Counted]:
+def job_counts() -> list[JobCount]:
     """Jobs by kind and state; one query a kind."""
     found = []
     for kind, rows, began in _open():
@@ -98,11 +98,11 @@ def job_counts() -> list[Counted]:
             state = Case(When(**{ERRORS[kind]: ""}, then=Value("queued")), default=Value("failed"))
         groups = rows.select_related(None).order_by().annotate(job_state=state).values("job_state")
         groups = groups.annotate(n=Count("pk"), oldest=Min(began))
-        found += [Counted(kind, row["job_state"], row["n"], row["oldest"]) for row in groups if row["n"]]
+        found += [JobCount(kind, row["job_state"], row["n"], row["oldest"]) for row in groups if row["n"]]
     return found
 
 
-def jobs(user: User) -> list[Job]:
+def jobs(user: User) -> list[JobLine]:
     """Jobs that are not over or failed within a week, the newest thirty of each kind; nine queries.
 
     Why a job of a study failed is left out for who is blind there.
@@ -112,14 +112,14 @@ def jobs(user: User) -> list[Job]:
         .exclude(state=Assignment.State.WITHDRAWN)
         .values_list("round__study_id", flat=True)
     )
-    found: list[Job] = []
+    found: list[JobLine] = []
     for kind, rows, began in _open():
         for row in rows.order_by("-pk")[:SHOWN_MOST]:
             found.append(_job(kind, row, getattr(row, began), blind, user))
     return sorted(found, key=lambda job: (not job.is_bad, job.since or timezone.now()))
 
 
-def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: User) -> Job:
+def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: User) -> JobLine:
     heard = getattr(row, "worked_at", None) or getattr(row, "heartbeat_at", None)
     study = getattr(row, "study", None)
     why = getattr(row, ERRORS.get(kind, "error"), "")
@@ -168,7 +168,7 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
             url = reverse("round", args=[row.study.slug, row.number])
             told |= {"what": f"{row.study.slug} · rules of round {row.number}", "url": url}
             told |= {"then": "An owner can apply them again on the round’s page."} if has_failed else {}
-    return Job(**told)
+    return JobLine(**told)
 
 
 def _of(owner: User, user: User, url: str, then: str) -> dict[str, str]:
@@ -179,14 +179,14 @@ def _of(owner: User, user: User, url: str, then: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Table:
+class DatabaseTable:
     """A table of the database with its indexes and what lies beside it."""
 
     name: str
     n_bytes: int
 
 
-def largest_tables() -> list[Table]:
+def largest_tables() -> list[DatabaseTable]:
     """The largest tables; one query.
 
     Without numbers of rows: from those, staff who rate would learn what kind of answer each submit of others was.
@@ -196,7 +196,7 @@ def largest_tables() -> list[Table]:
             "SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables ORDER BY 2 DESC LIMIT %s",
             [TABLES_MOST],
         )
-        return [Table(*row) for row in cursor.fetchall()]
+        return [DatabaseTable(*row) for row in cursor.fetchall()]
 
 
 def database() -> dict[str, Any]:
@@ -227,7 +227,7 @@ def troubles() -> list[str]:
     return list(_troubles(pulse.pulses()))
 
 
-def _troubles(heard: list[pulse.Pulse] | None) -> Iterator[str]:
+def _troubles(heard: list[pulse.Heartbeat] | None) -> Iterator[str]:
     if heard is None:
         yield "Redis does not answer: jobs wait until it does."
         return

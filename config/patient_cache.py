@@ -18,7 +18,7 @@ OF_ANOTHER_VERSION = (UnpicklingError, AttributeError, ImportError, IndexError, 
 """What reading an entry raises that another version of Concord has kept."""
 
 
-class _Absence:
+class _RedisOutage:
     """Until when this process takes Redis for away."""
 
     until = 0.0
@@ -35,7 +35,7 @@ class _Absence:
         self.until = 0.0
 
 
-absence = _Absence()
+absence = _RedisOutage()
 
 
 class PatientCache(RedisCache):

@@ -33,7 +33,7 @@ PROBE_SECONDS = 2.0
 EVERY_SECONDS = 0.5
 
 
-class Waiting:
+class WaitingRequest:
     """A request under way: how long it has waited for its connection so far, as far as the watch has seen."""
 
     def __init__(self, limit_seconds: float) -> None:
@@ -80,13 +80,13 @@ class Watch:
         self.is_silent = False
         self.is_doubted = False
         """Whether a request was answered 503 since the last look."""
-        self._waiting: set[Waiting] = set()
+        self._waiting: set[WaitingRequest] = set()
         self._lock = threading.Lock()
 
     @contextmanager
-    def over(self, limit_seconds: float) -> Iterator[Waiting]:
+    def over(self, limit_seconds: float) -> Iterator[WaitingRequest]:
         """Watches over what this thread does in the block."""
-        waiting = Waiting(limit_seconds)
+        waiting = WaitingRequest(limit_seconds)
         with self._lock:
             self._waiting.add(waiting)
         try:

@@ -118,7 +118,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.middleware.ErrorPages",
-    "config.middleware.Archive",
+    "config.middleware.ArchivedStudyGuard",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -316,7 +316,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["shared.json_formats.StorableJson"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "shared.json_formats.JsonAnyway",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "shared.json_formats.JsonFallbackNegotiation",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.api.TokenThrottle"],
@@ -347,7 +347,7 @@ SPECTACULAR_SETTINGS = {
 METRICS_TOKEN = env.secret("METRICS_TOKEN", least=16)
 if METRICS_TOKEN:
     MIDDLEWARE.insert(1, "django_prometheus.middleware.PrometheusBeforeMiddleware")
-    MIDDLEWARE.append("config.metrics.Counting")
+    MIDDLEWARE.append("config.metrics.RequestCounter")
 SLOW_REQUEST_MS = env.whole("SLOW_REQUEST_MS", 1000, least=1)
 LOGGING = logs.settings_of(
     env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),

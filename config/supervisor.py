@@ -60,7 +60,7 @@ class Child:
     """Called in the new process before the program starts, to change its user."""
 
 
-class _Running:
+class _RunningChild:
     def __init__(self, child: Child) -> None:
         self.child = child
         self.process: subprocess.Popen[bytes] | Fork | None = None
@@ -219,7 +219,7 @@ class Supervisor:
     """Runs children until told to stop. One thread; `tick` has to be called a few times a second."""
 
     def __init__(self, children: Sequence[Child], *, say: Callable[[str], None] = lambda _: None) -> None:
-        self._running = [_Running(child) for child in children]
+        self._running = [_RunningChild(child) for child in children]
         self._say = say
         self._trimmed_at = time.monotonic()
 

@@ -18,6 +18,7 @@ from accounts.models import User
 from ingest.identifiers import Identified, full_name
 from shared.job_time_limits import Turn
 from shared.jobs import Job
+from shared.job_time_limits import TaskTurn
 
 Viewer = User | AnonymousUser
 RepositoryName = tuple[str, str, str]
@@ -172,7 +173,7 @@ class FetchRunQuerySet(models.QuerySet["FetchRun"]):
 class FetchRun(Job):
     """One import: what was asked, how far it came, and what stopped it, in words."""
 
-    turn: Turn | None = None
+    turn: TaskTurn | None = None
     """Of the task that works on it."""
 
     class Kind(models.TextChoices):

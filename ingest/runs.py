@@ -17,9 +17,9 @@ from ingest.totals import expect_other_totals
 from ingest.upsert import Stored, copy, store
 from shared import disk_space as room
 from shared.errors import StorageAway
-from shared.job_holds import Kind
-from shared.job_time_limits import BATCHES, Turn
+from shared.job_holds import JobLockKind
 from shared.jobs import ClaimLost, JobKind, TurnOver
+from shared.job_time_limits import BATCHES, TaskTurn
 
 RETRY_SECONDS = (5, 30, 120, 600)
 STORAGE_SECONDS = 30
@@ -36,7 +36,7 @@ COUNTS = (
 class Runs(JobKind[FetchRun]):
     """Fetches, and imports of files of issues. `carry`, which knows all sources, is set by `ingest.run_steps`."""
 
-    model, lock, task = FetchRun, Kind.FETCH, "ingest.tasks.fetch_run"
+    model, lock, task = FetchRun, JobLockKind.FETCH, "ingest.tasks.fetch_run"
     limits = BATCHES
     advice = "The stored part is kept. Continue the run to try again."
     tries, tries_most = "n_failures", len(RETRY_SECONDS)
@@ -48,7 +48,7 @@ class Runs(JobKind[FetchRun]):
     def queued(self) -> Q:
         return Q(state=FetchRun.State.QUEUED) | Q(state=FetchRun.State.WAITING, waiting_until__lte=timezone.now())
 
-    def do(self, job: FetchRun, turn: Turn) -> None:
+    def do(self, job: FetchRun, turn: TaskTurn) -> None:
         if job.kind != FetchRun.Kind.WEBHOOK:
             job.turn = turn
         self.carry(job)

@@ -10,7 +10,7 @@ from django.db.models.functions import MD5
 
 from ingest.differences import change_words, metadata_differences, state_words
 from ingest.models import Comment, Issue, Snapshot, SnapshotComment, Viewer
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 
 PART_COMMENTS = 50
 SNAPSHOTS_SHOWN = 30
@@ -70,7 +70,7 @@ def _thread(snapshot: int) -> QuerySet[Comment]:
     return Comment.objects.filter(snapshotcomment__snapshot=snapshot).order_by("snapshotcomment__position")
 
 
-_first_comments = Compiled(lambda snapshot: _thread(snapshot)[: PART_COMMENTS + 1], int)
+_first_comments = CompiledQuery(lambda snapshot: _thread(snapshot)[: PART_COMMENTS + 1], int)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ MARKS: dict[type, Callable[[int], Any]] = {
 """Values that stand for an argument while the SQL is written; no other value of a queryset may be one of them."""
 
 
-class Compiled(Generic[Row]):
+class CompiledQuery(Generic[Row]):
     """A queryset with arguments: the ORM says what is asked and makes the rows, its SQL is written at the first call.
 
     `queryset` is called once, with a mark for each argument; the kinds are int, str or datetime. Arguments must not
@@ -29,13 +29,13 @@ class Compiled(Generic[Row]):
     def __init__(self, queryset: Callable[..., QuerySet[Any, Row]], *kinds: type, lock: str = "") -> None:
         self._queryset, self._lock = queryset, lock
         self._marks = [MARKS[kind](place) for place, kind in enumerate(kinds)]
-        self._written: _Written | None = None
+        self._written: _QueryTemplate | None = None
 
     def all(self, *arguments: Any) -> list[Row]:
         """The rows for these arguments; one query."""
         written = self._written
         if written is None:
-            written = self._written = _Written(self._queryset(*self._marks), self._marks, self._lock)
+            written = self._written = _QueryTemplate(self._queryset(*self._marks), self._marks, self._lock)
         return written.rows(arguments)
 
     def first(self, *arguments: Any) -> Row | None:
@@ -44,7 +44,7 @@ class Compiled(Generic[Row]):
         return found[0] if found else None
 
 
-class _Written:
+class _QueryTemplate:
     """The SQL of a queryset, where its arguments go, and how rows become what the queryset yields."""
 
     def __init__(self, queryset: QuerySet[Any, Any], marks: Sequence[Any], lock: str) -> None:

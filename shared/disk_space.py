@@ -26,7 +26,7 @@ class NoRoom(ConcordError):
         super().__init__(f"The server's disk is almost full, and the rest is reserved for labeling. {what}")
 
 
-class _Seen:
+class _DiskReading:
     """What a look at the disk found last: a batch has no second one made for it."""
 
     at = -1e9
@@ -41,14 +41,14 @@ def reserve(n_total: int) -> int:
 
 def is_short() -> bool:
     """Whether less than the reserve is free; a disk that can't be looked at is not short. Looks once a second."""
-    if time.monotonic() - _Seen.at > LOOK_SECONDS:
+    if time.monotonic() - _DiskReading.at > LOOK_SECONDS:
         try:
             usage = shutil.disk_usage(settings.DATA_DIR)
-            _Seen.is_short = usage.free < reserve(usage.total)
+            _DiskReading.is_short = usage.free < reserve(usage.total)
         except OSError:
-            _Seen.is_short = False
-        _Seen.at = time.monotonic()
-    return _Seen.is_short
+            _DiskReading.is_short = False
+        _DiskReading.at = time.monotonic()
+    return _DiskReading.is_short
 
 
 def require_room(what: str = NOTHING) -> None:
@@ -59,4 +59,4 @@ def require_room(what: str = NOTHING) -> None:
 
 def forget() -> None:
     """Has the disk looked at again."""
-    _Seen.at = -1e9
+    _DiskReading.at = -1e9

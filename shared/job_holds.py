@@ -12,7 +12,7 @@ from enum import IntEnum
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 
 
-class Kind(IntEnum):
+class JobLockKind(IntEnum):
     """Kinds of jobs, by the first number of their locks."""
 
     WORKBOOK = 7_301
@@ -31,7 +31,7 @@ def place(pk: int) -> int:
 
 
 @contextmanager
-def held(kind: Kind, pk: int) -> Iterator[None]:
+def held(kind: JobLockKind, pk: int) -> Iterator[None]:
     """Lets everybody see, for as long as this process is in the block, that someone works on this row."""
     with closing(connections.create_connection(DEFAULT_DB_ALIAS)) as side:
         side.set_autocommit(False)
@@ -45,7 +45,7 @@ def held(kind: Kind, pk: int) -> Iterator[None]:
                 side.rollback()
 
 
-def are_held(kind: Kind) -> set[int]:
+def are_held(kind: JobLockKind) -> set[int]:
     """The places of the rows of a kind that someone works on; one query."""
     with connection.cursor() as cursor:
         cursor.execute(

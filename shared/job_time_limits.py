@@ -23,7 +23,7 @@ def is_statement_limit(error: BaseException) -> bool:
     return getattr(error.__cause__, "pgcode", None) == QUERY_CANCELED
 
 
-class Turn:
+class TaskTurn:
     """The turn of one task at a job: without end in a command, some minutes in a worker."""
 
     def __init__(self, seconds: float | None) -> None:

@@ -28,9 +28,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from shared.errors import ConcordError, StorageAway
-from shared.job_holds import Kind as Lock
+from shared.job_holds import JobLockKind as Lock
 from shared.job_holds import are_held, held, place
-from shared.job_time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, Turn, is_statement_limit, stopped
+from shared.job_time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, TaskTurn, is_statement_limit, stopped
 
 LOST_SECONDS = 30
 """How long a job is queued before its message counts as lost."""
@@ -129,7 +129,7 @@ class JobKind(Work, Generic[J]):
 
     # What a kind says
 
-    def do(self, job: J, turn: Turn) -> None:
+    def do(self, job: J, turn: TaskTurn) -> None:
         """Works until the job is finished; raises TurnOver when the turn ends first, and what makes the job fail."""
         raise NotImplementedError
 
@@ -171,7 +171,7 @@ class JobKind(Work, Generic[J]):
             if job is None:
                 return False
             try:
-                self.do(job, Turn(turn_seconds))
+                self.do(job, TaskTurn(turn_seconds))
             except TurnOver:
                 with suppress(ClaimLost):
                     self.write(job, state="queued")
@@ -313,7 +313,7 @@ class JobKind(Work, Generic[J]):
         return job.state != "queued" or heard_at is None or heard_at < now - timedelta(seconds=lost_seconds)
 
 
-class Progress(Generic[J]):
+class JobProgress(Generic[J]):
     """How far a job is, written to its row twice a second at most."""
 
     def __init__(self, kind: JobKind[J], job: J) -> None:
@@ -333,7 +333,7 @@ class Progress(Generic[J]):
         self._last = time.monotonic()
 
 
-class ProgressBeside(Progress[J]):
+class SideConnectionProgress(JobProgress[J]):
     """Written over a connection of its own, so that it is seen before the transaction of the job ends."""
 
     def __init__(self, kind: JobKind[J], job: J) -> None:
@@ -354,9 +354,9 @@ class ProgressBeside(Progress[J]):
 
 
 @contextmanager
-def progress_beside(kind: JobKind[J], job: J) -> Iterator[ProgressBeside[J]]:
+def progress_beside(kind: JobKind[J], job: J) -> Iterator[SideConnectionProgress[J]]:
     """Says how far a job is whose work is one transaction."""
-    told = ProgressBeside(kind, job)
+    told = SideConnectionProgress(kind, job)
     with closing(told._side):
         yield told
 

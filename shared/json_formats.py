@@ -23,7 +23,7 @@ class StorableJson(JSONParser):
         return found
 
 
-class JsonAnyway(DefaultContentNegotiation):
+class JsonFallbackNegotiation(DefaultContentNegotiation):
     """The usual choice of an answer's format; where nothing fits the Accept header, the first one and no 406."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:

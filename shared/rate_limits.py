@@ -80,14 +80,14 @@ class ProcessCounts:
 process_counts = ProcessCounts()
 
 
-class Counted(NamedTuple):
+class CountedTry(NamedTuple):
     """A try that was counted: where, and how long to wait before the next one (0: it may be made)."""
 
     keys: list[str]
     wait_seconds: int
 
 
-def count(*tried: tuple[Limit, str]) -> Counted:
+def count(*tried: tuple[Limit, str]) -> CountedTry:
     """Counts one try under each of these, up to the first that refuses it; by whom is kept as a digest."""
     keys: list[str] = []
     for limit, by in tried:
@@ -97,8 +97,8 @@ def count(*tried: tuple[Limit, str]) -> Counted:
         if n == 1:
             cache.set(f"{key}:until", time.time() + limit.seconds, limit.seconds)
         if n > limit.n_most:
-            return Counted(keys, _wait_seconds(limit, key))
-    return Counted(keys, 0)
+            return CountedTry(keys, _wait_seconds(limit, key))
+    return CountedTry(keys, 0)
 
 
 def require_tries_left(limit: Limit, by: str) -> None:
@@ -108,7 +108,7 @@ def require_tries_left(limit: Limit, by: str) -> None:
         _refuse(_wait_seconds(limit, key))
 
 
-def give_back(counted: Counted) -> None:
+def give_back(counted: CountedTry) -> None:
     """A try that succeeded is not counted."""
     for key in counted.keys:
         try:
@@ -117,7 +117,7 @@ def give_back(counted: Counted) -> None:
             process_counts.up(key, 1, -1)
 
 
-def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> Counted:
+def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> CountedTry:
     """By name and address together, then by address; by `browser` alone where it has signed in as this person before.
 
     A name alone is never counted, so nobody can keep somebody else out.

@@ -58,7 +58,7 @@ class Bucket(S3Storage):
             return int(super().size(name))
 
 
-class _Absence:
+class _BucketOutage:
     """What a web process knows of a bucket that does not answer: one request tries it again, the others don't wait.
 
     Jobs have time: in their processes it is not on watch.
@@ -96,7 +96,7 @@ class _Absence:
                 self._is_tried = False
 
 
-absence = _Absence()
+absence = _BucketOutage()
 
 
 @contextmanager

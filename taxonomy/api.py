@@ -37,7 +37,7 @@ from taxonomy.actions import (
 from taxonomy.errors import StaleDraft
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.parsing import BYTES_MAX
-from taxonomy.queries import Comparison, appendix_of, compared, document, taxonomies, taxonomy_with_versions
+from taxonomy.queries import VersionComparison, appendix_of, compared, document, taxonomies, taxonomy_with_versions
 
 
 class TextParser(BaseParser):
@@ -165,7 +165,7 @@ def expected_revision(request: Request) -> int | None:
     return int(found[1])
 
 
-class AnswersStale(APIView):
+class StaleWriteView(APIView):
     """Answers a stale write with 409 and, beside the one error shape, what is newer."""
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -176,7 +176,7 @@ class AnswersStale(APIView):
         return answer
 
 
-def diff_answer(found: Comparison) -> dict[str, Any]:
+def diff_answer(found: VersionComparison) -> dict[str, Any]:
     """A comparison; categories that were kept are counted, and left out where no field differs."""
     counts: dict[str, int] = {}
     for change in found.changes:
@@ -356,7 +356,7 @@ class Drafts(APIView):
         return version_answer(start_draft(user=caller(request), taxonomy=taxonomy), status=201)
 
 
-class OneVersion(AnswersStale):
+class OneVersion(StaleWriteView):
     """A version as its document; a draft can be replaced and discarded."""
 
     permission_classes = [scope("manage")]
@@ -382,7 +382,7 @@ class OneVersion(AnswersStale):
         return Response(status=204)
 
 
-class Publish(AnswersStale):
+class Publish(StaleWriteView):
     """A draft is frozen for good, so that rounds can use it."""
 
     permission_classes = [scope("manage")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from taxonomy.schema import CategorySpec
-from taxonomy.side_by_side import DETAILS, SEEN_KINDS, Row, Section, Side
+from taxonomy.side_by_side import DETAILS, SEEN_KINDS, CategorySide, ComparisonRow, DimensionComparison
 
 KIND_WORDS = {DETAILS: "other details"}
 NOTHING = "—"
@@ -24,7 +24,12 @@ class Heading:
 
 
 def appendix(
-    title: str, slug: str, old: Heading, new: Heading, counts: Mapping[str, int], sections: Sequence[Section]
+    title: str,
+    slug: str,
+    old: Heading,
+    new: Heading,
+    counts: Mapping[str, int],
+    sections: Sequence[DimensionComparison],
 ) -> str:
     """The text: counts, then for each dimension a table of changes and the definitions that are new."""
     lines = [
@@ -52,7 +57,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join([*(found or ["none"]), f"{counts.get('kept', 0)} unchanged"])
 
 
-def _section(section: Section, old: int, new: int) -> Iterator[str]:
+def _section(section: DimensionComparison, old: int, new: int) -> Iterator[str]:
     state = f" ({section.state})" if section.state in {"added", "retired"} else ""
     yield f"## {escaped(section.title)} (`{section.key}`){state}"
     yield ""
@@ -84,13 +89,13 @@ def _section(section: Section, old: int, new: int) -> Iterator[str]:
         yield ""
 
 
-def _places(sides: Sequence[Side]) -> str:
+def _places(sides: Sequence[CategorySide]) -> str:
     """The categories of one side by their paths and keys."""
     paths = (" / ".join(escaped(name) for name in (*side.above, side.spec.name)) for side in sides)
     return "; ".join(f"{path} (`{side.spec.key}`)" for path, side in zip(paths, sides, strict=True)) or NOTHING
 
 
-def _has_new_meaning(row: Row) -> bool:
+def _has_new_meaning(row: ComparisonRow) -> bool:
     return bool(MEANING_CHANGED & {row.kind, *row.also})
 
 

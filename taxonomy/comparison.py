@@ -54,7 +54,7 @@ class DimensionChange:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _PlacedCategory:
     spec: CategorySpec
     above: tuple[CategorySpec, ...]
 
@@ -142,11 +142,11 @@ def differing(old: CategorySpec | DimensionSpec, new: CategorySpec | DimensionSp
     return [name for name in fields if getattr(old, name) != getattr(new, name)]
 
 
-def _placed(dimension: DimensionSpec | None) -> dict[str, _Placed]:
-    return {spec.key: _Placed(spec, above) for spec, above in dimension.walk()} if dimension else {}
+def _placed(dimension: DimensionSpec | None) -> dict[str, _PlacedCategory]:
+    return {spec.key: _PlacedCategory(spec, above) for spec, above in dimension.walk()} if dimension else {}
 
 
-def _retired(dimension: str, gone: Iterable[_Placed]) -> list[Change]:
+def _retired(dimension: str, gone: Iterable[_PlacedCategory]) -> list[Change]:
     return [Change("retired", dimension, each.spec.key, None, (), each.path, ()) for each in gone]
 
 
@@ -174,7 +174,7 @@ def _compare_dimension(old: DimensionSpec | None, new: DimensionSpec, told: Sour
     return found + _retired(new.key, (placed for key, placed in before.items() if key not in heirs))
 
 
-def _differences(old: _Placed, new: _Placed, dimension: str, told: Sources) -> list[str]:
+def _differences(old: _PlacedCategory, new: _PlacedCategory, dimension: str, told: Sources) -> list[str]:
     """Which of moved, renamed and redefined hold; a parent that only has a new key is the same place."""
     found = []
     old_parent = old.above[-1].key if old.above else None

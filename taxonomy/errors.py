@@ -8,7 +8,7 @@ from shared.errors import Conflict, Invalid, NotFound, Unreadable
 
 
 @dataclass(frozen=True)
-class Problem:
+class DocumentProblem:
     """One thing to mend in a document: the path of the field, where it stands (from 1) and a sentence."""
 
     path: str
@@ -49,7 +49,7 @@ class UnreadableDocument(Unreadable):
 
     def __init__(self, sentence: str, *, line: int = 1, column: int = 1) -> None:
         super().__init__(f"Line {line}, column {column}: {sentence}")
-        self.problems = (Problem("", line, column, sentence),)
+        self.problems = (DocumentProblem("", line, column, sentence),)
 
 
 class InvalidDocument(Invalid):
@@ -57,7 +57,7 @@ class InvalidDocument(Invalid):
 
     code = "invalid_document"
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[DocumentProblem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
         fields: dict[str, list[str]] = {}
         for problem in self.problems:

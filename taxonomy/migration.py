@@ -22,7 +22,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Step:
+class MigrationStep:
     """From one version to the next (or back, `is_back`): what each category becomes, and the kinds of dimensions.
 
     `number` is the version whose recorded changes these are: the newer of the two. `reached` is the version after the
@@ -61,7 +61,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Blocked:
+class BlockedValue:
     """Why a value can't be followed: `reason` is split, retired, merged (read backwards), added (read backwards),
     dimension (retired, or not there yet) or kind; `number` is the version in which it happened (of dimension and kind
     the one that the step leads to), `into` the keys that it may have become.
@@ -92,15 +92,15 @@ class Route:
     An empty route leaves every value as it is. Following costs one look-up for each category and is remembered.
     """
 
-    steps: Sequence[Step] = ()
+    steps: Sequence[MigrationStep] = ()
     old_kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
-    _known: dict[Place, "str | Blocked"] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[Place, "str | BlockedValue"] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_empty(self) -> bool:
         return not self.steps
 
-    def follow(self, dimension: str, key: str) -> str | Blocked:
+    def follow(self, dimension: str, key: str) -> str | BlockedValue:
         """What one category becomes: a key, or why there is none.
 
         All that it may have become is followed on; where several remain at the end, or one of them ended on the way,
@@ -111,20 +111,20 @@ class Route:
             self._known[place] = self._follow(dimension, key)
         return self._known[place]
 
-    def _follow(self, dimension: str, key: str) -> str | Blocked:
+    def _follow(self, dimension: str, key: str) -> str | BlockedValue:
         if found := self.dimension_blocked(dimension):
             return found
         keys: tuple[str, ...] = (key,)
-        parted: Blocked | None = None
+        parted: BlockedValue | None = None
         is_lost = False
         for step in self.steps:
             heirs = [step.heirs.get((dimension, each), ()) for each in keys]
             following = tuple(dict.fromkeys(new for each in heirs for new in each))
             if not following:
-                return Blocked("added" if step.is_back else "retired", step.number)
+                return BlockedValue("added" if step.is_back else "retired", step.number)
             is_lost = is_lost or not all(heirs)
             if len(following) > 1 and parted is None:
-                parted = Blocked("merged" if step.is_back else "split", step.number, following)
+                parted = BlockedValue("merged" if step.is_back else "split", step.number, following)
             elif len(following) == 1 and not is_lost:
                 parted = None
             keys = following
@@ -140,21 +140,21 @@ class Route:
             keys = tuple(dict.fromkeys(new for each in keys for new in step.heirs.get((dimension, each), ())))
         return tuple(found)
 
-    def dimension_blocked(self, dimension: str) -> Blocked | None:
+    def dimension_blocked(self, dimension: str) -> BlockedValue | None:
         """Why no value of a dimension can be followed: it ends on the way, or its kind changes beyond recognition."""
         kind = self.old_kinds.get(dimension, "")
         for step in self.steps:
             after = step.kinds.get(dimension)
             if after is None:
-                return Blocked("dimension", step.reached)
+                return BlockedValue("dimension", step.reached)
             if kind and not KINDS[kind].is_like(KINDS[after]):
-                return Blocked("kind", step.reached)
+                return BlockedValue("kind", step.reached)
             kind = after
         return None
 
     def values(
         self, dimension: str, values: Collection[str | bool | float], *, free: Collection[str] = ()
-    ) -> "tuple[str | bool | float, ...] | Blocked":
+    ) -> "tuple[str | bool | float, ...] | BlockedValue":
         """What an answer becomes: sorted values without doubles, or why it can't be followed as a whole.
 
         Texts in `free` (such as a mark for what is pending) stay as they are; booleans, numbers and texts of other
@@ -170,18 +170,18 @@ class Route:
                 kept[value] = None
                 continue
             followed = self.follow(dimension, value)
-            if isinstance(followed, Blocked):
+            if isinstance(followed, BlockedValue):
                 return followed
             kept[followed] = None
         after = KINDS.get(self.steps[-1].kinds.get(dimension, "")) if self.steps else None
         takes_one = after is not None and after.takes_one_category
         if takes_one and (len(kept) > 1 or (not kept and before is not None and before.is_set)):
-            return Blocked("kind", self.steps[-1].reached)
+            return BlockedValue("kind", self.steps[-1].reached)
         return tuple(sorted(kept, key=str))
 
 
 @dataclass(frozen=True)
-class Told:
+class VersionChanges:
     """The recorded changes of a version: its number, its parent's id, its links and the kinds of its dimensions."""
 
     number: int
@@ -190,7 +190,7 @@ class Told:
     kinds: Mapping[str, str]
 
 
-def route(told: Mapping[int, Told], old: int, new: int) -> Route | None:
+def route(told: Mapping[int, VersionChanges], old: int, new: int) -> Route | None:
     """The way from a version to another by their ids; None where no mapping joins them.
 
     `told` holds both and all their ancestors.
@@ -201,18 +201,18 @@ def route(told: Mapping[int, Told], old: int, new: int) -> Route | None:
     if common is None:
         return None
     back = [
-        Step(told[each].number, told[parent].number, told[each].links, told[parent].kinds, is_back=True)
+        MigrationStep(told[each].number, told[parent].number, told[each].links, told[parent].kinds, is_back=True)
         for each in above[: above.index(common)]
         if (parent := told[each].parent_id) is not None
     ]
     forth = [
-        Step(told[each].number, told[each].number, told[each].links, told[each].kinds)
+        MigrationStep(told[each].number, told[each].number, told[each].links, told[each].kinds)
         for each in below[: below.index(common)]
     ]
     return Route((*back, *reversed(forth)), told[old].kinds)
 
 
-def _ancestors(told: Mapping[int, Told], version_id: int) -> Iterable[int]:
+def _ancestors(told: Mapping[int, VersionChanges], version_id: int) -> Iterable[int]:
     """A version and all it came from, the nearest first."""
     at: int | None = version_id
     while at is not None and at in told:

@@ -12,7 +12,7 @@ from django.utils.timezone import localtime
 from accounts.models import User
 from taxonomy import appendix, comparison, migration, side_by_side, tree
 from taxonomy.comparison import Change, DimensionChange, Sources
-from taxonomy.migration import Link, Route, Told
+from taxonomy.migration import Link, Route, VersionChanges
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyQuerySet, TaxonomyVersion
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 from taxonomy.tree import TreeDimension, VersionTree
@@ -79,7 +79,7 @@ def _rows(version_id: int) -> _Rows:
 
 TREES_MAX = 256
 _trees: dict[int, VersionTree] = {}
-_told: dict[int, Told] = {}
+_told: dict[int, VersionChanges] = {}
 
 
 def published_version(version_id: int) -> VersionTree:
@@ -111,7 +111,7 @@ def route(old: int, new: int) -> Route | None:
     """
     if old == new:
         return Route()
-    told: dict[int, Told] = {}
+    told: dict[int, VersionChanges] = {}
     for version_id in (old, new):
         at: int | None = version_id
         while at is not None and at not in told:
@@ -120,7 +120,7 @@ def route(old: int, new: int) -> Route | None:
     return migration.route(told, old, new)
 
 
-def _read_told(version_id: int) -> Told:
+def _read_told(version_id: int) -> VersionChanges:
     if version_id in _told:
         return _told[version_id]
     version = TaxonomyVersion.objects.get(pk=version_id)
@@ -132,7 +132,7 @@ def _read_told(version_id: int) -> Told:
         )
     ]
     kinds = dict(Dimension.objects.filter(version_id=version_id).values_list("key", "kind"))
-    found = Told(version.number, version.parent_id, links, kinds)
+    found = VersionChanges(version.number, version.parent_id, links, kinds)
     if not version.is_draft:
         _told[version_id] = found
     return found
@@ -261,7 +261,7 @@ def read_dimensions(document: Document) -> tuple[ReadDimension, ...]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class VersionComparison:
     """Two versions of a taxonomy and what became of each dimension and category from the first to the second.
 
     `is_followed` is false where no recorded changes join the two, so that keys were compared.
@@ -276,7 +276,7 @@ class Comparison:
     is_followed: bool = True
 
 
-def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
+def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> VersionComparison:
     """What changed between two versions of one taxonomy, in either direction; eight queries, however far apart.
 
     The recorded changes are followed step by step; between versions of different branches back to the version from
@@ -284,7 +284,7 @@ def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
     """
     before, after = document(old), document(new)
     told = _sources_between(old, new, after)
-    return Comparison(
+    return VersionComparison(
         old,
         new,
         before,
@@ -295,7 +295,7 @@ def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> Comparison:
     )
 
 
-def appendix_of(found: Comparison) -> str:
+def appendix_of(found: VersionComparison) -> str:
     """A comparison as Markdown for the appendix of a paper; no query where the versions came by access.get_version."""
     old, new = found.old_document, found.new_document
     return appendix.appendix(

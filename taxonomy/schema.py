@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
-from taxonomy.kinds import KINDS, OfKind
+from taxonomy.kinds import KINDS, HasKind
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "document.schema.json").read_text(encoding="utf-8"))
 """The JSON Schema (2020-12) of a document: the one place for fields, patterns and lengths; kinds are filled in."""
@@ -79,7 +79,7 @@ class CategorySpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DimensionSpec(OfKind):
+class DimensionSpec(HasKind):
     """One question; its categories are a tree."""
 
     key: str

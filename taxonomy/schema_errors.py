@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from shared.wording import did_you_mean, listed
 from taxonomy import parsing as reading
 from taxonomy import schema
-from taxonomy.errors import Problem
+from taxonomy.errors import DocumentProblem
 from taxonomy.kinds import KINDS
 from taxonomy.parsing import Mapping, Node, Scalar
 from taxonomy.yaml_errors import quoted
@@ -52,7 +52,7 @@ class Structure:
 
     def __init__(self, root: Node, ignored: Collection[str] = ()) -> None:
         self.root = root
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
         self.flawed: set[Place] = set()
         self.plain = self._plain(root, (), ignored)
         for error in _kept(schema.document_schema()).iter_errors(self.plain):
@@ -84,7 +84,7 @@ class Structure:
         if word and len(self.problems) < SUGGESTIONS_MAX:
             sentence += did_you_mean(word[: schema.NAME_MAX], options)
         node = node or self.node(at or place)
-        self.problems.append(Problem(path_of(place), node.line, node.column, sentence))
+        self.problems.append(DocumentProblem(path_of(place), node.line, node.column, sentence))
 
     def node(self, place: Place) -> Node:
         """The node of a value, or the last one on the way to it where it is missing."""

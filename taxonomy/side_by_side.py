@@ -30,7 +30,7 @@ SHOWN = ("definition", "include", "exclude", "selectable", "examples", "shortcut
 
 
 @dataclass(frozen=True)
-class Shown:
+class FieldText:
     """One field of a category on one side: its texts in pieces, of which some stand on this side alone."""
 
     field: str
@@ -40,18 +40,18 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Side:
+class CategorySide:
     """A category on one side of a row."""
 
     key: Marked
     above: tuple[str, ...]
     name: Marked
-    fields: tuple[Shown, ...]
+    fields: tuple[FieldText, ...]
     spec: CategorySpec
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """Categories that belong together: one and one, all that merged beside what they became, one beside its parts.
 
     `kind` is what the row is found under; `also` is what else is so of any of its pairs.
@@ -60,8 +60,8 @@ class Row:
     anchor: str
     kind: str
     also: tuple[str, ...]
-    olds: tuple[Side, ...]
-    news: tuple[Side, ...]
+    olds: tuple[CategorySide, ...]
+    news: tuple[CategorySide, ...]
     changes: tuple[Change, ...]
 
     @property
@@ -71,7 +71,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Told:
+class FieldChange:
     """One field of a dimension, in words, before and after."""
 
     words: str
@@ -80,14 +80,14 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Section:
+class DimensionComparison:
     """A dimension: what became of it (`state` is empty, added, retired or changed) and its rows."""
 
     key: str
     title: str
     state: str
-    fields: tuple[Told, ...]
-    rows: tuple[Row, ...]
+    fields: tuple[FieldChange, ...]
+    rows: tuple[ComparisonRow, ...]
     n_kept: int
 
 
@@ -110,7 +110,7 @@ def sections(
     dimensions: Sequence[DimensionChange],
     changes: Sequence[Change],
     kinds: frozenset[str] = frozenset(SEEN_KINDS),
-) -> tuple[Section, ...]:
+) -> tuple[DimensionComparison, ...]:
     """The dimensions of both versions with the rows of these kinds; those of the old one alone stand at the end."""
     before = {each.key: each for each in old.dimensions}
     after = {each.key: each for each in new.dimensions}
@@ -125,7 +125,7 @@ def sections(
         rows = _rows(key, pair, listed)
         change_of = changed.get(key)
         found.append(
-            Section(
+            DimensionComparison(
                 key=key,
                 title=(pair[1] or pair[0]).title,  # type: ignore[union-attr]  # one of both has it
                 state=change_of.kind if change_of else "",
@@ -137,7 +137,9 @@ def sections(
     return tuple(found)
 
 
-def _rows(dimension: str, pair: tuple[DimensionSpec | None, DimensionSpec | None], changes: list[Change]) -> list[Row]:
+def _rows(
+    dimension: str, pair: tuple[DimensionSpec | None, DimensionSpec | None], changes: list[Change]
+) -> list[ComparisonRow]:
     specs = tuple(
         {spec.key: (spec, tuple(each.name for each in above)) for spec, above in each.walk()} if each else {}
         for each in pair
@@ -152,7 +154,7 @@ def _rows(dimension: str, pair: tuple[DimensionSpec | None, DimensionSpec | None
         said = {word for change in group for word in (kind_of(change), *change.also)} - {kind}
         also = tuple(word for word in KINDS if word in said)
         anchor = f"{dimension}.{news[0]}" if news else f"retired.{dimension}.{olds[0]}"
-        rows.append(Row(anchor, kind, also, *sides, tuple(group)))
+        rows.append(ComparisonRow(anchor, kind, also, *sides, tuple(group)))
     return rows
 
 
@@ -179,7 +181,7 @@ def _together(changes: Sequence[Change]) -> list[list[Change]]:
 Placed = tuple[CategorySpec, tuple[str, ...]]
 
 
-def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
+def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[CategorySide, ...], tuple[CategorySide, ...]]:
     """Both sides of a row: one beside one with the words marked, otherwise whole texts of the fields that differ."""
     if len(olds) == len(news) == 1:
         (old, old_above), (new, new_above) = olds[0], news[0]
@@ -187,8 +189,8 @@ def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[Side, ...], tu
         keys = whole(old.key, old.key != new.key), whole(new.key, old.key != new.key)
         names = marked(old.name, new.name)
         return (
-            (Side(keys[0], old_above, names[0], tuple(pair[0] for pair in fields), old),),
-            (Side(keys[1], new_above, names[1], tuple(pair[1] for pair in fields), new),),
+            (CategorySide(keys[0], old_above, names[0], tuple(pair[0] for pair in fields), old),),
+            (CategorySide(keys[1], new_above, names[1], tuple(pair[1] for pair in fields), new),),
         )
     differ = {name for old, _ in olds for new, _ in news for name in differing(old, new, SHOWN)}
     shown = [name for name in SHOWN if name in differ or not (olds and news)]
@@ -199,17 +201,17 @@ def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[Side, ...], tu
     )
 
 
-def _whole_side(placed: Placed, shown: Sequence[str], is_alone: bool) -> Side:
+def _whole_side(placed: Placed, shown: Sequence[str], is_alone: bool) -> CategorySide:
     spec, above = placed
     fields = tuple(
-        Shown(name, FIELD_WORDS[name], tuple(whole(text, False) for text in texts), False)
+        FieldText(name, FIELD_WORDS[name], tuple(whole(text, False) for text in texts), False)
         for name in shown
         if (texts := _texts(spec, name)) and not (is_alone and name == "selectable" and spec.selectable)
     )
-    return Side(whole(spec.key, False), above, whole(spec.name, False), fields, spec)
+    return CategorySide(whole(spec.key, False), above, whole(spec.name, False), fields, spec)
 
 
-def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[Shown, Shown]]:
+def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[FieldText, FieldText]]:
     """The fields that differ, on both sides; where the meaning differs, the definition always."""
     names = differing(old, new, SHOWN)
     if set(names) & set(MEANING) and "definition" not in names and new.definition:
@@ -218,7 +220,7 @@ def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[Shown, Shown]]
     for name in names:
         texts = marked_lists(_texts(old, name), _texts(new, name))
         words, differs = FIELD_WORDS[name], getattr(old, name) != getattr(new, name)
-        found.append((Shown(name, words, texts[0], differs), Shown(name, words, texts[1], differs)))
+        found.append((FieldText(name, words, texts[0], differs), FieldText(name, words, texts[1], differs)))
     return found
 
 
@@ -260,12 +262,12 @@ def _told(
     change: DimensionChange,
     pair: tuple[DimensionSpec | None, DimensionSpec | None],
     names: tuple[Mapping[tuple[str, str | bool], str], Mapping[tuple[str, str | bool], str]],
-) -> tuple[Told, ...]:
+) -> tuple[FieldChange, ...]:
     """The fields that differ, or for an added or retired dimension all that say something."""
     old, new = pair
     if old and new:
         return tuple(
-            Told(FIELD_WORDS[name], *marked(in_words(old, name, names[0]), in_words(new, name, names[1])))
+            FieldChange(FIELD_WORDS[name], *marked(in_words(old, name, names[0]), in_words(new, name, names[1])))
             for name in change.fields
         )
     spec, side = (new, 1) if new else (old, 0)
@@ -274,5 +276,5 @@ def _told(
     for name in ("kind", "required", "applies_when", "help"):
         if text := in_words(spec, name, names[side]):
             pieces = whole(text, False)
-            told.append(Told(FIELD_WORDS[name], () if side else pieces, pieces if side else ()))
+            told.append(FieldChange(FIELD_WORDS[name], () if side else pieces, pieces if side else ()))
     return tuple(told)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from taxonomy.kinds import OfKind
+from taxonomy.kinds import HasKind
 from taxonomy.schema import AppliesWhen
 
 Answer = Collection[str] | bool | float | str | None
@@ -46,7 +46,7 @@ class TreeCategory:
 
 
 @dataclass(frozen=True)
-class TreeDimension(OfKind):
+class TreeDimension(HasKind):
     """A question with its categories in the order of the tree, each before what is below it."""
 
     id: int

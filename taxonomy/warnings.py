@@ -18,7 +18,7 @@ SMALL_WORDS = frozenset({"a", "an", "and", "in", "of", "on", "or", "the", "to"})
 
 
 @dataclass(frozen=True)
-class Doubt:
+class TaxonomyWarning:
     """One thing to look at: `kind` is alike, undefined or only_child; `keys` are the categories of `dimension`."""
 
     kind: str
@@ -67,12 +67,12 @@ def near_identical(names: Sequence[str]) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def doubts(document: Document) -> list[Doubt]:
+def doubts(document: Document) -> list[TaxonomyWarning]:
     """All that is doubtful in a document, dimension by dimension."""
     return [doubt for dimension in document.dimensions for doubt in _doubts(dimension)]
 
 
-def _doubts(dimension: DimensionSpec) -> list[Doubt]:
+def _doubts(dimension: DimensionSpec) -> list[TaxonomyWarning]:
     specs = [spec for spec, _ in dimension.walk()]
     found = []
     for group in near_identical([spec.name for spec in specs]):
@@ -80,15 +80,15 @@ def _doubts(dimension: DimensionSpec) -> list[Doubt]:
         if len({specs[place].name for place in group}) > 1:
             names = list(dict.fromkeys(f"“{specs[place].name}”" for place in group))
             told = f"{', '.join(names[:-1])} and {names[-1]} have similar names. Merge or rename them."
-            found.append(Doubt("alike", dimension.key, tuple(specs[place].key for place in group), told))
+            found.append(TaxonomyWarning("alike", dimension.key, tuple(specs[place].key for place in group), told))
     for spec in specs:
         if spec.selectable and not spec.definition.strip():
             told = f"“{spec.name}” has no definition, so raters will define it for themselves."
-            found.append(Doubt("undefined", dimension.key, (spec.key,), told))
+            found.append(TaxonomyWarning("undefined", dimension.key, (spec.key,), told))
         if len(spec.categories) == 1:
             child = spec.categories[0]
             told = f"“{child.name}” is the only subcategory of “{spec.name}”. One of the two may be enough."
-            found.append(Doubt("only_child", dimension.key, (spec.key, child.key), told))
+            found.append(TaxonomyWarning("only_child", dimension.key, (spec.key, child.key), told))
     return found
 
 

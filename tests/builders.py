@@ -16,7 +16,7 @@ from annotation.models import Assignment, Item, Membership, Round, RoundItem, Ro
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from ingest.models import Comment, Issue, Repository, Snapshot, SnapshotComment
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 from taxonomy import actions as taxonomy_actions
 from taxonomy.models import TaxonomyVersion
 from tests.remembered import remembered
@@ -65,9 +65,11 @@ dimensions:
 """
 
 
-_user = Compiled(lambda name: User.objects.filter(username=name).order_by(), str)
-_member = Compiled(lambda study, name: Membership.objects.filter(study=study, user__username=name).order_by(), int, str)
-_assignment = Compiled(
+_user = CompiledQuery(lambda name: User.objects.filter(username=name).order_by(), str)
+_member = CompiledQuery(
+    lambda study, name: Membership.objects.filter(study=study, user__username=name).order_by(), int, str
+)
+_assignment = CompiledQuery(
     lambda round_, name, item: Assignment.objects.filter(
         round=round_, rater__user__username=name, item__identifier=item
     ).order_by(),

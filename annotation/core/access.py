@@ -28,7 +28,7 @@ from annotation.models import (
     Workbook,
 )
 from ingest.access import present_identifiers
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -349,7 +349,7 @@ def get_seat_by_link(pk: int, slug: str) -> Seat:
     return Seat(User(pk=0), link.study, reader, link)
 
 
-_membership = Compiled(
+_membership = CompiledQuery(
     lambda slug, user: (
         Membership.objects.select_related("study__taxonomy").filter(study__slug=slug, user=user).order_by()
     ),
@@ -618,10 +618,10 @@ def _states(**which: object) -> QuerySet[Round, tuple[str]]:
     return Round.objects.filter(**which).order_by().values_list("state")
 
 
-_assignment = Compiled(_own_assignment, int, int)
-_held_assignment = Compiled(_own_assignment_held, int, int)
-_held = Compiled(lambda pk: _states(pk=pk), int, lock="FOR SHARE OF annotation_round")
-_held_by_assignment = Compiled(lambda pk: _states(assignments=pk), int, lock="FOR SHARE OF annotation_round")
+_assignment = CompiledQuery(_own_assignment, int, int)
+_held_assignment = CompiledQuery(_own_assignment_held, int, int)
+_held = CompiledQuery(lambda pk: _states(pk=pk), int, lock="FOR SHARE OF annotation_round")
+_held_by_assignment = CompiledQuery(lambda pk: _states(assignments=pk), int, lock="FOR SHARE OF annotation_round")
 
 
 def may_decide(seat: Seat, round_: Round) -> bool:

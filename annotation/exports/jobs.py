@@ -16,9 +16,9 @@ from annotation.exports.queries.rows import counting
 from annotation.models import Export
 from shared.disk_space import require_room
 from shared.errors import ConcordError, StorageAway
-from shared.job_holds import Kind
-from shared.job_time_limits import Turn
-from shared.jobs import ClaimLost, JobKind, Progress
+from shared.job_holds import JobLockKind
+from shared.jobs import ClaimLost, JobKind, JobProgress
+from shared.job_time_limits import TaskTurn
 
 PIECE = 1 << 20
 WAITS_FOR_STORAGE = "waiting: the file storage does not respond"
@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 class Exports(JobKind[Export]):
     """The making of files."""
 
-    model, lock, task = Export, Kind.EXPORT, "annotation.tasks.make_export"
+    model, lock, task = Export, JobLockKind.EXPORT, "annotation.tasks.make_export"
     related = ("study", "created_by")
     advice = "Request a smaller export, or try again when the server is less busy."
     tries_most = 5
     gave_up = f"The worker stopped {tries_most} times while it made the file; ask for a smaller one."
 
-    def do(self, job: Export, turn: Turn) -> None:
+    def do(self, job: Export, turn: TaskTurn) -> None:
         _throw_away(job)  # what an earlier worker had stored
         _make(job)
 
@@ -83,7 +83,7 @@ def _make(export: Export) -> None:
         left_out=[each.number for each in blind if each.pk in seat.blind_round_ids],
         hidden=sorted(map(list, seat.withheld)),
     )
-    progress = Progress(EXPORTS, export)
+    progress = JobProgress(EXPORTS, export)
 
     def told(n_rows: int | None = None, *, n_expected: int | None = None, step: str | None = None) -> None:
         changes = {"n_rows": n_rows, "n_expected": n_expected, "step": step}

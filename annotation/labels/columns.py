@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taxonomy.kinds import OfKind
+from taxonomy.kinds import HasKind
 
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ class Categories:
 
 
 @dataclass(frozen=True, eq=False)
-class Single(OfKind):
+class Single(HasKind):
     """A column with one category per row at most: a single or ordinal dimension, a mark, an attribute of the item.
 
     `codes` has N entries; those below 0 stand for no value. A boolean has the categories "false" and "true".

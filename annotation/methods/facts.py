@@ -6,7 +6,7 @@ from datetime import date
 
 from agreement import COEFFICIENTS, EXACT, bound
 from shared.wording import counted, listed
-from taxonomy.kinds import OfKind
+from taxonomy.kinds import HasKind
 
 NO_HEADLINE = "no main round is finished"
 """Why a study has no number of its own yet."""
@@ -40,7 +40,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Dimension(OfKind):
+class Dimension(HasKind):
     """A property that was rated, its primary coefficient and what came out, before discussion and after.
 
     `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default

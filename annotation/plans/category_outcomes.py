@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from taxonomy.migration import Blocked, Route
+from taxonomy.migration import BlockedValue, Route
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 CARRIED = ("kept", "renamed", "redefined", "moved", "merged")
@@ -67,7 +67,7 @@ def fates(old: VersionTree, way: Route, new: VersionTree) -> Iterator[Fate]:
         for category in dimension.categories:
             found = way.follow(dimension.key, category.key)
             also = way.kinds_of(dimension.key, category.key)
-            if isinstance(found, Blocked):
+            if isinstance(found, BlockedValue):
                 kind = "merged back" if found.reason == "merged" else found.reason
                 into = tuple(after.by_key[key] for key in found.into if key in after.by_key) if after else ()
                 yield Fate(old.number, dimension.key, dimension.title, category, kind, (), None, into, found.words)

@@ -15,10 +15,10 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.plans.queries.relabeling import Need, needs
 from annotation.plans.queries.scope import Ground, ground_of
-from shared.job_holds import Kind
-from shared.job_time_limits import BATCHES, Turn
+from shared.job_holds import JobLockKind
 from shared.jobs import JobKind, TurnOver
-from taxonomy.migration import Blocked, Route
+from shared.job_time_limits import BATCHES, TaskTurn
+from taxonomy.migration import BlockedValue, Route
 
 BATCH = 500
 
@@ -32,12 +32,12 @@ class Plans(JobKind[Plan]):
     Each batch is one transaction that holds the study and the plan. Whom to ask again is found anew by whoever begins.
     """
 
-    model, lock, task = Plan, Kind.PLAN, "annotation.tasks.run_plan"
+    model, lock, task = Plan, JobLockKind.PLAN, "annotation.tasks.run_plan"
     related = ("study", "from_version", "to_version", "worklist")
     limits = BATCHES
     advice = "Nothing was assigned. Run the migration again when the server is less busy."
 
-    def do(self, job: Plan, turn: Turn) -> None:
+    def do(self, job: Plan, turn: TaskTurn) -> None:
         found = ground_of(job)
         needed = needs(found, job.recheck)
         order = sorted(needed)
@@ -173,10 +173,10 @@ def _places(verdicts: Sequence[Verdict], way: Route, why: Sequence[Need], rechec
         if verdict.values is None or verdict.state == "open":
             continue
         followed = way.values(verdict.dimension, verdict.values, free=[PENDING])
-        if isinstance(followed, Blocked) and followed.reason == "dimension":
+        if isinstance(followed, BlockedValue) and followed.reason == "dimension":
             continue  # Where it came back, it is asked as the new question that it is.
         valued.add(place)
-        if isinstance(followed, Blocked) or any(
+        if isinstance(followed, BlockedValue) or any(
             (verdict.dimension, way.follow(verdict.dimension, value)) in recheck
             and "redefined" in way.kinds_of(verdict.dimension, value)
             for value in verdict.values

@@ -17,7 +17,7 @@ from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
 from taxonomy.errors import InvalidDocument
-from taxonomy.migration import Blocked
+from taxonomy.migration import BlockedValue
 from taxonomy.models import Category, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version, route
 from taxonomy.schema import (
@@ -209,7 +209,7 @@ def _means_another(own: VersionTree, later: VersionTree, dimension: str, key: st
         return False
     way = route(own.id, later.id)
     became = way.follow(dimension, key) if way is not None else key
-    return key not in became.into if isinstance(became, Blocked) else became != key
+    return key not in became.into if isinstance(became, BlockedValue) else became != key
 
 
 def _require_no_maintainer_blind(seat: Seat, found: Collection[Told]) -> None:

@@ -12,9 +12,9 @@ from annotation.core.database_planner import tell_planner
 from annotation.labels.screening import standings_taken
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import finish_opening
-from shared.job_holds import Kind
-from shared.job_time_limits import Turn
+from shared.job_holds import JobLockKind
 from shared.jobs import JobKind
+from shared.job_time_limits import TaskTurn
 
 Step = Callable[[BulkJob], bool]
 """Writes the next batch and moves the job's cursor; whether there is more."""
@@ -26,13 +26,13 @@ class BulkJobs(JobKind[BulkJob]):
     A batch and the cursor are one transaction, so what a killed worker leaves is whole batches.
     """
 
-    model, lock, task = BulkJob, Kind.BULK, bulk.JOB
+    model, lock, task = BulkJob, JobLockKind.BULK, bulk.JOB
     related = ("study", "sample", "round__study", "created_by")
     advice = "Request it again, or request fewer items."
     tries_most = 20
     gave_up = f"Its worker stopped {tries_most} times."
 
-    def do(self, job: BulkJob, turn: Turn) -> None:
+    def do(self, job: BulkJob, turn: TaskTurn) -> None:
         step = _STEPS[job.kind](job)
         while self._batch(job, step):
             pass

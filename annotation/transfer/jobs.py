@@ -10,9 +10,9 @@ from django.db.models import Q
 from accounts.models import User
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.transfer.queries import rows as whole
-from shared.job_holds import Kind
-from shared.job_time_limits import BATCHES, Turn
+from shared.job_holds import JobLockKind
 from shared.jobs import JobKind, TurnOver
+from shared.job_time_limits import BATCHES, TaskTurn
 
 BATCH = 5000
 SWITCH = "concord.study_that_goes"
@@ -21,7 +21,7 @@ SWITCH = "concord.study_that_goes"
 class Deletions(JobKind[Deletion]):
     """The taking away of deleted studies, batch by batch."""
 
-    model, lock, task = Deletion, Kind.DELETION, "annotation.tasks.delete_study"
+    model, lock, task = Deletion, JobLockKind.DELETION, "annotation.tasks.delete_study"
     related = ("study",)
     limits = BATCHES
     advice = "Continue the deletion when the server is less busy. Deleted data does not return."
@@ -31,7 +31,7 @@ class Deletions(JobKind[Deletion]):
         """Web processes of earlier versions, which continue a deletion, know its error and no state."""
         return Q(done_at=None, error="") & ~Q(state="running")
 
-    def do(self, job: Deletion, turn: Turn) -> None:
+    def do(self, job: Deletion, turn: TaskTurn) -> None:
         people = _people(job.pk)
         while _batch(job):
             if turn.is_over():

@@ -46,7 +46,7 @@ _BROKEN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Member:
+class ArchiveMember:
     """A file in the archive: its name there, its bytes and their SHA-256."""
 
     name: str
@@ -67,7 +67,7 @@ class Manifest:
     """By name: rows, and a checksum that does not depend on their order."""
     objects: dict[str, int] = field(default_factory=dict)
     """How many triggers, functions, indexes, constraints and sequences there are."""
-    members: list[Member] = field(default_factory=list)
+    members: list[ArchiveMember] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """Names of files that rows name and the storage had no more."""
     format: int = FORMAT
@@ -75,27 +75,27 @@ class Manifest:
     def as_json(self) -> bytes:
         return json.dumps(asdict(self), ensure_ascii=False, indent=1).encode()
 
-    def under(self, prefix: str) -> list[Member]:
+    def under(self, prefix: str) -> list[ArchiveMember]:
         """The members whose names begin so."""
         return [member for member in self.members if member.name.startswith(prefix)]
 
 
-class Writing:
+class ArchiveWriter:
     """An archive that is being written; what is added is read in pieces and never held whole."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file = _Hashed(file)
+        self._file = _HashingReader(file)
         self._zip = zipfile.ZipFile(cast(IO[bytes], self._file), "w")
-        self.members: list[Member] = []
+        self.members: list[ArchiveMember] = []
 
-    def __enter__(self) -> "Writing":
+    def __enter__(self) -> "ArchiveWriter":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind:
             self._zip.fp = None  # or it would try to write its end
 
-    def add(self, name: str, source: IO[bytes]) -> Member:
+    def add(self, name: str, source: IO[bytes]) -> ArchiveMember:
         """Takes all of a stream in."""
         info = zipfile.ZipInfo(name, date_time=time.gmtime()[:6])
         info.external_attr = 0o600 << 16
@@ -108,7 +108,7 @@ class Writing:
                 digest.update(piece)
                 n_bytes += len(piece)
                 target.write(piece)
-        self.members.append(Member(name=name, n_bytes=n_bytes, sha256=digest.hexdigest()))
+        self.members.append(ArchiveMember(name=name, n_bytes=n_bytes, sha256=digest.hexdigest()))
         return self.members[-1]
 
     def close(self, manifest: Manifest) -> tuple[int, str]:
@@ -120,7 +120,7 @@ class Writing:
         return self._file.n_bytes, self._file.digest.hexdigest()
 
 
-class _Hashed:
+class _HashingReader:
     """Passes bytes on and keeps their number and hash; can't go back, so that the archive is written in one go."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -184,7 +184,7 @@ def is_backup(path: Path) -> bool:
         return False
 
 
-class Archive:
+class BackupArchive:
     """A backup to be read. Raises Damaged where the file is none, or not whole."""
 
     def __init__(self, path: Path) -> None:
@@ -203,7 +203,7 @@ class Archive:
             raise Damaged(f"{path} was changed after it was made: its manifest is another one. Take another copy.")
         self.manifest = _read_manifest(json.loads(text), path)
 
-    def __enter__(self) -> "Archive":
+    def __enter__(self) -> "BackupArchive":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -257,7 +257,7 @@ def _read_manifest(read: dict[str, Any], path: Path) -> Manifest:
         )
     known = {each.name for each in fields(Manifest)}
     given = {name: value for name, value in read.items() if name in known}
-    return Manifest(**{**given, "members": [Member(**member) for member in read["members"]]})
+    return Manifest(**{**given, "members": [ArchiveMember(**member) for member in read["members"]]})
 
 
 def newest(folder: Path, pattern: str) -> Sequence[Path]:

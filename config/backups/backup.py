@@ -79,7 +79,7 @@ def make_backup(path: Path, *, is_migrating: bool = False) -> Backup:
         with (
             nullcontext() if is_migrating else turn_at_tables(shared=True),
             archive.written(target) as file,
-            archive.Writing(file) as writing,
+            archive.ArchiveWriter(file) as writing,
             _snapshot() as (connection, snapshot),
         ):
             manifest = _about(connection)
@@ -176,7 +176,7 @@ def _about(connection: Any) -> Manifest:
     )
 
 
-def _add_files(writing: archive.Writing, names: list[str]) -> list[str]:
+def _add_files(writing: archive.ArchiveWriter, names: list[str]) -> list[str]:
     """Takes the stored files in; gives the names of those that are gone."""
     missing = []
     for name in names:

@@ -38,7 +38,7 @@ def is_wanted(data_dir: Path) -> bool:
         return not embedded.try_lock(wish, fcntl.LOCK_SH)
 
 
-class Serving:
+class ServingClaim:
     """The claim of an `up` that its processes work on the data folder."""
 
     def __init__(self, data_dir: Path) -> None:

@@ -218,7 +218,7 @@ def rebuild(dump: IO[bytes], *, backup: str, expected: dict[str, dict[str, Any]]
             assert psql.process.stdin
             assert pg_restore.process.stdin
             assert pg_restore.process.stdout
-            feeding = _Feeding(dump, pg_restore.process.stdin)
+            feeding = _Feeder(dump, pg_restore.process.stdin)
             feeding.start()
             try:
                 target = psql.process.stdin
@@ -262,7 +262,7 @@ def _last_words(backup: str, expected: dict[str, dict[str, Any]]) -> str:
     )
 
 
-class _Feeding(threading.Thread):
+class _Feeder(threading.Thread):
     """Writes a stream into a pipe meanwhile."""
 
     def __init__(self, source: IO[bytes], target: IO[bytes]) -> None:

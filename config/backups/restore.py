@@ -20,7 +20,7 @@ from config.backups import archive, postgres
 from config.backups import backup as making
 from config.backups import maintenance_lock as quiet
 from config.backups import stored_files as stored
-from config.backups.archive import Archive, Manifest
+from config.backups.archive import BackupArchive, Manifest
 from config.backups.backup import Say
 from config.backups.errors import NotRestored
 from config.database import UnfitDatabase, refuse_unfit
@@ -33,7 +33,7 @@ QUEUES = ("celery", "unacked", "unacked_index", "unacked_mutex")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Restored:
+class RestoreResult:
     """What was restored, and found to be what the backup holds."""
 
     path: Path
@@ -64,14 +64,14 @@ class Restored:
         }
 
 
-def restore_backup(path: Path, *, replace: bool = False, say: Say = lambda sentence: None) -> Restored:
+def restore_backup(path: Path, *, replace: bool = False, say: Say = lambda sentence: None) -> RestoreResult:
     """Restores a backup and verifies each table and file; killed anywhere, it can be run again.
 
     Files come first, under their own names; then the database in one transaction, which ends only where every table has
     the rows that were backed up; then migrations, if the backup is of an older Concord. Raises ConcordError.
     """
     began = time.monotonic()
-    with Archive(path.expanduser().absolute()) as backup, postgres.past_the_pool():
+    with BackupArchive(path.expanduser().absolute()) as backup, postgres.past_the_pool():
         manifest = backup.manifest
         _refuse_newer(manifest)
         say(f"Backup of Concord {manifest.concord}, made at {manifest.made_at}. Reading all of it once …")
@@ -89,7 +89,7 @@ def restore_backup(path: Path, *, replace: bool = False, say: Say = lambda sente
             _empty_redis()
             n_migrations = _migrate(say)
             _finish(names - {member.name.removeprefix(archive.FILES) for member in manifest.under(archive.FILES)})
-    return Restored(
+    return RestoreResult(
         path=path,
         manifest=manifest,
         n_files=len(manifest.under(archive.FILES)),
@@ -161,7 +161,7 @@ def _make_room(replace: bool, say: Say) -> tuple[Path | None, set[str]]:
     return made.path, names
 
 
-def _put_files(backup: Archive) -> None:
+def _put_files(backup: BackupArchive) -> None:
     try:
         for member in backup.manifest.under(archive.FILES):
             with backup.stream(member.name) as content:
@@ -175,7 +175,7 @@ def _put_files(backup: Archive) -> None:
         ) from error
 
 
-def _put_database(backup: Archive, say: Say) -> None:
+def _put_database(backup: BackupArchive, say: Say) -> None:
     n_rows = sum(table["rows"] for table in backup.manifest.tables.values())
     say(f"Restoring {len(backup.manifest.tables)} tables with {n_rows:,} rows, and looking that each is what it was …")
     try:

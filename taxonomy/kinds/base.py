@@ -4,8 +4,9 @@ Nothing here or in the modules of the kinds imports anything but the standard li
 replication package ships them as they are.
 """
 
+import difflib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -28,7 +29,7 @@ class WrongValue(ValueError):
         self.sentences = list(sentences)
 
 
-class Category(Protocol):
+class CategoryLike(Protocol):
     """What a kind knows of a category."""
 
     @property
@@ -37,7 +38,7 @@ class Category(Protocol):
     def selectable(self) -> bool: ...
 
 
-class Question(Protocol):
+class QuestionLike(Protocol):
     """What a kind knows of a question."""
 
     @property
@@ -121,7 +122,7 @@ class Kind:
         """Whether values of this kind can be carried over to a question of another kind."""
         return self.name == other.name or (self.has_categories and other.has_categories)
 
-    def read(self, question: Question, given: object) -> Values | None:
+    def read(self, question: QuestionLike, given: object) -> Values | None:
         """The values of an answer that came as JSON, None where it is blank. Raises WrongValue."""
         raise NotImplementedError
 
@@ -129,7 +130,7 @@ class Kind:
         """What a text means, as `read` takes it; the text itself where it means nothing."""
         return text
 
-    def read_cell(self, question: Question, text: str) -> Values:
+    def read_cell(self, question: QuestionLike, text: str) -> Values:
         """The value in a cell of a sheet, for kinds without categories. Raises WrongValue."""
         raise NotImplementedError
 
@@ -175,7 +176,7 @@ def sources() -> list[Path]:
     return sorted((Path(each) for each in files if each), key=lambda path: path.name)
 
 
-class OfKind:
+class HasKind:
     """Whatever has the name of a kind as its `kind`: the kind itself, and what is asked most about it."""
 
     kind: str
@@ -231,3 +232,9 @@ class OfKind:
     @property
     def variable(self) -> str:
         return KINDS[self.kind].variable
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """A question with the nearest known word, or nothing. Packages have no library for it."""
+    close = difflib.get_close_matches(word, sorted(known), n=1)
+    return f" Did you mean “{close[0]}”?" if close else ""

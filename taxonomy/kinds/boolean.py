@@ -1,6 +1,6 @@
 """Boolean questions: yes or no. Pure."""
 
-from .base import BOOLEAN, LONGEST_SHOWN, Kind, Question, Value, Values, WrongValue, register
+from .base import BOOLEAN, LONGEST_SHOWN, Kind, QuestionLike, Value, Values, WrongValue, register
 
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
@@ -14,7 +14,7 @@ class Boolean(Kind):
     arrow_type = "bool"
     table_type = "boolean"
 
-    def read(self, question: Question, given: object) -> Values | None:
+    def read(self, question: QuestionLike, given: object) -> Values | None:
         if isinstance(given, bool):
             return (given,)
         raise WrongValue("Use true or false.")
@@ -23,7 +23,7 @@ class Boolean(Kind):
         folded = text.casefold()
         return folded in TRUE if folded in TRUE | FALSE else text
 
-    def read_cell(self, question: Question, text: str) -> Values:
+    def read_cell(self, question: QuestionLike, text: str) -> Values:
         if isinstance(given := self.parse(text), bool):
             return (given,)
         raise WrongValue(f"“{text[:LONGEST_SHOWN]}” is neither true nor false.")

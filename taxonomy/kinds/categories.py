@@ -1,16 +1,14 @@
 """Category questions: the base of the kinds whose answers are categories. Pure."""
 
-from shared.wording import did_you_mean
-
-from .base import CATEGORY, Kind, Question, Values, WrongValue
+from .base import CATEGORY, Kind, QuestionLike, Values, WrongValue, nearest
 
 
-class OfCategories(Kind):
+class CategoryKind(Kind):
     column = CATEGORY
     widget = "categories"
     arrow_type = "dictionary"
 
-    def read(self, question: Question, given: object) -> Values | None:
+    def read(self, question: QuestionLike, given: object) -> Values | None:
         keys = [given] if isinstance(given, str) and given else given or []
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise WrongValue("Send a list of category keys.")
@@ -18,7 +16,7 @@ class OfCategories(Kind):
         for key in keys:
             category = question.by_key.get(key)
             if category is None:
-                wrong.append(f"“{key}” is not a category of “{question.title}”.{did_you_mean(key, question.by_key)}")
+                wrong.append(f"“{key}” is not a category of “{question.title}”.{nearest(key, list(question.by_key))}")
             elif not category.selectable:
                 wrong.append(f"“{category.name}” only groups others. Choose one of its subcategories.")
         if not self.is_set and len(set(keys)) > 1:

@@ -1,10 +1,10 @@
 """Multi questions: any number of categories, including none. Pure."""
 
 from .base import register
-from .categories import OfCategories
+from .categories import CategoryKind
 
 
-class Multi(OfCategories):
+class Multi(CategoryKind):
     name = variable = "multi"
     words = "any number of categories"
     described = "any of {categories}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from .base import LONGEST_SHOWN, NUMBER, Kind, Question, Value, Values, WrongValue, register
+from .base import LONGEST_SHOWN, NUMBER, Kind, QuestionLike, Value, Values, WrongValue, register
 
 
 class Number(Kind):
@@ -18,7 +18,7 @@ class Number(Kind):
     arrow_type = "double"
     table_type = "number"
 
-    def read(self, question: Question, given: object) -> Values | None:
+    def read(self, question: QuestionLike, given: object) -> Values | None:
         if (number := finite(given)) is not None:
             return (number,)
         raise WrongValue("Enter a number.")
@@ -29,7 +29,7 @@ class Number(Kind):
         except ValueError:
             return text
 
-    def read_cell(self, question: Question, text: str) -> Values:
+    def read_cell(self, question: QuestionLike, text: str) -> Values:
         if (number := finite(self.parse(text))) is not None:
             return self.read(question, number) or ()
         raise WrongValue(f"“{text[:LONGEST_SHOWN]}” is not a number.")

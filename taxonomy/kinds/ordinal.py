@@ -1,10 +1,10 @@
 """Ordinal questions: one category of an ordered scale. Pure."""
 
 from .base import register
-from .categories import OfCategories
+from .categories import CategoryKind
 
 
-class Ordinal(OfCategories):
+class Ordinal(CategoryKind):
     name = variable = "ordinal"
     words = "one category of an ordered scale"
     described = "one of {levels} in an order"

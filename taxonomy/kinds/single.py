@@ -1,10 +1,10 @@
 """Single questions: one category. Pure."""
 
 from .base import register
-from .categories import OfCategories
+from .categories import CategoryKind
 
 
-class Single(OfCategories):
+class Single(CategoryKind):
     name = variable = "single"
     words = "one category"
     described = "one of {categories}"

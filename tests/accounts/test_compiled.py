@@ -8,7 +8,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import ApiToken, User
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -29,7 +29,7 @@ def test_rows_related_rows_and_annotations_are_those_of_the_queryset() -> None:
             .order_by("name")
         )
 
-    compiled = Compiled(tokens, int)
+    compiled = CompiledQuery(tokens, int)
     with assert_queries(1):
         found = compiled.all(ben.pk)
         assert [(each.name, each.user.username, each.whose) for each in found] == [  # type: ignore[attr-defined]
@@ -43,7 +43,7 @@ def test_rows_related_rows_and_annotations_are_those_of_the_queryset() -> None:
 
 def test_each_call_has_its_own_arguments_and_times_are_compared_as_times() -> None:
     make.user("ann")
-    since = Compiled(
+    since = CompiledQuery(
         lambda at: User.objects.filter(date_joined__gt=at).order_by().values_list("username"), type(timezone.now())
     )
     assert since.all(timezone.now() - timedelta(hours=1)) == [("ann",)]
@@ -52,13 +52,13 @@ def test_each_call_has_its_own_arguments_and_times_are_compared_as_times() -> No
 
 def test_an_argument_that_the_sql_does_not_hold_is_told_at_once() -> None:
     with pytest.raises(TypeError, match="do not stand in the SQL"):
-        Compiled(lambda name, more: User.objects.filter(username=name), str, str).all("ann", "ben")
+        CompiledQuery(lambda name, more: User.objects.filter(username=name), str, str).all("ann", "ben")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_lock_needs_a_transaction_also_when_the_sql_is_written_already() -> None:
     make.user("ann")
-    held = Compiled(lambda name: User.objects.filter(username=name).select_for_update(), str)
+    held = CompiledQuery(lambda name: User.objects.filter(username=name).select_for_update(), str)
     with transaction.atomic():
         assert [each.username for each in held.all("ann")] == ["ann"]
     with pytest.raises(transaction.TransactionManagementError):

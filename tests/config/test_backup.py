@@ -29,7 +29,7 @@ from annotation.models import Annotation, AuditEvent, Export, Study
 from config.backups import archive, postgres
 from config.backups import maintenance_lock as quiet
 from config.backups import restore as restoring
-from config.backups.archive import Archive
+from config.backups.archive import BackupArchive
 from config.backups.backup import last_backup, make_backup
 from config.backups.errors import BackupFailed, Damaged, NoDirectWay, NotRestored
 from config.backups.restore import restore_backup
@@ -166,7 +166,7 @@ def test_a_file_that_is_cut_off_or_changed_is_refused_before_anything_is_touched
         spoilt.write_bytes(text[:length])
         with pytest.raises(Damaged):
             restore_backup(spoilt, replace=True)
-    with Archive(whole) as good:
+    with BackupArchive(whole) as good:
         contents = {member.name: member.sha256 for member in good.manifest.members}
     for _ in range(40):
         place = draw.randrange(len(text))
@@ -174,7 +174,7 @@ def test_a_file_that_is_cut_off_or_changed_is_refused_before_anything_is_touched
         changed[place] ^= 1 << draw.randrange(8)
         spoilt.write_bytes(changed)
         try:
-            with Archive(spoilt) as read:
+            with BackupArchive(spoilt) as read:
                 read.check()
                 assert {member.name: member.sha256 for member in read.manifest.members} == contents, place
         except Damaged:
@@ -193,7 +193,7 @@ def test_a_backup_of_a_newer_concord_is_refused(whole: Path, settings: Settings)
 
 
 def test_a_dump_that_does_not_give_what_was_counted_changes_nothing(whole: Path, tmp_path: Path) -> None:
-    with Archive(whole) as backup, elsewhere(tmp_path):
+    with BackupArchive(whole) as backup, elsewhere(tmp_path):
         restore_backup(whole)
         make.user("somebody")
         before = sums()
@@ -218,7 +218,7 @@ def test_lines_that_other_servers_do_not_know_are_left_out_but_never_from_rows()
 
 
 def test_a_restore_that_was_killed_leaves_nothing_and_can_be_run_again(whole: Path, tmp_path: Path) -> None:
-    with elsewhere(tmp_path) as data_dir, Archive(whole) as backup:
+    with elsewhere(tmp_path) as data_dir, BackupArchive(whole) as backup:
         environment = {
             "DATABASE_URL": f"postgresql://{settings.DATABASES['default']['USER']}@/"
             f"{connection.settings_dict['NAME']}?host={connection.settings_dict['HOST']}",
@@ -283,7 +283,7 @@ def _parameters() -> dict[str, Any]:
 def test_a_running_up_steps_aside_for_a_restore_and_no_two_restore_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serving = quiet.Serving(tmp_path)
+    serving = quiet.ServingClaim(tmp_path)
     assert serving.take() and not quiet.is_wanted(tmp_path)
     monkeypatch.setattr(quiet, "ASIDE_SECONDS", 0.1)
     monkeypatch.setattr(quiet, "LOOK_SECONDS", 0.1)

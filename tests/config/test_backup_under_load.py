@@ -21,7 +21,7 @@ import requests
 
 from config import embedded, server_user
 from config.backups import postgres
-from config.backups.archive import FILES, Archive
+from config.backups.archive import FILES, BackupArchive
 from tests.concurrent_raters import RaterAtWork
 from tests.site import Site, wait_until
 
@@ -136,7 +136,7 @@ def turn(folder: Path, seed: int) -> None:
 
 def compare(address: str, data_dir: Path, path: Path, acknowledged: set[str]) -> None:
     """Counts, checksums and files as the manifest says, seen without Concord's commands; and nothing is lost."""
-    with Archive(path) as backup:
+    with BackupArchive(path) as backup:
         with closing(psycopg2.connect(address)) as connection:
             connection.autocommit = True
             assert postgres.count_and_sum(connection) == backup.manifest.tables
@@ -215,6 +215,6 @@ def test_from_embedded_servers_to_debians_and_back_nothing_changes(tmp_path: Pat
         assert again["replaced"] and again["tables"] == second["tables"] == first["tables"]
     back = json.loads(manage(tmp_path / "back", "restore", str(tmp_path / "2.backup"), "--json"))
     assert back["tables"] == first["tables"] and back["files"] == first["files"] == 1
-    with Archive(tmp_path / "1.backup") as one, Archive(tmp_path / "2.backup") as two:
+    with BackupArchive(tmp_path / "1.backup") as one, BackupArchive(tmp_path / "2.backup") as two:
         assert one.manifest.objects == two.manifest.objects
         assert (one.manifest.postgres, two.manifest.postgres) == (18, 15)

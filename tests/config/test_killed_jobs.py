@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shared.job_holds import Kind
+from shared.job_holds import JobLockKind
 from tests.config.test_jobs_of_before import FOLDER, STATES
 from tests.site import BASE_DIR, Site, wait_until
 
@@ -36,7 +36,7 @@ AT_WORK = " UNION ALL ".join(
             for name, table in TABLES.items()
         ),
         "SELECT 'rules', objid::bigint, max(pid)::bigint FROM pg_locks "
-        f"WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = {int(Kind.RULES)} "
+        f"WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = {int(JobLockKind.RULES)} "
         "GROUP BY objid",
     ]
 )

@@ -198,7 +198,7 @@ def test_no_address_and_no_link_of_an_e_mail_is_logged_though_it_is_tried_again(
 
 
 def test_the_clocks_own_tasks_are_told_of_only_where_they_failed() -> None:
-    quiet = logs.WithoutTicks([str(each["task"]) for each in all_settings.CELERY_BEAT_SCHEDULE.values()])
+    quiet = logs.ClockTaskFilter([str(each["task"]) for each in all_settings.CELERY_BEAT_SCHEDULE.values()])
 
     def is_told(level: int, event: str, task: str) -> bool:
         said: Any = {"event": event, "task": task}

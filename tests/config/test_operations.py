@@ -210,7 +210,7 @@ def test_metrics_say_what_is_alive_at_work_and_over(settings: Settings) -> None:
 
 def test_a_method_that_nobody_knows_makes_no_figures_of_its_own(settings: Settings) -> None:
     settings.METRICS_TOKEN = "0123456789abcdef"
-    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "config.metrics.Counting"]
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "config.metrics.RequestCounter"]
     client = Client()
     for method in ("GET", "EVIL1", "EVIL2"):
         client.generic(method, "/healthz")

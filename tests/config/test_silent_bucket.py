@@ -51,7 +51,7 @@ def storage(silent: Silent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """The bucket as a web process asks it, with a tenth of its patience."""
     for name, value in (KEYS | {"S3_ENDPOINT": silent.url}).items():
         monkeypatch.setenv(name, value)
-    watch = bucket._Absence()
+    watch = bucket._BucketOutage()
     watch.is_on_watch = True
     monkeypatch.setattr(bucket, "absence", watch)
     impatient = Bucket.limits_of_requests.merge(Config(read_timeout=0.5))

@@ -26,7 +26,7 @@ from ingest import runs
 from ingest.models import FetchRun
 from shared import job_holds as holds
 from shared import jobs as job_base
-from shared.job_time_limits import Turn
+from shared.job_time_limits import TaskTurn
 from tests import builders as make
 from tests.annotation.plans.test_plans import SECOND
 from tests.conftest import environment_of_servers
@@ -89,7 +89,7 @@ def test_one_stuck_job_stops_no_other_and_ends_as_failed(worker: Path, study: St
         )
         (over,) = fresh(stuck)
         assert "stopped because it took longer than 60 minutes" in over.error and over.n_claims == 2
-        wait_until(lambda: holds.are_held(holds.Kind.EXPORT) == set(), "its hold is let go of")
+        wait_until(lambda: holds.are_held(holds.JobLockKind.EXPORT) == set(), "its hold is let go of")
         assert exporting.EXPORTS.sweep(0) == []
     again = sent(study)
     wait_until(lambda: fresh(again)[0].state == "done", "the same is made when it is asked for again")
@@ -202,7 +202,7 @@ def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: St
     assert owner.post(f"/deleted-studies/{deletion.pk}/continue/", follow=True).content.count(b"has not failed") == 1
 
 
-class OfThreeBatches(Turn):
+class OfThreeBatches(TaskTurn):
     """A turn that is over with its third batch: what a turn begins with is done again by the next one."""
 
     n_batches = 0

@@ -20,7 +20,7 @@ from accounts.models import User
 from annotation.models import Export, Plan, Workbook
 from config import embedded
 from config.backups import postgres
-from config.backups.archive import Archive
+from config.backups.archive import BackupArchive
 from config.backups.backup import last_backup
 from config.backups.restore import restore_backup
 from config.backups.upgrade import upgrade
@@ -124,7 +124,7 @@ def test_labels_ratings_resolutions_and_agreement_of_a_release_are_what_they_wer
     upgrade(told.append)
     assert told == []
 
-    with Archive(backup) as read:
+    with BackupArchive(backup) as read:
         n_missing = len(read.manifest.missing)
     assert n_missing == N_FILES[release]  # uploads, exports and workbooks, whose files are not kept with the tests
     done = restore_backup(backup, replace=True)

@@ -17,7 +17,7 @@ from ingest import queries, runs, totals
 from ingest import run_steps as sync
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from ingest.search import indexing
-from shared.job_holds import Kind, held
+from shared.job_holds import JobLockKind, held
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -355,7 +355,7 @@ def test_the_description_gives_every_operation_a_name_of_its_own():
 def test_a_run_whose_worker_is_dead_is_continued_and_one_at_work_is_not(ann):
     run_id = ann.upload(lines(1)).json()["id"]
     FetchRun.objects.filter(pk=run_id).update(state="running", n_claims=1, heartbeat_at=timezone.now())
-    with held(Kind.FETCH, run_id):
+    with held(JobLockKind.FETCH, run_id):
         assert ann.post(f"/fetches/{run_id}/continue/").status_code == 409
     for _ in range(2):  # once more while it is queued again
         answer = ann.post(f"/fetches/{run_id}/continue/")

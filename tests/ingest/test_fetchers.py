@@ -19,7 +19,7 @@ from annotation.members.actions import members
 from annotation.models import Arrival, Export, Item, Study
 from annotation.transfer import study_file as form
 from annotation.transfer.actions import study_import as arriving
-from config.env import People
+from config.env import PeopleSetting
 from ingest import run_steps as sync
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
 from ingest.actions.uploads import take_upload
@@ -102,9 +102,9 @@ def test_staff_and_named_people_fetch_private_repositories(
     world: World, fetch: Fetch, settings: Any, eve: User
 ) -> None:
     world.repository("lab/secret", private=True).issue()
-    settings.FETCHERS = People(names=frozenset({"eve"}))
+    settings.FETCHERS = PeopleSetting(names=frozenset({"eve"}))
     assert fetch("lab/secret", user=eve).state == "done"
-    settings.FETCHERS = People()
+    settings.FETCHERS = PeopleSetting()
     assert fetch("lab/secret", user=eve).state == "failed"
     assert fetch("lab/secret", user=make.user("sam", staff=True)).state == "done"
     assert Repository.objects.get().private

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import User
-from config.env import People
+from config.env import PeopleSetting
 from ingest import run_steps as sync
 from ingest import runs
 from ingest.actions.fetches import continue_run, start_fetch
@@ -420,7 +420,7 @@ def test_a_private_repository_is_seen_by_who_fetched_it_and_by_staff(world, gith
     world.repository("o/r", private=True).issue()
     github.tokens = {"t"}
     settings.GITHUB_TOKENS = ["t"]
-    settings.FETCHERS = People(names=frozenset({"ann"}))
+    settings.FETCHERS = PeopleSetting(names=frozenset({"ann"}))
     assert fetch(user=ann).state == "done"
     for user, n in ((ann, 1), (bob, 0), (staff, 1)):
         assert Issue.objects.visible_to(user).count() == n

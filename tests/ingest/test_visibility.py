@@ -16,7 +16,7 @@ from accounts.actions import make_token
 from accounts.models import ServerEvent, User
 from annotation.rounds.actions import rounds as round_actions
 from config.backups import upgrade as upgrading
-from config.env import People
+from config.env import PeopleSetting
 from ingest import queries
 from ingest import run_steps as sync
 from ingest.models import FetchRun, Issue, Repository, Snapshot
@@ -183,7 +183,7 @@ def test_a_fetch_of_a_private_repository_shows_nobody_what_somebody_else_uploade
     world.repository("o/r", private=True).issue("Of GitHub")
     github.tokens = {"t"}
     settings.GITHUB_TOKENS = ["t"]
-    settings.FETCHERS = People(everyone=True)
+    settings.FETCHERS = PeopleSetting(everyone=True)
     run = fetch(user=bob.user)
     assert run.state == "failed" and "another person uploaded privately" in run.error
     assert not bob.sees("o/r/1")

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from shared.names import wrong_in
 from taxonomy import schema
 from taxonomy.checking import check, load
-from taxonomy.errors import InvalidDocument, Problem
+from taxonomy.errors import DocumentProblem, InvalidDocument
 from taxonomy.kinds import KINDS
 from taxonomy.parsing import read
 from taxonomy.ready_made import presets
@@ -37,7 +37,7 @@ BEYOND_A_SCHEMA = re.compile(
 )
 
 
-def problems(text: str) -> tuple[Problem, ...]:
+def problems(text: str) -> tuple[DocumentProblem, ...]:
     try:
         load(text)
     except InvalidDocument as error:

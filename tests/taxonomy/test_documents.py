@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from shared.names import wrong_in
 from taxonomy import schema
 from taxonomy.checking import load
-from taxonomy.errors import InvalidDocument, Problem, UnreadableDocument
+from taxonomy.errors import DocumentProblem, InvalidDocument, UnreadableDocument
 from taxonomy.kinds import KINDS
 from taxonomy.ready_made import presets
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
@@ -56,7 +56,7 @@ dimensions:
 """
 
 
-def problems(text: str, **options: object) -> list[Problem]:
+def problems(text: str, **options: object) -> list[DocumentProblem]:
     with pytest.raises(InvalidDocument) as caught:
         load(text, **options)  # type: ignore[arg-type]
     return list(caught.value.problems)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from taxonomy.checking import load
-from taxonomy.errors import InvalidDocument, Problem, UnreadableDocument
+from taxonomy.errors import DocumentProblem, InvalidDocument, UnreadableDocument
 
 RIGHT = """\
 slug: s
@@ -23,10 +23,10 @@ dimensions:
 CONDITION = RIGHT + "  - {key: x, title: X, kind: text, applies_when: kind=fault}\n"
 
 
-def problems(text: str) -> tuple[Problem, ...]:
+def problems(text: str) -> tuple[DocumentProblem, ...]:
     with pytest.raises((InvalidDocument, UnreadableDocument)) as caught:
         load(text)
-    found: tuple[Problem, ...] = caught.value.problems
+    found: tuple[DocumentProblem, ...] = caught.value.problems
     return found
 
 

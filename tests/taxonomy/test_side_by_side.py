@@ -11,7 +11,7 @@ from taxonomy.appendix import Heading, appendix, escaped
 from taxonomy.checking import load
 from taxonomy.comparison import compare, compare_dimensions
 from taxonomy.schema import CategorySpec, Document
-from taxonomy.side_by_side import Row, Section, counts, sections
+from taxonomy.side_by_side import ComparisonRow, DimensionComparison, counts, sections
 
 OLD = load("""
 slug: s
@@ -133,11 +133,11 @@ Definitions that are new:
 """
 
 
-def told(old: Document = OLD, new: Document = NEW, **more: frozenset[str]) -> tuple[Section, ...]:
+def told(old: Document = OLD, new: Document = NEW, **more: frozenset[str]) -> tuple[DimensionComparison, ...]:
     return sections(old, new, compare_dimensions(old, new), compare(old, new), **more)
 
 
-def rows(section: Section) -> dict[str, Row]:
+def rows(section: DimensionComparison) -> dict[str, ComparisonRow]:
     return {row.anchor: row for row in section.rows}
 
 
@@ -176,7 +176,7 @@ def test_dimensions_say_in_words_what_changed() -> None:
     assert (kind.state, kind.rows, kind.fields, kind.n_kept) == ("", (), (), 2)
     assert (symptom.state, severity.state, why.state) == ("changed", "added", "retired")
 
-    def sides(section: Section) -> list[tuple[str, str, str]]:
+    def sides(section: DimensionComparison) -> list[tuple[str, str, str]]:
         return [
             (each.words, *("".join(t for _, t in side) for side in (each.old, each.new))) for each in section.fields
         ]

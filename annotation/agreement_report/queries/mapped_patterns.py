@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from agreement import category_label
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY, PatternRow, Value
 from annotation.labels.consensus import PENDING
-from taxonomy.migration import Blocked, Route
+from taxonomy.migration import BlockedValue, Route
 from taxonomy.tree import TreeDimension
 
 FREE = (PENDING, DOES_NOT_APPLY)
@@ -46,19 +46,19 @@ class Told:
         key = self.own.key
         given = tuple(sorted(value)) if isinstance(value, frozenset) else (value,)
         found = self.route.values(key, given, free=FREE)
-        if isinstance(found, Blocked):
+        if isinstance(found, BlockedValue):
             return Lost(self._reasons(given) or [(category_label(value), found.words)])
         if self.dimension.is_set:
             return frozenset(str(each) for each in found)
         if not found:
-            return Lost([(category_label(value), Blocked("kind", self.version).words)])
+            return Lost([(category_label(value), BlockedValue("kind", self.version).words)])
         return found[0]
 
     def _reasons(self, given: Sequence[str | float]) -> list[tuple[str, str]]:
         if not self.own.has_categories:
             return []
         followed = [(str(each), self.route.follow(self.own.key, str(each))) for each in given if each not in FREE]
-        return [(each, found.words) for each, found in followed if isinstance(found, Blocked)]
+        return [(each, found.words) for each, found in followed if isinstance(found, BlockedValue)]
 
     def row(self, row: PatternRow) -> PatternRow:
         """A pattern with the raters whose values can be told."""

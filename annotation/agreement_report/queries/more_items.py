@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agreement import Planned, units_for_width
+from agreement import PlannedUnits, units_for_width
 from annotation.agreement_report.queries.coefficients import Headline
 from annotation.core.errors import Invalid
 
@@ -27,7 +27,7 @@ def width_of(given: str) -> float | None:
     return width
 
 
-def planned(head: Headline, width: float) -> Planned:
+def planned(head: Headline, width: float) -> PlannedUnits:
     """How many more units the primary coefficient of a dimension needs."""
     return units_for_width(width, head.units, head.se, head.undefined)
 

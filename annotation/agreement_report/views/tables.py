@@ -31,7 +31,7 @@ from annotation.agreement_report.views.words import (
 )
 from annotation.labels.consensus import PENDING
 from shared.wording import listed
-from taxonomy.kinds import OfKind
+from taxonomy.kinds import HasKind
 
 MOST_CATEGORIES = 48
 MOST_PAIRS = 3
@@ -129,7 +129,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Section(OfKind):
+class Section(HasKind):
     """Everything about one dimension."""
 
     key: str

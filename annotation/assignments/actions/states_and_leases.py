@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.models import Annotation, Assignment, Round, RoundItem, RoundRater
 from ingest.upsert.copying import copy
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 
 LEASE = timedelta(hours=2)
 RENEWED = timedelta(minutes=1)
@@ -59,7 +59,7 @@ def _run_out(round_id: int, now: datetime) -> QuerySet[Assignment, tuple[int]]:
     return leased.order_by("lease_until").values_list("pk")[:1]
 
 
-_any_run_out = Compiled(_run_out, int, datetime)
+_any_run_out = CompiledQuery(_run_out, int, datetime)
 
 
 def has_expired(round_id: int) -> bool:

@@ -31,9 +31,9 @@ from annotation.imports.sheets.shifted_values import doubts
 from annotation.models import Study, Workbook
 from annotation.studies.actions.study_ids import require_available, wrong_in_study_id
 from shared.disk_space import require_room
-from shared.job_holds import Kind
-from shared.job_time_limits import Turn
+from shared.job_holds import JobLockKind
 from shared.jobs import JobKind, progress_beside
+from shared.job_time_limits import TaskTurn
 from taxonomy.schema import key_of
 
 REFUSALS_KEPT = 10_000
@@ -187,7 +187,7 @@ class Workbooks(JobKind[Workbook]):
     The study, everything in it and the report are one transaction, so a worker that is killed leaves nothing.
     """
 
-    model, lock, task = Workbook, Kind.WORKBOOK, "annotation.jobs.import_workbook"
+    model, lock, task = Workbook, JobLockKind.WORKBOOK, "annotation.jobs.import_workbook"
     related = ("study", "created_by")
     advice = "Nothing was saved. Import the file in pieces, or run the import again."
     tries, tries_most = "n_attempts", 5
@@ -196,7 +196,7 @@ class Workbooks(JobKind[Workbook]):
     def begin(self, job: Workbook) -> None:
         job.n_attempts += 1
 
-    def do(self, job: Workbook, turn: Turn) -> None:
+    def do(self, job: Workbook, turn: TaskTurn) -> None:
         with progress_beside(self, job) as progress, transaction.atomic():
             report = _import(job, lambda n_done, n_total: progress(n_done=n_done, n_total=n_total))
             progress.write()

@@ -31,7 +31,7 @@ from annotation.models import (
     RoundItem,
 )
 from ingest.models import Snapshot
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 from shared.storable_json import check_storable
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
@@ -164,7 +164,9 @@ def _stored(assignment: Assignment, key: str, request_digest: str) -> Annotation
     return Annotation.objects.filter(pk=assignment.current_id, request_digest=request_digest).first()
 
 
-_by_key = Compiled(lambda rater, key: Annotation.objects.filter(rater=rater, idempotency_key=key).order_by(), int, str)
+_by_key = CompiledQuery(
+    lambda rater, key: Annotation.objects.filter(rater=rater, idempotency_key=key).order_by(), int, str
+)
 
 
 def _check_state(assignment: Assignment, round_: Round) -> None:

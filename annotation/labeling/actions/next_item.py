@@ -18,7 +18,7 @@ from annotation.labeling.queries.assignments import (
     waiting_assignment,
 )
 from annotation.models import Assignment, Round, RoundItem, RoundRater
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 
 
 def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
@@ -177,13 +177,13 @@ def _held(round_id: int, item: int) -> QuerySet[Assignment, tuple[int | None]]:
     return given.order_by().values_list("slot")
 
 
-_walker = Compiled(
+_walker = CompiledQuery(
     lambda round_id, rater: RoundRater.objects.select_for_update().filter(round=round_id, rater=rater).order_by(),
     int,
     int,
 )
-_free_ahead = Compiled(_ahead, int, int)
-_slots_held = Compiled(_held, int, int)
+_free_ahead = CompiledQuery(_ahead, int, int)
+_slots_held = CompiledQuery(_held, int, int)
 
 
 def _is_at_quota(walker: RoundRater) -> bool:

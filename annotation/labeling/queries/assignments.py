@@ -24,7 +24,7 @@ from annotation.models import (
     RoundRater,
 )
 from ingest.models import Comment, Snapshot
-from shared.compiled_queries import Compiled
+from shared.compiled_queries import CompiledQuery
 from taxonomy.tree import VersionTree
 
 ITEM_TO_READ = "item__snapshot__issue__repository"
@@ -58,13 +58,13 @@ def _unfinished(round_id: int, rater: int) -> QuerySet[Assignment]:
     return waiting.select_related(*FULL).order_by("position")
 
 
-_first_unfinished = Compiled(lambda round_id, rater: _unfinished(round_id, rater)[:1], int, int)
-_first_with_slot = Compiled(
+_first_unfinished = CompiledQuery(lambda round_id, rater: _unfinished(round_id, rater)[:1], int, int)
+_first_with_slot = CompiledQuery(
     lambda round_id, rater: _unfinished(round_id, rater).order_by(IsNull(F("slot"), True), "position")[:1],
     int,
     int,
 )
-_next_unfinished = Compiled(
+_next_unfinished = CompiledQuery(
     lambda round_id, rater, position: _unfinished(round_id, rater).filter(position__gt=position)[:1], int, int, int
 )
 
@@ -78,7 +78,7 @@ def _items_for(round_id: int, rater: int) -> QuerySet[RoundItem, tuple[int, int]
     return RoundItem.objects.filter(round=round_id).order_by("-position").values_list("position", n_others)[:1]
 
 
-_places = Compiled(_items_for, int, int)
+_places = CompiledQuery(_items_for, int, int)
 
 
 def _with_skipped(round_id: int, rater: int) -> QuerySet[Any]:
@@ -90,7 +90,7 @@ def _with_skipped(round_id: int, rater: int) -> QuerySet[Any]:
     return RoundRater.objects.filter(round=round_id, rater=rater).order_by().annotate(n_skipped=n_skipped)
 
 
-_round_rater = Compiled(_with_skipped, int, int)
+_round_rater = CompiledQuery(_with_skipped, int, int)
 
 
 def has_part_in(round_: Round, rater: Membership) -> bool:
@@ -209,7 +209,7 @@ def _from(round_id: int, rater: int, after: int) -> QuerySet[Assignment]:
     return near.order_by("position", "pk")[: NEAR + AHEAD + 1]
 
 
-_near = Compiled(_from, int, int, int)
+_near = CompiledQuery(_from, int, int, int)
 
 
 def later(round_: Round, rater: Membership, place: int) -> list[Assignment]:

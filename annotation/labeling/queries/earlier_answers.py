@@ -15,7 +15,7 @@ from annotation.labels.queries.part_matches import matches_of
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
 from annotation.proposals.queries import outcomes_of
 from shared.wording import listed
-from taxonomy.migration import Blocked, Route
+from taxonomy.migration import BlockedValue, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -195,7 +195,7 @@ class _Settled:
 
     def key(self, outcome: ProposalOutcome, dimension: TreeDimension) -> str | None:
         """The category that an accepted or mapped proposal is now, where the version has it."""
-        found: str | Blocked | None = outcome.category_key or None
+        found: str | BlockedValue | None = outcome.category_key or None
         passed = self._ways.get(outcome.version_number or 0)
         if found and passed is not None:
             found = passed.follow(dimension.key, str(found))
@@ -333,7 +333,7 @@ class _Answer:
         if given is None and proposal is None:
             words = f"In version {self.old_tree.number} {self.who} gave no label here."
             return _Told(reason="unanswered", words=words)
-        blocked = self.way.dimension_blocked(dimension.key) if self.way else Blocked("kind", self.tree.number)
+        blocked = self.way.dimension_blocked(dimension.key) if self.way else BlockedValue("kind", self.tree.number)
         if blocked is not None or old.has_categories != dimension.has_categories:
             began = self._began(list(_old_values(old, given)))
             if blocked is not None and blocked.reason == "dimension":
@@ -379,7 +379,7 @@ class _Answer:
         assert self.way is not None
         found = self.way.follow(new.key, old.key)
         subject = "it" if is_only else old.name
-        if isinstance(found, Blocked):
+        if isinstance(found, BlockedValue):
             into = listed([new.by_key[key].name if key in new.by_key else key for key in found.into])
             ends = {"split": f"was split into {into}", "retired": "was retired", "merged": f"was merged from {into}"}
             return None, found.reason, f"{subject} {ends.get(found.reason, 'is not there')}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from annotation.labels.consensus import PENDING, Base, Given, Origin, Place, Values, Verdict
 from annotation.labels.queries.label_version import way
 from annotation.models import Round, RoundItem
-from taxonomy.migration import Blocked, Route
+from taxonomy.migration import BlockedValue, Route
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -78,7 +78,7 @@ def _base(
             unsettled.add(place)
             continue
         followed = _followed(route, tree, verdict.dimension, verdict.values)
-        is_blocked = isinstance(followed, Blocked) or followed is None
+        is_blocked = isinstance(followed, BlockedValue) or followed is None
         stood = _carried(round_, route, tree, verdict, None if is_blocked else followed)
         if verdict.values is not None:
             before[place] = stood
@@ -125,7 +125,7 @@ def _followed_ratings(route: Route | None, tree: VersionTree, verdict: Verdict) 
 
 def _given(route: Route | None, tree: VersionTree, dimension: str, rating: Given) -> Values | None:
     followed = _followed(route, tree, dimension, rating.values)
-    return None if isinstance(followed, Blocked) else followed
+    return None if isinstance(followed, BlockedValue) else followed
 
 
 def _followed(route: Route | None, tree: VersionTree, dimension: str, values: Values | None) -> Any:

@@ -10,7 +10,7 @@ from annotation.labels.consensus import PENDING, Values, Verdict
 from annotation.labels.queries.label_version import label_version, way
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, Round, RoundItem
-from taxonomy.migration import Blocked
+from taxonomy.migration import BlockedValue
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -287,7 +287,7 @@ def _moved_on(
     followed = passed.values(key, values, free=[PENDING]) if passed else None
     if followed is None:
         return []
-    if isinstance(followed, Blocked):
+    if isinstance(followed, BlockedValue):
         again = "not relabeled" if answered_again is None else f"no label of this dimension in round {answered_again}"
         return [f"{followed.words}; {again}"]
     tree, old = published_version(standing.pk), published_version(round_.taxonomy_version_id)

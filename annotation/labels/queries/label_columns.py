@@ -20,7 +20,7 @@ from annotation.labels.queries.rows import settled_here, settled_verdicts, told_
 from annotation.labels.queries.verdicts import ItemVerdicts
 from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Round
-from taxonomy.kinds import OfKind
+from taxonomy.kinds import HasKind
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -61,7 +61,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Asking(OfKind):
+class Asking(HasKind):
     """A dimension as the columns have it: as the newest version says, categories that only others have at the end."""
 
     key: str

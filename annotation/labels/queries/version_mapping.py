@@ -8,7 +8,7 @@ from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.consensus import PENDING, Values
 from annotation.models import Round
-from taxonomy.migration import Blocked, Route
+from taxonomy.migration import BlockedValue, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
 from taxonomy.tree import VersionTree
@@ -66,9 +66,9 @@ class Telling:
         if found is None:
             return self.no_way
         told = found.values(dimension, values, free=[PENDING])
-        if not isinstance(told, Blocked) and not told and not self.tree.by_key[dimension].is_set:
-            told = Blocked("kind", self.version.number)  # The empty set is no answer to a question that takes one.
-        return told.words if isinstance(told, Blocked) else told
+        if not isinstance(told, BlockedValue) and not told and not self.tree.by_key[dimension].is_set:
+            told = BlockedValue("kind", self.version.number)  # The empty set is no answer to a question that takes one.
+        return told.words if isinstance(told, BlockedValue) else told
 
     @property
     def no_way(self) -> str:

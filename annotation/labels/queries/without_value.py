@@ -15,7 +15,7 @@ from annotation.labels.queries.rows import settled_here, settled_verdicts, told_
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.queries.version_mapping import Telling
 from annotation.models import Annotation, PartMatch, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
-from taxonomy.migration import Blocked
+from taxonomy.migration import BlockedValue
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -101,7 +101,7 @@ def _candidates(round_: Round, telling: Telling) -> QuerySet[Any, Any]:
         category.id
         for each in here
         for category in each.categories
-        if isinstance(way.follow(each.key, category.key), Blocked)
+        if isinstance(way.follow(each.key, category.key), BlockedValue)
     ]
     dimensions = [
         each.id

@@ -13,7 +13,7 @@ from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.verdicts import COUNTS
 from annotation.models import Assignment, Rating, Resolution, ResolutionValue, Round
 from annotation.resolving.queries.queue import clash_names, clashes
-from taxonomy.migration import Blocked, Route
+from taxonomy.migration import BlockedValue, Route
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -130,4 +130,4 @@ def _followed(route: Route | None, dimension: str, values: Values) -> Values | N
     if route is None:
         return None
     became = route.values(dimension, values, free=[PENDING])
-    return None if isinstance(became, Blocked) else tuple(sorted(became, key=str))
+    return None if isinstance(became, BlockedValue) else tuple(sorted(became, key=str))

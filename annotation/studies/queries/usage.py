@@ -10,7 +10,7 @@ from accounts.models import User
 from annotation.core.access import Seat
 from annotation.models import Membership, Rating, Round
 from annotation.studies.queries.studies import visible_studies
-from taxonomy.migration import Blocked
+from taxonomy.migration import BlockedValue
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import route
 
@@ -50,7 +50,7 @@ def usage(seats: Sequence[Seat], taxonomy: Taxonomy, version: TaxonomyVersion) -
         way = ways[version_id]
         followed = way.follow(dimension, key) if way is not None else None
         found.n_ratings += n
-        if followed is None or isinstance(followed, Blocked):
+        if followed is None or isinstance(followed, BlockedValue):
             found.n_lost += n
         else:
             counts[dimension][followed] += n

@@ -22,9 +22,9 @@ from annotation.studies.actions.study_ids import require_available
 from annotation.transfer.actions.rows import Stored, store_study, table_names
 from annotation.transfer.study_file import StudyFile, open_study
 from shared.disk_space import require_room
-from shared.job_holds import Kind
-from shared.job_time_limits import Turn
+from shared.job_holds import JobLockKind
 from shared.jobs import JobKind, progress_beside
+from shared.job_time_limits import TaskTurn
 
 KEPT_DAYS = 2
 FILES_AT_ONCE = 100
@@ -68,7 +68,7 @@ class Arrivals(JobKind[Arrival]):
     The study, all that is in it and the report are one transaction, so a worker that is killed leaves nothing.
     """
 
-    model, lock, task = Arrival, Kind.ARRIVAL, "annotation.jobs.take_study_in"
+    model, lock, task = Arrival, JobLockKind.ARRIVAL, "annotation.jobs.take_study_in"
     related = ("created_by",)
     advice = "Nothing was saved. Import the file in pieces, or run the import again."
     tries, tries_most = "n_attempts", 5
@@ -80,7 +80,7 @@ class Arrivals(JobKind[Arrival]):
     def take_back(self, job: Arrival) -> dict[str, Any]:
         return {"step": ""}
 
-    def do(self, job: Arrival, turn: Turn) -> None:
+    def do(self, job: Arrival, turn: TaskTurn) -> None:
         with progress_beside(self, job) as progress, transaction.atomic(), job.file.open("rb") as file:
 
             def told(n_done: int, step: str) -> None:

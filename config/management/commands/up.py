@@ -72,7 +72,7 @@ class Command(BaseCommand):
                     with preload.frozen():
                         preload.load()
                     servers.result()
-                serving = quiet.Serving(settings.DATA_DIR)
+                serving = quiet.ServingClaim(settings.DATA_DIR)
                 stack.callback(serving.leave)
                 self._wait_for_restore(serving)
                 self._prepare(no_demo)
@@ -152,7 +152,7 @@ class Command(BaseCommand):
         except ConcordError as error:
             raise CommandError(error.message) from error
 
-    def _wait_for_restore(self, serving: quiet.Serving) -> None:
+    def _wait_for_restore(self, serving: quiet.ServingClaim) -> None:
         """Returns when nobody restores a backup into this data."""
         if not serving.take():
             self._say("A backup is being restored into these data; Concord waits until that is done …")
@@ -206,7 +206,7 @@ class Command(BaseCommand):
             self._say("  .venv/bin/python manage.py add_user NAME --staff\n")
         self._say(f"Logs are in {_short(settings.DATA_DIR / 'logs')}. Ctrl-C stops everything; the data stay.")
 
-    def _watch(self, children: Supervisor, hold: embedded.Hold | None, serving: quiet.Serving) -> None:
+    def _watch(self, children: Supervisor, hold: embedded.Hold | None, serving: quiet.ServingClaim) -> None:
         checked_at = 0.0
         in_terminal = sys.stdin is not None and sys.stdin.isatty()
         while True:

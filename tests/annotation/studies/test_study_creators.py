@@ -10,12 +10,12 @@ from django.test import Client
 from accounts.actions import make_token
 from accounts.models import User
 from annotation.models import Arrival, Membership, Study, Workbook
-from config.env import People
+from config.env import PeopleSetting
 from shared.rate_limits import UNAVAILABLE_IDS, process_counts
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
-STAFF_ONLY = People()
+STAFF_ONLY = PeopleSetting()
 SHEET = b"item,rater,dimension,value\na,bob,symptom,crash\n"
 
 
@@ -76,7 +76,7 @@ def test_rest_creates_no_study_for_whom_the_setting_leaves_out(rita: User) -> No
 
 
 def test_a_workbook_that_was_uploaded_before_is_not_made_into_a_study_any_more(settings: Any, rita: User) -> None:
-    settings.STUDY_CREATORS = People(everyone=True)
+    settings.STUDY_CREATORS = PeopleSetting(everyone=True)
     client = signed_in(rita)
     page = client.post("/studies/import/", {"file": io.BytesIO(SHEET)})["Location"]
     settings.STUDY_CREATORS = STAFF_ONLY
@@ -89,7 +89,7 @@ def test_no_page_offers_what_would_be_refused(settings: Any, rita: User) -> None
     pages = ("/", "/studies/", "/studies/study/settings/")
     doors = ("/studies/new/", "/start/", "/studies/import/", "/duplicate/")
     assert not [(page, door) for page in pages for door in doors if door in client.get(page).content.decode()]
-    settings.STUDY_CREATORS = People(everyone=True)
+    settings.STUDY_CREATORS = PeopleSetting(everyone=True)
     assert [door for door in doors if not any(door in client.get(page).content.decode() for page in pages)] == []
 
 
@@ -103,7 +103,7 @@ def test_whoever_is_in_no_study_is_told_whom_to_ask(rita: User) -> None:
 def test_staff_and_the_people_who_are_named_create_studies(settings: Any, rita: User) -> None:
     sam = make.user("sam", staff=True)
     assert create(sam, "sams").status_code == 201
-    settings.STUDY_CREATORS = People(names=frozenset({"rita"}))
+    settings.STUDY_CREATORS = PeopleSetting(names=frozenset({"rita"}))
     assert create(rita, "ritas").status_code == 201
     assert create(sam, "sams-too").status_code == 201
     assert create(make.user("nina"), "ninas").status_code == 403

@@ -27,7 +27,7 @@ from annotation.transfer.actions import study_import as arriving
 from annotation.transfer.queries import rows as whole
 from annotation.transfer.study_file import open_study
 from ingest.models import Issue
-from shared.job_holds import Kind
+from shared.job_holds import JobLockKind
 from tests import builders as make
 from tests.annotation.exports.test_export_workers import files
 from tests.annotation.transfer.test_study_export import files_of, written
@@ -130,7 +130,7 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     assert (export.state, export.n_claims, export.file.name) == ("running", 1, "") and files() == stored
     assert not Study.objects.filter(slug="again").exists() and User.objects.count() == n_people
 
-    until(lambda: not someone_holds(Kind.ARRIVAL), "the database knows that the worker is dead")
+    until(lambda: not someone_holds(JobLockKind.ARRIVAL), "the database knows that the worker is dead")
     a_minute_passes()
     sweep_jobs()
 
