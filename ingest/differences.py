@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Said:
+class DiffComment:
     """A comment; `mark` is what it is known by at its source (None: only by its words)."""
 
     mark: int | None
@@ -38,7 +38,7 @@ class State:
     state_reason: str = ""
     labels: Sequence[str] = ()
     author: str = ""
-    comments: Sequence[Said] | None = None
+    comments: Sequence[DiffComment] | None = None
     created_at: datetime | None = None
     closed_at: datetime | None = None
     n_comments: int | None = None
@@ -86,7 +86,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Line:
+class DiffLine:
     """A line of a text with its number on either side; `pieces` mark the words where it stands for a changed line."""
 
     kind: Kind
@@ -104,7 +104,7 @@ class Hunk:
     """Lines that stand together; `n_before` unchanged ones are left out before them."""
 
     n_before: int
-    lines: Sequence[Line]
+    lines: Sequence[DiffLine]
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def text_difference(old: str, new: str) -> TextDifference:
 def whole_text(text: str, kind: Kind) -> TextDifference:
     """A text that came or went as a whole."""
     lines = [
-        Line(kind, (Piece(kind, words),), None if kind == "added" else number, number if kind == "added" else None)
+        DiffLine(kind, (Piece(kind, words),), None if kind == "added" else number, number if kind == "added" else None)
         for number, words in enumerate(_split(text), start=1)
     ]
     shown, n_not_shown = _bounded([Hunk(0, lines)] if lines else [])
@@ -328,16 +328,18 @@ def _back(kept: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[Kind, in
     return found[::-1]
 
 
-def _line_edits(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+def _line_edits(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
     whole: list[tuple[Kind, int, int]] = [("removed", place, 0) for place in range(len(old))]
     whole += [("added", len(old), place) for place in range(len(new))]
     steps = edits(old, new, LINE_EDITS_MAX)
     for kind, i, j in whole if steps is None else steps:
         text = new[j] if kind == "added" else old[i]
-        yield Line(kind, (Piece(kind, text),), None if kind == "added" else i + 1, None if kind == "removed" else j + 1)
+        yield DiffLine(
+            kind, (Piece(kind, text),), None if kind == "added" else i + 1, None if kind == "removed" else j + 1
+        )
 
 
-def _marked(lines: Sequence[Line]) -> Iterator[Line]:
+def _marked(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
     """Removed lines stand before the added ones that replace them, the changed words of each pair marked."""
     place = 0
     while place < len(lines):
@@ -359,14 +361,14 @@ def _marked(lines: Sequence[Line]) -> Iterator[Line]:
         place = end
 
 
-def _pair(old: Line, new: Line) -> tuple[Line, Line]:
+def _pair(old: DiffLine, new: DiffLine) -> tuple[DiffLine, DiffLine]:
     pieces = _words_of(old.text, new.text)
     n_same = sum(len(piece.text.strip()) for piece in pieces if piece.kind == "same")
     if 2 * n_same < min(len(old.text), len(new.text)):
         return old, new
     return (
-        Line("removed", _side(pieces, "removed"), old.old, None),
-        Line("added", _side(pieces, "added"), None, new.new),
+        DiffLine("removed", _side(pieces, "removed"), old.old, None),
+        DiffLine("added", _side(pieces, "added"), None, new.new),
     )
 
 
@@ -408,7 +410,7 @@ def _joined(words: Sequence[Piece]) -> Iterator[Piece]:
         place = end
 
 
-def _hunks(lines: Sequence[Line]) -> tuple[list[Hunk], int]:
+def _hunks(lines: Sequence[DiffLine]) -> tuple[list[Hunk], int]:
     """Changed lines with what stands around them, and how many unchanged lines follow the last."""
     ranges: list[tuple[int, int]] = []
     for place, line in enumerate(lines):
@@ -436,7 +438,7 @@ def _bounded(hunks: Sequence[Hunk]) -> tuple[list[Hunk], int]:
     return found, max(n_all - LINES_SHOWN, 0)
 
 
-def _comments(old: Sequence[Said], new: Sequence[Said]) -> Iterator[CommentDifference]:
+def _comments(old: Sequence[DiffComment], new: Sequence[DiffComment]) -> Iterator[CommentDifference]:
     """By their marks, else by their words; those that went come first."""
     before = {_known_by(said, n): (number, said) for number, said, n in _numbered(old)}
     after = {_known_by(said, n): (number, said) for number, said, n in _numbered(new)}
@@ -451,7 +453,7 @@ def _comments(old: Sequence[Said], new: Sequence[Said]) -> Iterator[CommentDiffe
             yield CommentDifference("edited", number, said.author, said.created_at, text)
 
 
-def _numbered(comments: Sequence[Said]) -> Iterator[tuple[int, Said, int]]:
+def _numbered(comments: Sequence[DiffComment]) -> Iterator[tuple[int, DiffComment, int]]:
     """Each comment with its place and with how many said the very same before it."""
     seen: Counter[tuple[str, str]] = Counter()
     for number, said in enumerate(comments, start=1):
@@ -459,5 +461,5 @@ def _numbered(comments: Sequence[Said]) -> Iterator[tuple[int, Said, int]]:
         seen[said.author, said.body] += 1
 
 
-def _known_by(said: Said, n: int) -> tuple[object, ...]:
+def _known_by(said: DiffComment, n: int) -> tuple[object, ...]:
     return (said.mark,) if said.mark is not None else (said.author, said.body, n)

@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, 
 from django.db.models.functions import Left, Length
 
 from accounts.models import User
-from ingest.differences import Difference, Said, State, difference
+from ingest.differences import DiffComment, Difference, State, difference
 from ingest.errors import Conflict, Invalid
 from ingest.identifiers import parse_repository
 from ingest.models import (
@@ -151,14 +151,14 @@ def n_not_searched(user: Viewer) -> int:
 
 
 @dataclass(frozen=True)
-class Counted:
+class IssueCount:
     """How many issues a list has: exactly, or `about` so many."""
 
     n: int
     about: bool = False
 
 
-def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
+def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> IssueCount:
     """How many issues `issues` found: counted where they are few, else as the planner estimates.
 
     Of those with words the share that the index tells is taken of what the other conditions leave, unless these are
@@ -173,11 +173,11 @@ def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> Counted:
     if n_left <= most:
         n = found.order_by().values("pk")[: most + 1].count()
         if n <= most:
-            return Counted(n)
+            return IssueCount(n)
         n_left = n
     elif n_words is not None and not getattr(found.query.annotations["is_listed"], "value", False):
         n_left = round(n_left * min(1.0, n_words / conditions.n_with_text()))
-    return Counted(_rounded(max(n_left, n_shown)), about=True)
+    return IssueCount(_rounded(max(n_left, n_shown)), about=True)
 
 
 def _rounded(n: int) -> int:
@@ -394,15 +394,15 @@ def closing_changes(issue: Issue) -> list[ClosingChange]:
 
 def snapshot_difference(old: Snapshot, new: Snapshot) -> Difference:
     """What became of one state of an issue in another; one query, for the comments of both."""
-    threads: dict[int, list[Said]] = {old.pk: [], new.pk: []}
+    threads: dict[int, list[DiffComment]] = {old.pk: [], new.pk: []}
     rows = SnapshotComment.objects.filter(snapshot__in=threads).order_by("snapshot_id", "position")
     for row in rows.select_related("comment"):
         said = row.comment
-        threads[row.snapshot_id].append(Said(said.github_id, said.author_login, said.body, said.created_at))
+        threads[row.snapshot_id].append(DiffComment(said.github_id, said.author_login, said.body, said.created_at))
     return difference(_state_of(old, threads[old.pk]), _state_of(new, threads[new.pk]))
 
 
-def _state_of(snapshot: Snapshot, thread: list[Said]) -> State:
+def _state_of(snapshot: Snapshot, thread: list[DiffComment]) -> State:
     return State(
         title=snapshot.title,
         body=snapshot.body,

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from ingest import totals
 from ingest.errors import FetchFailed, Invalid, Unreadable
-from ingest.files.json_rows import Batch, Row, RowReader
+from ingest.files.json_rows import Batch, JsonRow, RowReader
 from ingest.github.fetch import fetch
 from ingest.github.rest_objects import Repository as Name
 from ingest.models import FetchRun, Refusal
@@ -88,11 +88,11 @@ def _batches(run: FetchRun, file: BinaryIO) -> Iterator[Batch]:
             raise FetchFailed(error.message) from error
 
 
-def _without_future(rows: list[Row]) -> list[Row]:
+def _without_future(rows: list[JsonRow]) -> list[JsonRow]:
     """The rows, those with a time more than a day ahead rejected: it would keep out everything that comes later."""
     latest = timezone.now() + timedelta(days=1)
     return [
-        Row(row.line, refusal=IN_FUTURE.format(time.isoformat()), text=row.record.identifier)
+        JsonRow(row.line, refusal=IN_FUTURE.format(time.isoformat()), text=row.record.identifier)
         if row.record and (time := _latest_time(row.record)) and time > latest
         else row
         for row in rows
@@ -103,7 +103,7 @@ def _latest_time(record: IssueRecord) -> datetime | None:
     return max(filter(None, (record.created_at, record.updated_at, record.closed_at)), default=None)
 
 
-def _store_rows(run: FetchRun, rows: list[Row]) -> set[int]:
+def _store_rows(run: FetchRun, rows: list[JsonRow]) -> set[int]:
     """Stores a batch of rows; the keys of the repositories written to."""
     rows = _without_future(rows)
     repositories = store_records(run, [row.record for row in rows if row.record])

@@ -14,7 +14,7 @@ from ingest.models import FetchRun, Refusal
 from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
 from ingest.totals import expect_other_totals
-from ingest.upsert import Stored, copy, store
+from ingest.upsert import BatchResult, copy, store
 from shared import disk_space as room
 from shared.errors import StorageAway
 from shared.job_holds import JobLockKind
@@ -144,7 +144,7 @@ def store_records(run: FetchRun, records: list[IssueRecord]) -> set[int]:
     return stored.repositories
 
 
-def _list_contradictions(run: FetchRun, stored: Stored) -> None:
+def _list_contradictions(run: FetchRun, stored: BatchResult) -> None:
     """Counts the values that were not taken, and keeps the first REFUSALS_KEPT of a run."""
     room = max(0, REFUSALS_KEPT - run.n_contradictions)
     run.n_contradictions += len(stored.contradictions)

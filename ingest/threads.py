@@ -74,7 +74,7 @@ _first_comments = CompiledQuery(lambda snapshot: _thread(snapshot)[: PART_COMMEN
 
 
 @dataclass(frozen=True)
-class SnapshotLine:
+class SnapshotChange:
     """A snapshot and what became of the one before; no words for the first, and where none is shown before it."""
 
     snapshot: Snapshot
@@ -82,7 +82,7 @@ class SnapshotLine:
     words: Sequence[str] = field(default_factory=list)
 
 
-def snapshot_lines(user: Viewer, issue: Issue, *, before: int | None = None) -> tuple[list[SnapshotLine], bool]:
+def snapshot_lines(user: Viewer, issue: Issue, *, before: int | None = None) -> tuple[list[SnapshotChange], bool]:
     """Snapshots that the user may read, newest first, and whether there are older ones; two queries.
 
     SNAPSHOTS_SHOWN at most. `before` is a snapshot's key: only older ones. No body leaves the database.
@@ -94,7 +94,7 @@ def snapshot_lines(user: Viewer, issue: Issue, *, before: int | None = None) -> 
     rows = list(found.order_by("-pk")[: SNAPSHOTS_SHOWN + 1])
     threads = _threads(rows) if len(rows) > 1 else {}
     lines = [
-        SnapshotLine(row, earlier, _words(earlier, row, threads) if earlier else [])
+        SnapshotChange(row, earlier, _words(earlier, row, threads) if earlier else [])
         for row, earlier in zip(rows, [*rows[1:], None], strict=True)
     ]
     return lines[:SNAPSHOTS_SHOWN], len(rows) > SNAPSHOTS_SHOWN

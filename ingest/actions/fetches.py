@@ -18,7 +18,7 @@ from ingest import runs
 from ingest.errors import Conflict, Invalid
 from ingest.github.client import Client
 from ingest.github.estimates import Estimate, estimate
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_repository
 from ingest.models import FetchRun
 from ingest.runs import RUNS
@@ -86,7 +86,7 @@ def estimate_asked(*, user: "User | None", **asked: Any) -> Estimate:
     run = _asked_run(user, **asked)
     run.created_by = user
     tokens = settings.GITHUB_TOKENS
-    return estimate(Job(run, Client(settings.GITHUB_API_URL, tokens)), n_tokens=len(tokens))
+    return estimate(RunState(run, Client(settings.GITHUB_API_URL, tokens)), n_tokens=len(tokens))
 
 
 def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True) -> FetchRun:

@@ -13,7 +13,7 @@ from ingest.actions.fetches import queue_run
 from ingest.errors import Invalid, NotFound, TooLarge, Unreadable
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Upload
-from ingest.tables import Sample, checked_guess, is_table, lay_out, sample
+from ingest.tables import TablePreview, checked_guess, is_table, lay_out, sample
 from shared.disk_space import require_room
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _take(upload: Upload) -> None:
         raise NotFound("This upload was already imported or discarded.")
 
 
-def _guessed(found: Sample, number_rows: bool) -> Mapping[str, str]:
+def _guessed(found: TablePreview, number_rows: bool) -> Mapping[str, str]:
     """The columns by their names and values; raises Invalid, where no row has any for what is the matter with them."""
     if not found.cells():
         line, _, fault, _ = found.rows[0] if found.rows else (0, (), "", False)

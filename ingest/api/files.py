@@ -50,7 +50,7 @@ def _field(name: str, kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any
     return serializers.CharField(allow_null=True)
 
 
-class _Row(serializers.BaseSerializer[Any]):
+class _FileRow(serializers.BaseSerializer[Any]):
     """A row as the files have it."""
 
     def to_representation(self, instance: Issue | SnapshotComment | ClosingChange) -> dict[str, Any]:
@@ -61,12 +61,12 @@ class _Row(serializers.BaseSerializer[Any]):
         return change_row(instance, instance.issue.identifier)
 
 
-class _Stored(ListAPIView[Any]):
+class _StoredFile(ListAPIView[Any]):
     """What is stored of a repository that the caller may see."""
 
     permission_classes = (MayFetch,)
     content_negotiation_class = AnyAccept
-    serializer_class: Any = _Row
+    serializer_class: Any = _FileRow
     what = ""
 
     def _issues(self) -> QuerySet[Issue]:
@@ -84,7 +84,7 @@ class _Stored(ListAPIView[Any]):
 @extend_schema_view(
     get=extend_schema(operation_id="repository_issues", parameters=[FORMAT], responses=_shape("issues"))
 )
-class IssuesOfRepository(_Stored):
+class IssuesOfRepository(_StoredFile):
     """The issues of a repository with their texts, as they are now, in the order in which they came in."""
 
     what = "issues"
@@ -97,7 +97,7 @@ class IssuesOfRepository(_Stored):
 @extend_schema_view(
     get=extend_schema(operation_id="repository_comments", parameters=[FORMAT], responses=_shape("comments"))
 )
-class CommentsOfRepository(_Stored):
+class CommentsOfRepository(_StoredFile):
     """The comments of a repository's issues, thread after thread."""
 
     what = "comments"
@@ -110,7 +110,7 @@ class CommentsOfRepository(_Stored):
 @extend_schema_view(
     get=extend_schema(operation_id="repository_changes", parameters=[FORMAT], responses=_shape("changes"))
 )
-class ChangesOfRepository(_Stored):
+class ChangesOfRepository(_StoredFile):
     """The pull requests and commits that closed a repository's issues, and those linked that were not merged."""
 
     what = "changes"

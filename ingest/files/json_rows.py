@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from ingest.errors import RowError
-from ingest.files.seen import Seen
+from ingest.files.seen import SeenNumbers
 from ingest.github.rest_objects import NotAnIssue, Repository, parse_issue
 from ingest.records import IssueRecord, storable
 
@@ -32,7 +32,7 @@ _SCAN = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JsonRow:
     """One row of a file: an issue, or why it is none and what stood there; `line` counts from 1.
 
     `next_offset` is where the next line begins, for the last row of a line that can be read by itself; otherwise 0.
@@ -50,7 +50,7 @@ class Row:
 class Batch:
     """Some rows, the place after them (see `RowReader`), and how much of the file is read."""
 
-    rows: list[Row]
+    rows: list[JsonRow]
     place: dict[str, Any]
     n_bytes_read: int
 
@@ -66,12 +66,12 @@ class RowReader:
         self._file = file
         self._repository = repository
         self._place: dict[str, Any] = {"offset": 0, "line": 1, "rows": 0, "seen": {}, **(place or {})}
-        self._seen = Seen.from_json(self._place["seen"])
+        self._seen = SeenNumbers.from_json(self._place["seen"])
 
     def batches(self) -> Iterator[Batch]:
         """Batches of BATCH_ROWS, fewer where rows are long."""
         n_to_skip = self._place["rows"]
-        rows: list[Row] = []
+        rows: list[JsonRow] = []
         began_at = self._place["offset"]
         for row in _rows(self._file, self._repository, self._seen, self._place["offset"], self._place["line"]):
             if n_to_skip:
@@ -85,7 +85,7 @@ class RowReader:
         if rows:
             yield self._batch(rows)
 
-    def _batch(self, rows: list[Row]) -> Batch:
+    def _batch(self, rows: list[JsonRow]) -> Batch:
         seen = self._seen.as_json() if rows[-1].next_offset else None
         if seen is not None:
             self._place = {"offset": rows[-1].next_offset, "line": rows[-1].line + 1, "rows": 0, "seen": seen}
@@ -94,12 +94,12 @@ class RowReader:
         return Batch(rows, self._place, self._file.tell())
 
 
-def read_rows(file: BinaryIO, repository: Repository | None = None) -> Iterator[Row]:
+def read_rows(file: BinaryIO, repository: Repository | None = None) -> Iterator[JsonRow]:
     """The rows of a file in order, each issue once; memory does not grow with the file.
 
     `repository` (host, owner, name) is for rows that don't say where they are from.
     """
-    return _rows(file, repository, Seen(), 0, 1)
+    return _rows(file, repository, SeenNumbers(), 0, 1)
 
 
 def shown_text(text: str) -> str:
@@ -110,16 +110,18 @@ def shown_text(text: str) -> str:
     return f"{text[:ROW_CHARACTERS_KEPT]}… (cut after {ROW_CHARACTERS_KEPT:,} characters)"
 
 
-def _rows(file: BinaryIO, repository: Repository | None, seen: Seen, offset: int, line: int) -> Iterator[Row]:
+def _rows(
+    file: BinaryIO, repository: Repository | None, seen: SeenNumbers, offset: int, line: int
+) -> Iterator[JsonRow]:
     for number, text, fault, next_offset in _values(file, offset, line):
         if fault:
-            yield Row(number, refusal=fault, text=shown_text(text), next_offset=next_offset)
+            yield JsonRow(number, refusal=fault, text=shown_text(text), next_offset=next_offset)
             continue
-        last: Row | None = None
+        last: JsonRow | None = None
         for row in _row(number, text, repository):
             record = row.record
             if record and not seen.add(record.repository, record.number):
-                row = Row(number, refusal=f"{record.identifier} is already in this file.", text=shown_text(text))
+                row = JsonRow(number, refusal=f"{record.identifier} is already in this file.", text=shown_text(text))
             if last:
                 yield last
             last = row
@@ -127,21 +129,21 @@ def _rows(file: BinaryIO, repository: Repository | None, seen: Seen, offset: int
             yield replace(last, next_offset=next_offset) if next_offset else last
 
 
-def _row(line: int, text: str, repository: Repository | None) -> Iterator[Row]:
+def _row(line: int, text: str, repository: Repository | None) -> Iterator[JsonRow]:
     try:
         value = _loaded(text)
     except (ValueError, RecursionError) as error:
-        yield Row(line, refusal=f"This is not valid JSON: {_reason(error)}.", text=shown_text(text))
+        yield JsonRow(line, refusal=f"This is not valid JSON: {_reason(error)}.", text=shown_text(text))
         return
     values = value if isinstance(value, list) else _wrapped(value)
     for part in [value] if values is None else values:
         try:
-            yield Row(line, record=parse_issue(part, repository))
+            yield JsonRow(line, record=parse_issue(part, repository))
         except NotAnIssue:
-            yield Row(line, is_pull_request=True)
+            yield JsonRow(line, is_pull_request=True)
         except RowError as error:
             shown = text if values is None else json.dumps(part, ensure_ascii=False)
-            yield Row(line, refusal=str(error), text=shown_text(shown))
+            yield JsonRow(line, refusal=str(error), text=shown_text(shown))
 
 
 def _wrapped(value: Any) -> list[Any] | None:

@@ -11,7 +11,7 @@ BLOCK_BITS = 1024
 _BLOCK = struct.Struct(f"<q{BLOCK_BITS // 8}s")
 
 
-class Seen:
+class SeenNumbers:
     """Numbers by repository (host, owner, name in lower case); small where they lie close together, as issues do."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Seen:
         return kept
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, str]) -> "Seen":
+    def from_json(cls, kept: Mapping[str, str]) -> "SeenNumbers":
         seen = cls()
         for name, text in kept.items():
             host, owner, repository = name.split("/")

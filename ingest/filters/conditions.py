@@ -17,7 +17,7 @@ WAITING_MOST = 20_000
 
 
 @dataclass(frozen=True)
-class Step:
+class FilterStep:
     """A condition that narrows issues, in words and for the database; `always` is counted even if it leaves all."""
 
     name: str
@@ -25,69 +25,71 @@ class Step:
     always: bool = True
 
 
-def repository(named: tuple[tuple[str, str, str], ...]) -> Step:
+def repository(named: tuple[tuple[str, str, str], ...]) -> FilterStep:
     chosen = Q(pk__in=[])
     for host, owner, name in named:
         chosen |= Q(repository__in=Repository.objects.called(host, owner, name))
-    return Step("repository: " + ", ".join(full_name(*each) for each in named), chosen)
+    return FilterStep("repository: " + ", ".join(full_name(*each) for each in named), chosen)
 
 
-def presence(wanted: tuple[str, ...] | None) -> Step:
+def presence(wanted: tuple[str, ...] | None) -> FilterStep:
     if wanted is None:
-        return Step("not deleted at GitHub", ~Q(presence=Issue.Presence.DELETED), always=False)
-    return Step("presence: " + ", ".join(wanted), Q(presence__in=wanted))
+        return FilterStep("not deleted at GitHub", ~Q(presence=Issue.Presence.DELETED), always=False)
+    return FilterStep("presence: " + ", ".join(wanted), Q(presence__in=wanted))
 
 
-def state(state: str) -> Step:
-    return Step(f"state: {state}", Q() if state == "all" else Q(current_snapshot__state=state), always=state != "all")
+def state(state: str) -> FilterStep:
+    return FilterStep(
+        f"state: {state}", Q() if state == "all" else Q(current_snapshot__state=state), always=state != "all"
+    )
 
 
-def labels(labels: tuple[str, ...]) -> Step:
-    return Step("GitHub labels: " + ", ".join(labels), conditions.has_label(*labels))
+def labels(labels: tuple[str, ...]) -> FilterStep:
+    return FilterStep("GitHub labels: " + ", ".join(labels), conditions.has_label(*labels))
 
 
-def labels_all(labels: tuple[str, ...]) -> Step:
+def labels_all(labels: tuple[str, ...]) -> FilterStep:
     has_all = Q()
     for label in labels:
         has_all &= conditions.has_label(label)
-    return Step("all GitHub labels: " + ", ".join(labels), has_all)
+    return FilterStep("all GitHub labels: " + ", ".join(labels), has_all)
 
 
-def without_labels(labels: tuple[str, ...]) -> Step:
-    return Step("without GitHub labels: " + ", ".join(labels), ~conditions.has_label(*labels))
+def without_labels(labels: tuple[str, ...]) -> FilterStep:
+    return FilterStep("without GitHub labels: " + ", ".join(labels), ~conditions.has_label(*labels))
 
 
-def day(words: str, field: str, lookup: str) -> Callable[[datetime], Step]:
-    def step(day: datetime) -> Step:
+def day(words: str, field: str, lookup: str) -> Callable[[datetime], FilterStep]:
+    def step(day: datetime) -> FilterStep:
         written = day.date().isoformat() if not (day.hour or day.minute or day.second) else f"{day:%Y-%m-%dT%H:%M:%SZ}"
-        return Step(f"{words} {written}", Q(**{f"{field}__{lookup}": day}))
+        return FilterStep(f"{words} {written}", Q(**{f"{field}__{lookup}": day}))
 
     return step
 
 
-def locked(is_locked: bool) -> Step:
-    return Step("locked" if is_locked else "not locked", conditions.is_locked(is_locked))
+def locked(is_locked: bool) -> FilterStep:
+    return FilterStep("locked" if is_locked else "not locked", conditions.is_locked(is_locked))
 
 
-def without_bots(asked: bool) -> Step:
-    return Step(
+def without_bots(asked: bool) -> FilterStep:
+    return FilterStep(
         "not opened by a bot",
         ~Q(current_snapshot__author_login__endswith="[bot]") if asked else Q(),
         always=asked,
     )
 
 
-def closing_change(wanted: bool | str) -> Step:
+def closing_change(wanted: bool | str) -> FilterStep:
     changes = ClosingChange.objects.filter(issue=OuterRef("pk"), closes=True)
     if wanted is False:
-        return Step("known to have no closing change", Q(changes_known=True) & ~Q(Exists(changes)))
+        return FilterStep("known to have no closing change", Q(changes_known=True) & ~Q(Exists(changes)))
     if wanted is True:
-        return Step("has a closing change", Q(Exists(changes)))
+        return FilterStep("has a closing change", Q(Exists(changes)))
     merged = changes.filter(kind=ClosingChange.Kind.PULL_REQUEST, merged_at__isnull=False)
-    return Step("closed by a merged pull request", Q(Exists(merged)))
+    return FilterStep("closed by a merged pull request", Q(Exists(merged)))
 
 
-def words(text: str) -> Step:
+def words(text: str) -> FilterStep:
     """By the index, which is filled a little later than issues come in; what it lacks is read. Raises Invalid."""
     try:
         search = read_search(text)
@@ -101,12 +103,12 @@ def words(text: str) -> Step:
         if len(waiting) > WAITING_MOST:
             raise Conflict(conditions.INDEX_BUILDING, code="index_building")
         condition &= conditions.with_words(search, conditions.waiting_with_words(search, waiting))
-    return Step(f"words: {text}", condition)
+    return FilterStep(f"words: {text}", condition)
 
 
-def search(text: str) -> Step:
+def search(text: str) -> FilterStep:
     has = Q(current_snapshot__title__icontains=text) | Q(current_snapshot__body__icontains=text)
-    return Step(f"text: {text}", has)
+    return FilterStep(f"text: {text}", has)
 
 
 def counted(n: int, one: str, many: str = "") -> str:

@@ -11,7 +11,7 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.db.models import Count as RowCount
 from django.db.models.functions import Collate
 
-from ingest.filters.conditions import Step, countable
+from ingest.filters.conditions import FilterStep, countable
 from ingest.filters.fixes import STRATA_BY_FIX, stratum_name, stratum_value
 from ingest.filters.registry import steps
 from ingest.identifiers import full_name
@@ -79,7 +79,7 @@ def frame(
     given: Mapping[str, Any],
     issues: QuerySet[Issue],
     *,
-    further: Iterable[Step] = (),
+    further: Iterable[FilterStep] = (),
     stratify_by: str = "",
     rows: bool = True,
 ) -> Frame:
@@ -120,7 +120,7 @@ def frame(
     return found
 
 
-def _counts(taken: Sequence[Step], issues: QuerySet[Issue]) -> list[Count]:
+def _counts(taken: Sequence[FilterStep], issues: QuerySet[Issue]) -> list[Count]:
     """Counts after every step in one pass: each issue is put where it falls out, so no condition is asked twice."""
     fell_out: Any = Value(len(taken))
     for place in range(len(taken) - 1, -1, -1):

@@ -26,7 +26,7 @@ class Word:
 
     read: Callable[[Any], Any]
     means: str
-    step: Callable[[Any], conditions.Step] | None = None
+    step: Callable[[Any], conditions.FilterStep] | None = None
 
 
 AT_LEAST, AT_MOST = "at least", "at most"
@@ -39,7 +39,7 @@ def _bounds(
 
     def word(bound: str, lookup: str, more: str) -> Word:
         return Word(
-            reading.count, f"{means}, or {more}", lambda n: conditions.Step(said(bound, n), condition(lookup, n))
+            reading.count, f"{means}, or {more}", lambda n: conditions.FilterStep(said(bound, n), condition(lookup, n))
         )
 
     return {
@@ -59,7 +59,7 @@ WORDS: Mapping[str, Word] = {
     "state_reason": Word(
         reading.texts,
         "why it was closed, as GitHub says: completed, not_planned, duplicate (any of)",
-        lambda reasons: conditions.Step(
+        lambda reasons: conditions.FilterStep(
             "closed as: " + ", ".join(reasons), Q(current_snapshot__state_reason__in=[each.lower() for each in reasons])
         ),
     ),
@@ -105,7 +105,7 @@ WORDS: Mapping[str, Word] = {
         reading.flag,
         "true: a merged pull request or a commit closed it; false: known that none did. The fix words below count "
         "the merged pull requests, or where there is none the commits",
-        lambda wanted: conditions.Step(
+        lambda wanted: conditions.FilterStep(
             "has a merged fix" if wanted else "known to have no merged fix", fixes.has_fix(wanted)
         ),
     ),
@@ -130,7 +130,7 @@ WORDS: Mapping[str, Word] = {
     "fix_paths": Word(
         reading.texts,
         "a fix changes a file with one of these paths; a folder holds all below it, * stands for any letters",
-        lambda paths: conditions.Step("fixed in: " + ", ".join(paths), fixes.paths(paths)),
+        lambda paths: conditions.FilterStep("fixed in: " + ", ".join(paths), fixes.paths(paths)),
     ),
     **_bounds(
         "days_to_fix",
@@ -199,7 +199,7 @@ def as_document(filter: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def steps(given: Mapping[str, Any]) -> list[conditions.Step]:
+def steps(given: Mapping[str, Any]) -> list[conditions.FilterStep]:
     """The steps of a filter that was read, keywords left out; deleted issues are left out unless presence asks."""
     asked = given if "presence" in given else {**given, "presence": None}
     return [each.step(asked[word]) for word, each in WORDS.items() if each.step is not None and word in asked]

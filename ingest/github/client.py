@@ -34,7 +34,7 @@ class GraphqlMissing(FetchFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RestResponse:
     """A readable answer: the JSON value, and where the next and the last page are.
 
     `etag` goes with the next question like it; `unchanged` says that GitHub answered 304, without a value. Any other
@@ -51,7 +51,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class GraphqlProblem:
     """What GraphQL could not give: the kind (NOT_FOUND, FORBIDDEN …), in words, and where in the answer."""
 
     kind: str
@@ -60,15 +60,15 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class GraphqlReply:
     """An answer to a GraphQL query; what `problems` point at is null in `data`."""
 
     data: Mapping[str, Any]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[GraphqlProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Raw:
+class _RawResponse:
     status: int
     headers: Mapping[str, str]
     text: str
@@ -108,7 +108,7 @@ class Client:
 
     def rows(
         self, path: str, parameters: Mapping[str, Any] | None = None, *, what: str = "", etag: str | None = None
-    ) -> Answer:
+    ) -> RestResponse:
         """A page of a listing; `path` may be the `next` of an earlier answer. Raises FetchFailed or FetchMustWait."""
         answer = self.get(path, parameters, what=what, etag=etag)
         if not answer.unchanged and not isinstance(answer.value, list):
@@ -123,7 +123,7 @@ class Client:
         what: str = "",
         etag: str | None = None,
         also: Collection[int] = (),
-    ) -> Answer:
+    ) -> RestResponse:
         """One answer, with another token when one is used up; raises FetchFailed or FetchMustWait.
 
         With the `etag` of an earlier answer, one that is still the same comes back `unchanged` and costs nothing.
@@ -135,10 +135,10 @@ class Client:
             raw = self._answer("core", "GET", path, given, etag)
             if raw.status == 304 and etag:
                 self.n_unchanged_answers += 1
-                return Answer(None, status=304, etag=raw.headers.get("etag", etag), unchanged=True)
+                return RestResponse(None, status=304, etag=raw.headers.get("etag", etag), unchanged=True)
             location = raw.headers.get("redirected-to")
             if raw.status in also:
-                return Answer(_json(raw.text), status=raw.status, location=location)
+                return RestResponse(_json(raw.text), status=raw.status, location=location)
             if raw.status == 200:
                 return _readable(raw)
             if raw.status not in _MOVED or not location:
@@ -148,7 +148,9 @@ class Client:
             path, given = self._here(location), {} if "?" in location else given
         raise FetchFailed("GitHub redirects in a circle.")
 
-    def graphql(self, query: str, variables: Mapping[str, Any], *, what: str = "", may_be_empty: bool = False) -> Reply:
+    def graphql(
+        self, query: str, variables: Mapping[str, Any], *, what: str = "", may_be_empty: bool = False
+    ) -> GraphqlReply:
         """The answer to a query; what single parts could not be given stands in its problems.
 
         An answer in which nothing at all is given is a refusal, unless it `may_be_empty`.
@@ -175,7 +177,7 @@ class Client:
                 return reply
             raise _graphql_refusal(problems, what)
 
-    def _reply(self, raw: _Raw, value: Any, problems: tuple[Problem, ...], what: str) -> Reply:
+    def _reply(self, raw: _RawResponse, value: Any, problems: tuple[GraphqlProblem, ...], what: str) -> GraphqlReply:
         if raw.status in {502, 503, 504}:
             raise TooMuch(f"GitHub could not complete its answer (status {raw.status}).")
         if raw.status in _MOVED | {404, 405, 406, 410}:
@@ -191,12 +193,12 @@ class Client:
             raise stopper
         data = value.get("data")
         if isinstance(data, Mapping):
-            return Reply(data, problems)
+            return GraphqlReply(data, problems)
         raise _graphql_refusal(problems, what)
 
     def _answer(
         self, budget: str, verb: str, path: str, parameters: Mapping[str, Any], etag: str | None = None
-    ) -> _Raw:
+    ) -> _RawResponse:
         """An answer that is no refusal of the token it was asked with."""
         while True:
             key = self._keys.free(budget)
@@ -207,14 +209,14 @@ class Client:
                 key.n_slowed = 0
             return raw
 
-    def _may_ask_again(self, key: Key, budget: str, raw: _Raw) -> bool:
+    def _may_ask_again(self, key: Key, budget: str, raw: _RawResponse) -> bool:
         """Whether the token, and not the question, was refused: then another token's turn comes."""
         if raw.status == 401 and self._keys.given:
             key.refused = True
             return True
         return raw.status in {403, 429} and key.limited(budget, raw.status, raw.headers, raw.text)
 
-    def _is_limit(self, key: Key, problem: Problem, raw: _Raw) -> bool:
+    def _is_limit(self, key: Key, problem: GraphqlProblem, raw: _RawResponse) -> bool:
         """GraphQL says with status 200 that a limit was reached."""
         if problem.kind in {"RATE_LIMITED", "RATE_LIMIT"}:
             if not key.limited("graphql", 403, raw.headers, problem.message):
@@ -241,14 +243,14 @@ class Client:
         content: Any = None,
         parameters: Mapping[str, Any] | None = None,
         etag: str | None = None,
-    ) -> _Raw:
+    ) -> _RawResponse:
         self.n_requests += 1
         given = {name: str(value) for name, value in (parameters or {}).items()}
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
         if etag:
             headers["If-None-Match"] = etag
         try:
-            raw = _Raw(*key.requester.requestJson(verb, path, given, headers, content, key.connection))
+            raw = _RawResponse(*key.requester.requestJson(verb, path, given, headers, content, key.connection))
         except requests.Timeout as error:
             late = TooMuch if content is not None else FetchMustWait
             raise late(f"GitHub did not respond within {TIMEOUT_SECONDS} seconds.") from error
@@ -263,7 +265,7 @@ class Client:
         """What is said of something that is not there; of something that may not be read, the same."""
         return FetchFailed(f"{_not_there(what)}. Check the name.{self._keys.refused_ones}")
 
-    def _refusal(self, raw: _Raw, what: str) -> FetchFailed | FetchMustWait:
+    def _refusal(self, raw: _RawResponse, what: str) -> FetchFailed | FetchMustWait:
         message = self._keys.hidden(_message(raw.text)) or "no reason given"
         subject = what or "This"
         if raw.status >= 500:
@@ -291,14 +293,14 @@ def _json(text: str) -> Any:
         return None
 
 
-def _readable(raw: _Raw) -> Answer:
+def _readable(raw: _RawResponse) -> RestResponse:
     try:
         value = json.loads(raw.text)
     except (ValueError, RecursionError) as error:
         raise FetchMustWait("GitHub's answer is not valid JSON. It may be incomplete.") from error
     links = {rel: address for address, rel in _LINK.findall(raw.headers.get("link", ""))}
     page = _PAGE.search(links.get("last", ""))
-    return Answer(value, links.get("next"), int(page.group(1)) if page else None, etag=raw.headers.get("etag"))
+    return RestResponse(value, links.get("next"), int(page.group(1)) if page else None, etag=raw.headers.get("etag"))
 
 
 def _message(text: str) -> str:
@@ -307,7 +309,7 @@ def _message(text: str) -> str:
     return message[:300].rstrip(".") if isinstance(message, str) else ""
 
 
-def _problems(value: Any, hidden: Any) -> tuple[Problem, ...]:
+def _problems(value: Any, hidden: Any) -> tuple[GraphqlProblem, ...]:
     rows = value.get("errors") if isinstance(value, Mapping) else None
     found = []
     for row in rows if isinstance(rows, list) else ():
@@ -318,11 +320,11 @@ def _problems(value: Any, hidden: Any) -> tuple[Problem, ...]:
             message = hidden(str(row.get("message") or "no reason given"))[:300].rstrip(".")
             steps = tuple(path) if isinstance(path, list) else ()
             told = all(isinstance(step, str | int) for step in steps)
-            found.append(Problem(str(kind), message, steps if told else ()))
+            found.append(GraphqlProblem(str(kind), message, steps if told else ()))
     return tuple(found)
 
 
-def _stopper(problem: Problem) -> FetchMustWait | None:
+def _stopper(problem: GraphqlProblem) -> FetchMustWait | None:
     """What makes the whole answer useless, whatever else it brought."""
     words = problem.message.lower()
     if problem.kind in _TOO_MUCH or "something went wrong while executing" in words or "timed out" in words:
@@ -332,7 +334,7 @@ def _stopper(problem: Problem) -> FetchMustWait | None:
     return None
 
 
-def _graphql_refusal(problems: Sequence[Problem], what: str) -> FetchFailed | FetchMustWait:
+def _graphql_refusal(problems: Sequence[GraphqlProblem], what: str) -> FetchFailed | FetchMustWait:
     """Why nothing at all was given."""
     subject = what or "This"
     for problem in problems:

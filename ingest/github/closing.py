@@ -16,7 +16,7 @@ from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_o
 from ingest.github.graphql_queries import PAGE_ISSUES
 from ingest.github.numbered_issues import read_given, stored_numbers
 from ingest.github.rest_objects import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Refusal
 from ingest.records import ChangeRecord, IssueRecord, storable
@@ -36,7 +36,7 @@ class _Timeline:
     events: list[dict[str, Any]] = field(default_factory=list)
 
 
-def fetch_changes(job: Job) -> None:
+def fetch_changes(job: RunState) -> None:
     """Stores the closing changes of the run's issues."""
     numbers = stored_numbers(job)
     if job.run.n_expected is None:
@@ -56,12 +56,12 @@ def fetch_changes(job: Job) -> None:
         numbers = numbers[len(batch) :]
 
 
-def _by_graphql(job: Job, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
+def _by_graphql(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
     found = read_given(job, batch)
     return found.records, found.missing
 
 
-def _by_rest(job: Job, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
+def _by_rest(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
     known = job.known(batch)
     records: list[IssueRecord] = []
     for number in batch:
@@ -76,7 +76,7 @@ def _by_rest(job: Job, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
     return records, [number for number in batch if number not in {record.number for record in records}]
 
 
-def _changes(job: Job, number: int) -> tuple[tuple[ChangeRecord, ...], list[dict[str, Any]]] | None:
+def _changes(job: RunState, number: int) -> tuple[tuple[ChangeRecord, ...], list[dict[str, Any]]] | None:
     """What closed an issue, each once, and its events; None where the issue is not there."""
     timeline = _timeline(job, number)
     if timeline is None:
@@ -97,7 +97,7 @@ def _changes(job: Job, number: int) -> tuple[tuple[ChangeRecord, ...], list[dict
     return tuple({change.identifier: change for change in found}.values()), timeline.events
 
 
-def _may_tell_of_pull(job: Job, address: str) -> bool:
+def _may_tell_of_pull(job: RunState, address: str) -> bool:
     try:
         _, owner, name, _ = parse_identifier(address)
     except Invalid:
@@ -105,12 +105,12 @@ def _may_tell_of_pull(job: Job, address: str) -> bool:
     return job.may_tell_of(owner, name)
 
 
-def _may_tell_of_commit(job: Job, path: str) -> bool:
+def _may_tell_of_commit(job: RunState, path: str) -> bool:
     owner, name = path.removeprefix("/repos/").partition("/commits/")[0].split("/")
     return job.may_tell_of(owner, name)
 
 
-def _timeline(job: Job, number: int) -> _Timeline | None:
+def _timeline(job: RunState, number: int) -> _Timeline | None:
     found = _Timeline()
     path = job.path(f"issues/{number}/timeline")
     first = job.client.get(path, {"per_page": PAGE_ROWS}, what=job.title, also=NOT_THERE)
@@ -140,7 +140,7 @@ def _event(row: Mapping[str, Any]) -> dict[str, Any]:
     return event_of(str(row["event"]), row.get("created_at"), login, detail)
 
 
-def _commit_path(job: Job, row: Mapping[str, Any]) -> str | None:
+def _commit_path(job: RunState, row: Mapping[str, Any]) -> str | None:
     """Where REST has the commit that an event names; it may be of another repository."""
     sha = row.get("commit_id")
     if not isinstance(sha, str) or not sha.isalnum():
@@ -149,7 +149,7 @@ def _commit_path(job: Job, row: Mapping[str, Any]) -> str | None:
     return f"/repos/{repository}/commits/{sha}" if _FULL_NAME.fullmatch(repository) else job.path(f"commits/{sha}")
 
 
-def _closes(job: Job, number: int, pull: Mapping[str, Any], timeline: _Timeline) -> bool:
+def _closes(job: RunState, number: int, pull: Mapping[str, Any], timeline: _Timeline) -> bool:
     """Whether a pull request is a fix of the issue, by what it says or by when it was merged."""
     text = f"{pull.get('title') or ''}\n{pull.get('body') or ''}"
     name = re.escape(f"{job.name[1]}/{job.name[2]}")
@@ -164,7 +164,7 @@ def _closes(job: Job, number: int, pull: Mapping[str, Any], timeline: _Timeline)
     )
 
 
-def _pull_request(job: Job, address: str, row: Mapping[str, Any]) -> tuple[ChangeRecord, str]:
+def _pull_request(job: RunState, address: str, row: Mapping[str, Any]) -> tuple[ChangeRecord, str]:
     """The pull request and the commit it was merged as."""
     try:
         host, owner, name, number = parse_identifier(address)

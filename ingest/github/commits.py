@@ -7,7 +7,7 @@ from typing import Any
 from ingest.errors import FetchMustWait
 from ingest.github.client import PAGE_ROWS
 from ingest.github.rest_objects import parse_address, parse_count, parse_time, with_files
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_repository
 from ingest.records import ChangeRecord, IssueRecord, storable
 
@@ -25,7 +25,7 @@ def commit_path(identifier: str) -> str:
     return f"/repos/{'/'.join(repository.split('/')[-2:])}/commits/{sha}"
 
 
-def read_commit(job: Job, path: str) -> ChangeRecord:
+def read_commit(job: RunState, path: str) -> ChangeRecord:
     """A commit; where it can't be looked at, that it is one."""
     _, owner, name = parse_repository(path.removeprefix("/repos/").partition("/commits/")[0])
     sha = path.rpartition("/")[2]
@@ -53,13 +53,13 @@ def read_commit(job: Job, path: str) -> ChangeRecord:
     return with_files(change, files, "filename")
 
 
-def read_files_of_pull(job: Job, change: ChangeRecord, path: str) -> ChangeRecord:
+def read_files_of_pull(job: RunState, change: ChangeRecord, path: str) -> ChangeRecord:
     """A pull request with the files that it changed."""
     first = job.client.rows(f"{path}/files", {"per_page": PAGE_ROWS}, what=job.title)
     return with_files(change, rows_of_listing(job, first.value, first.next), "filename")
 
 
-def rows_of_listing(job: Job, value: Any, link: str | None) -> Iterator[Any]:
+def rows_of_listing(job: RunState, value: Any, link: str | None) -> Iterator[Any]:
     """The rows of a listing whose first page is here."""
     seen: set[str] = set()
     while True:
@@ -75,7 +75,7 @@ def rows_of_listing(job: Job, value: Any, link: str | None) -> Iterator[Any]:
         value, link = answer.value, answer.next
 
 
-def _rows_of_commit(job: Job, path: str, row: Mapping[str, Any], link: str | None) -> Iterator[Any]:
+def _rows_of_commit(job: RunState, path: str, row: Mapping[str, Any], link: str | None) -> Iterator[Any]:
     """The files of a commit; many of them come in pages of the commit itself."""
     seen: set[str] = set()
     while True:

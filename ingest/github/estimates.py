@@ -11,7 +11,7 @@ from typing import Any
 from ingest.errors import FetchMustWait
 from ingest.github import listings
 from ingest.github.graphql_queries import ONLY_NUMBERS, PAGE_ISSUES
-from ingest.github.run_state import LAST, Job
+from ingest.github.run_state import LAST, RunState
 from ingest.github.tokens import REQUESTS_WITHOUT_TOKEN
 from ingest.models import Repository
 
@@ -72,7 +72,7 @@ class Estimate:
         }
 
 
-def estimate(job: Job, *, n_tokens: int) -> Estimate:
+def estimate(job: RunState, *, n_tokens: int) -> Estimate:
     """The estimate of a run that is not stored; raises FetchFailed and FetchMustWait."""
     if numbers := job.run.requested.get("numbers"):
         return _of_numbers(len(numbers), job.run.requested.get("what") == "presence", n_tokens)
@@ -82,7 +82,7 @@ def estimate(job: Job, *, n_tokens: int) -> Estimate:
     return _with_tokens(job, path, since, n_tokens) if n_tokens else _without_token(job, path, since)
 
 
-def _with_tokens(job: Job, path: str, since: str | None, n_tokens: int) -> Estimate:
+def _with_tokens(job: RunState, path: str, since: str | None, n_tokens: int) -> Estimate:
     owner, name = path.split("/")[2:4]
     chosen: dict[str, Any] = {"since": since} if since else {}
     if (state := job.run.requested.get("state") or "all") != "all":
@@ -98,7 +98,7 @@ def _with_tokens(job: Job, path: str, since: str | None, n_tokens: int) -> Estim
     return _by_graphql(issues["totalCount"], points, job.client.n_left, is_update=since is not None)
 
 
-def _without_token(job: Job, path: str, since: str | None) -> Estimate:
+def _without_token(job: RunState, path: str, since: str | None) -> Estimate:
     def first(kind: str) -> Any:
         asked = listings.parameters(job, kind, since)
         return job.client.rows(f"{path}/{listings.PATHS[kind]}", asked, what=path.removeprefix("/repos/"))
@@ -148,7 +148,7 @@ def _seconds_waiting(n_requests: int, per_hour: int, left: int | None) -> int:
     return HOUR * math.ceil(more / per_hour) if more > 0 else 0
 
 
-def _since(job: Job) -> str | None:
+def _since(job: RunState) -> str | None:
     since: str | None = job.run.requested.get("since")
     if since != LAST:
         return since
@@ -156,7 +156,7 @@ def _since(job: Job) -> str | None:
     return stored.complete_until.strftime("%Y-%m-%dT%H:%M:%SZ") if stored and stored.complete_until else None
 
 
-def _stored(job: Job) -> Repository | None:
+def _stored(job: RunState) -> Repository | None:
     found: Repository | None = Repository.objects.called(*job.run.requested["name"]).first()
     return found
 

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from ingest.github import closing, graphql, listings, presence
 from ingest.github.client import Client, GraphqlMissing
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.models import FetchRun, Repository
 
 CLOCK_SECONDS = 60
@@ -24,8 +24,8 @@ def fetch(run: FetchRun) -> None:
     """Carries a run of a repository from its cursor to the end; raises FetchFailed, FetchMustWait, ClaimLost."""
     tokens = settings.GITHUB_TOKENS
     client = Client(settings.GITHUB_API_URL, tokens, n_slowed=run.cursor.get("n_slowed", 0))
-    job = Job(run, client)
-    kinds: dict[str, Callable[[Job], None]] = {
+    job = RunState(run, client)
+    kinds: dict[str, Callable[[RunState], None]] = {
         "issues": _fetch_issues,
         "presence": presence.check,
         "closing_changes": closing.fetch_changes,
@@ -40,7 +40,7 @@ def fetch(run: FetchRun) -> None:
         job.count()
 
 
-def _fetch_issues(job: Job) -> None:
+def _fetch_issues(job: RunState) -> None:
     if job.client.has_tokens and job.run.cursor.get("way") != LISTINGS:
         try:
             _by_graphql(job)
@@ -57,14 +57,14 @@ def _fetch_issues(job: Job) -> None:
         _mark_complete(job)
 
 
-def _turn_to_listings(job: Job, **note: str) -> None:
+def _turn_to_listings(job: RunState, **note: str) -> None:
     """From the beginning, by REST: what the other way stored already is found unchanged."""
     by_issue = listings.threads_are_cheaper(job)
     job.run.cursor = job.run.cursor | {"way": LISTINGS} | note
     listings.open_listing(job, "issues" if by_issue else "comments", by_issue=by_issue)
 
 
-def _by_listings(job: Job) -> None:
+def _by_listings(job: RunState) -> None:
     if job.run.cursor["phase"] == "comments":
         listings.read_comments(job)
         listings.open_listing(job, "issues")
@@ -73,7 +73,7 @@ def _by_listings(job: Job) -> None:
         job.turn_to("rest")
 
 
-def _by_graphql(job: Job) -> None:
+def _by_graphql(job: RunState) -> None:
     """The issues first, so that a comment read afterwards is never older than the thread that came with its issue."""
     since = job.run.requested.get("since")
     if "phase" not in job.run.cursor:
@@ -97,7 +97,7 @@ def _by_graphql(job: Job) -> None:
         job.turn_to("rest")
 
 
-def _mark_complete(job: Job) -> None:
+def _mark_complete(job: RunState) -> None:
     """All that changed before the run began is known, if it covered everything since a time that was known, too."""
     if not job.covers_everything:
         return

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ingest.errors import FetchFailed, FetchMustWait, RowError
-from ingest.github.client import BadCursor, Problem, Reply, TooMuch
+from ingest.github.client import BadCursor, GraphqlProblem, GraphqlReply, TooMuch
 from ingest.github.commits import commit_path, commits_of, read_commit
 from ingest.github.graphql_nodes import (
     closers,
@@ -35,7 +35,7 @@ from ingest.github.graphql_nodes import (
 )
 from ingest.github.graphql_queries import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
 from ingest.github.pushed_commits import files_of_pushed, git_object, read_objects
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.models import ClosingChange, Issue, Refusal
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import beat, refuse, store_records
@@ -57,7 +57,7 @@ _OF_CHANGES = {("timelineItems",), ("closedByPullRequestsReferences",), ("histor
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GraphqlPlace:
     """How far the list was read: the question for the next page.
 
     `edge` are the issues that it will bring once more, `bare` the pull requests (node, identifier and the cursor of the
@@ -91,7 +91,7 @@ class Place:
         return is_full or len(self.bare) >= BARE_MOST
 
     @classmethod
-    def of(cls, job: Job) -> "Place":
+    def of(cls, job: RunState) -> "GraphqlPlace":
         kept = dict(job.run.cursor.get("graphql") or {"since": job.run.requested.get("since")})
         kept["edge"] = tuple((number, when) for number, when in kept.get("edge", ()))
         # A run that waited while the server was upgraded has pairs.
@@ -100,7 +100,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class _Page:
+class _GraphqlPage:
     """One answer: the nodes, where it ends, and why single nodes could not be given."""
 
     nodes: list[Any]
@@ -110,12 +110,12 @@ class _Page:
     problems: dict[int, str] = field(default_factory=dict)
 
 
-def read_issues(job: Job) -> None:
+def read_issues(job: RunState) -> None:
     """Stores the issues from the run's cursor to the end of the list, a page to a transaction.
 
     Raises GraphqlMissing where this host or token has no GraphQL for us: then the listings may do.
     """
-    while not (place := Place.of(job)).done or place.bare:
+    while not (place := GraphqlPlace.of(job)).done or place.bare:
         if place.done or place.has_full_batch:
             _read_files(job, place)
             continue
@@ -138,7 +138,7 @@ def read_issues(job: Job) -> None:
         _store(job, place, page)
 
 
-def _without_changes(job: Job, place: Place) -> _Page | None:
+def _without_changes(job: RunState, place: GraphqlPlace) -> _GraphqlPage | None:
     """One issue without what closed it, where that is what takes too long."""
     try:
         return _ask(job, PAGE, place, 1, changes=False)
@@ -146,16 +146,16 @@ def _without_changes(job: Job, place: Place) -> _Page | None:
         return None
 
 
-def _go_on_from(job: Job, place: Place) -> None:
+def _go_on_from(job: RunState, place: GraphqlPlace) -> None:
     with job.progress():
         _note(job, place)
 
 
-def _note(job: Job, place: Place) -> None:
+def _note(job: RunState, place: GraphqlPlace) -> None:
     job.run.cursor = job.run.cursor | {"graphql": asdict(place)}
 
 
-def _ask(job: Job, query: str, place: Place, size: int, *, changes: bool = True) -> _Page:
+def _ask(job: RunState, query: str, place: GraphqlPlace, size: int, *, changes: bool = True) -> _GraphqlPage:
     run = job.run
     chosen: dict[str, Any] = {"since": place.since} if place.since else {}
     if (state := run.requested.get("state") or "all") != "all":
@@ -177,13 +177,15 @@ def _ask(job: Job, query: str, place: Place, size: int, *, changes: bool = True)
     return _page(repository, reply)
 
 
-def _page(repository: Mapping[str, Any], reply: Reply) -> _Page:
+def _page(repository: Mapping[str, Any], reply: GraphqlReply) -> _GraphqlPage:
     issues = repository.get("issues")
     rest = issues.get("pageInfo") if isinstance(issues, Mapping) else None
     if not isinstance(issues, Mapping) or not isinstance(issues.get("nodes"), list) or not isinstance(rest, Mapping):
         reason = reply.problems[0].message if reply.problems else "it has no list"
         raise FetchMustWait(f"GitHub's answer can't be read: {reason}.")
-    page = _Page(issues["nodes"], issues.get("totalCount") or 0, rest.get("endCursor"), rest.get("hasNextPage") is True)
+    page = _GraphqlPage(
+        issues["nodes"], issues.get("totalCount") or 0, rest.get("endCursor"), rest.get("hasNextPage") is True
+    )
     for problem in reply.problems:
         n = problem.path[3] if problem.path[:3] == ("repository", "issues", "nodes") and len(problem.path) > 3 else None
         if not isinstance(n, int) or not 0 <= n < len(page.nodes):
@@ -198,7 +200,7 @@ def _page(repository: Mapping[str, Any], reply: Reply) -> _Page:
     return page
 
 
-def _store(job: Job, place: Place, page: _Page) -> None:
+def _store(job: RunState, place: GraphqlPlace, page: _GraphqlPage) -> None:
     """Stores what the page brought, and where to go on."""
     seen = set(place.edge)
     rows = [(n, node) for n, node in enumerate(page.nodes) if _mark(node) not in seen]
@@ -240,7 +242,7 @@ def _store(job: Job, place: Place, page: _Page) -> None:
         _note(job, replace(following, size=grown, n_good=0 if grown > place.size else n_good, begun=True))
 
 
-def _following(place: Place, page: _Page) -> Place:
+def _following(place: GraphqlPlace, page: _GraphqlPage) -> GraphqlPlace:
     """The place after a page."""
     marks = [mark for node in page.nodes if (mark := _mark(node))]
     onward = _earlier(max(when for _, when in marks)) if marks else None
@@ -256,7 +258,7 @@ def _following(place: Place, page: _Page) -> Place:
     return replace(place, edge=tuple(kept))
 
 
-def _pass_over(job: Job, place: Place, error: TooMuch) -> None:
+def _pass_over(job: RunState, place: GraphqlPlace, error: TooMuch) -> None:
     """Refuses the one issue that GitHub can't get together, if GitHub answers at all; raises FetchMustWait if not."""
     page = _ask(job, ONLY_NUMBERS, place, 1)
     if page.more and page.cursor in {None, place.after}:
@@ -270,7 +272,7 @@ def _pass_over(job: Job, place: Place, error: TooMuch) -> None:
         _note(job, replace(place, after=page.cursor, edge=edge, begun=True, done=not page.more))
 
 
-def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tuple[Bare, ...]:
+def _without_known(job: RunState, bare: Mapping[str, tuple[str, str | None]]) -> tuple[Bare, ...]:
     """Those whose files no earlier run has brought, and those of which only the first are stored."""
     if not bare:
         return ()
@@ -278,13 +280,13 @@ def _without_known(job: Job, bare: Mapping[str, tuple[str, str | None]]) -> tupl
     return tuple((pull, name, after) for pull, (name, after) in bare.items() if after or name not in known)
 
 
-def with_known_files(job: Job, identifiers: Collection[str]) -> set[str]:
+def with_known_files(job: RunState, identifiers: Collection[str]) -> set[str]:
     """Those of the closing changes whose files an earlier run has brought."""
     here = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier__in=identifiers)
     return set(here.exclude(path_additions=[]).values_list("identifier", flat=True))
 
 
-def _read_files(job: Job, place: Place) -> None:
+def _read_files(job: RunState, place: GraphqlPlace) -> None:
     """Stores files that did not come with their issues: of pull requests, then of commits, and last of one by REST."""
     batch, commits = place.pulls, place.commits
     listed: list[Bare] = []
@@ -313,7 +315,7 @@ def _read_files(job: Job, place: Place) -> None:
         _note(job, replace(place, bare=(*left, *listed)))
 
 
-def files_of_commits(job: Job, names: Sequence[str]) -> dict[str, ChangeRecord]:
+def files_of_commits(job: RunState, names: Sequence[str]) -> dict[str, ChangeRecord]:
     """The files of commits (owner/name@hash), merges of pull requests and others, of those where GraphQL tells them."""
     told = read_objects(job, map(git_object, names), "Changed", at_once=COMMITS_AT_ONCE)
     merged = {name: pull for name in names if (pull := merged_as(told.get(git_object(name))))}
@@ -322,7 +324,7 @@ def files_of_commits(job: Job, names: Sequence[str]) -> dict[str, ChangeRecord]:
     return found | files_of_pushed(job, {name: told.get(git_object(name)) for name in names if name not in merged})
 
 
-def _after_the_first(job: Job, change: ChangeRecord) -> ChangeRecord:
+def _after_the_first(job: RunState, change: ChangeRecord) -> ChangeRecord:
     """The change with the files that are stored already, and then those that it has here, each once."""
     stored = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier=change.identifier)
     first = stored.values("paths", "path_additions", "path_deletions").first()
@@ -346,7 +348,7 @@ def _files_after(cursor: str | None) -> dict[str, Any]:
     return {"pageInfo": {"hasNextPage": True, "endCursor": cursor}, "nodes": []}
 
 
-def complete(job: Job, nodes: Sequence[dict[str, Any]], *, files: bool = True) -> None:
+def complete(job: RunState, nodes: Sequence[dict[str, Any]], *, files: bool = True) -> None:
     """Reads on where a thread, the labels, the linked pull requests or their files did not fit into the page.
 
     With `files`, all of those of pull requests that are linked to an issue or closed it. Several connections go into
@@ -365,7 +367,7 @@ def complete(job: Job, nodes: Sequence[dict[str, Any]], *, files: bool = True) -
                 room, first = max(1, room // 2), first if len(keys) > 1 else first // 2
                 continue
             job.client.graphql(ANYTHING, {}, what=job.title)
-            reply = Reply({}, (Problem("", error.message, ()),))
+            reply = GraphqlReply({}, (GraphqlProblem("", error.message, ()),))
         beat(job.run)
         reasons = {problem.path[0]: problem.message for problem in reply.problems if problem.path}
         for n, key in enumerate(keys):
@@ -424,13 +426,13 @@ def _extend(node: dict[str, Any], connection: dict[str, Any], name: str, fresh: 
         node["refused"] = f"its {name} break off ({reason})"
 
 
-def _note_discussions(job: Job, discussions: Mapping[int, str]) -> None:
+def _note_discussions(job: RunState, discussions: Mapping[int, str]) -> None:
     for number, address in discussions.items():
         issue = Issue.objects.filter(repository=job.run.repository, number=number)
         issue.update(presence=Issue.Presence.DISCUSSION, moved_to=address[:600])
 
 
-def _refusal(job: Job, node: Any, reason: str) -> Refusal:
+def _refusal(job: RunState, node: Any, reason: str) -> Refusal:
     link = node.get("url") if isinstance(node, Mapping) else None
     return job.refusal({"html_url": link} if link else "An issue that GitHub does not name.", reason)
 

@@ -22,9 +22,9 @@ from urllib.parse import parse_qs, urlencode
 from zlib import crc32
 
 from ingest.errors import FetchMustWait, RowError
-from ingest.github.client import PAGE_ROWS, Answer
+from ingest.github.client import PAGE_ROWS, RestResponse
 from ingest.github.rest_objects import NotAnIssue, parse_comment, parse_issue, parse_listed_comment
-from ingest.github.run_state import ETAG_CHARACTERS, Job
+from ingest.github.run_state import ETAG_CHARACTERS, RunState
 from ingest.models import Issue, Refusal, Repository, StagedComment, Validator
 from ingest.records import CommentRecord, IssueRecord
 from ingest.runs import refuse, store_records
@@ -36,7 +36,7 @@ PATHS = {"comments": "issues/comments", "issues": "issues"}
 IN_ORDER = {"sort": "updated", "direction": "asc", "per_page": str(PAGE_ROWS)}
 
 
-def open_listing(job: Job, kind: str, *, by_issue: bool = False) -> None:
+def open_listing(job: RunState, kind: str, *, by_issue: bool = False) -> None:
     """Turns the run to the beginning of the listing of `issues` or `comments`.
 
     With `by_issue` the thread of each issue is asked for by itself.
@@ -47,19 +47,19 @@ def open_listing(job: Job, kind: str, *, by_issue: bool = False) -> None:
     job.turn_to(kind, since=since, etag=etag, next=None, edge=[], begun=False, by_issue=by_issue)
 
 
-def read_comments(job: Job) -> None:
+def read_comments(job: RunState) -> None:
     """Stages the comments of the whole repository until their issues come."""
     _read(job, "comments", lambda rows: _comments_page(job, rows))
 
 
-def read_issues(job: Job) -> None:
+def read_issues(job: RunState) -> None:
     """Stores the issues with the comments staged before."""
     by_issue = job.run.cursor.get("by_issue")
     prepare = (lambda rows: _stage_threads(job, rows)) if by_issue else None
     _read(job, "issues", lambda rows: _issues_page(job, rows), prepare)
 
 
-def threads_are_cheaper(job: Job) -> bool:
+def threads_are_cheaper(job: RunState) -> bool:
     """Whether asking for each thread of the issues that are wanted takes fewer requests than reading all comments.
 
     Not where edits of comments in other issues belong to what is wanted, too. Two requests at most.
@@ -78,20 +78,20 @@ def threads_are_cheaper(job: Job) -> bool:
     return True
 
 
-def may_ask_by_issue(job: Job, *, stored: Repository | None) -> bool:
+def may_ask_by_issue(job: RunState, *, stored: Repository | None) -> bool:
     """Whether the run wants some issues only, and no edits of comments in other issues that are stored."""
     is_update = job.run.requested.get("since") and Issue.objects.filter(repository=stored).exists()
     return not job.covers_everything and not is_update
 
 
-def n_thread_requests(first: Answer) -> int:
+def n_thread_requests(first: RestResponse) -> int:
     """How many requests the threads of all issues of a listing take, by its first page."""
     counts = [row.get("comments") for row in first.value if isinstance(row, dict) and "pull_request" not in row]
     on_page = sum(math.ceil(count / PAGE_ROWS) for count in counts if isinstance(count, int))
     return on_page * (first.last_page or 1)
 
 
-def is_unchanged(job: Job) -> bool:
+def is_unchanged(job: RunState) -> bool:
     """Whether the listing of issues is as it was when a run last ended; otherwise the next run may ask for this."""
     cursor = job.run.cursor
     answer = _ask(job, "issues", cursor.get("since"), None, cursor.get("etag"))
@@ -100,7 +100,7 @@ def is_unchanged(job: Job) -> bool:
     return answer.unchanged
 
 
-def store_rest(job: Job) -> None:
+def store_rest(job: RunState) -> None:
     """New and edited comments of stored issues that were not listed (an edit does not always touch the issue)."""
     while numbers := _rest_numbers(job):
         known = job.known(numbers)
@@ -116,7 +116,7 @@ def store_rest(job: Job) -> None:
             _staged(job).filter(number__in=numbers).delete()
 
 
-def finish_listings(job: Job) -> None:
+def finish_listings(job: RunState) -> None:
     """What is left of the comments goes, and the questions to ask next time stay; inside `progress`."""
     _staged(job).delete()
     if job.run.n_refused:
@@ -127,7 +127,7 @@ def finish_listings(job: Job) -> None:
         kept.update_or_create(repository=job.run.repository, question=question, defaults={"etag": etag})
 
 
-def read_thread(job: Job, number: int) -> tuple[CommentRecord, ...]:
+def read_thread(job: RunState, number: int) -> tuple[CommentRecord, ...]:
     """All comments of one issue as they are now."""
     thread: list[CommentRecord] = []
     link: str | None = None
@@ -148,7 +148,7 @@ def read_thread(job: Job, number: int) -> tuple[CommentRecord, ...]:
         seen.add(link)
 
 
-def merge_staged(job: Job, records: list[IssueRecord], *, known: dict[int, IssueRecord]) -> list[IssueRecord]:
+def merge_staged(job: RunState, records: list[IssueRecord], *, known: dict[int, IssueRecord]) -> list[IssueRecord]:
     """The issues with their comments: known before, staged now. A thread that does not add up is asked for."""
     staged = _staged_threads(job, [record.number for record in records])
     complete = []
@@ -162,7 +162,7 @@ def merge_staged(job: Job, records: list[IssueRecord], *, known: dict[int, Issue
     return complete
 
 
-def _asked_before(job: Job, kind: str) -> tuple[str | None, str] | None:
+def _asked_before(job: RunState, kind: str) -> tuple[str | None, str] | None:
     """Since when, and the validator, of the question that ended this listing, if it reaches back far enough."""
     question = f"{job.path(PATHS[kind])}?"
     for kept in Validator.objects.filter(repository=job.run.repository, question__startswith=question):
@@ -173,7 +173,7 @@ def _asked_before(job: Job, kind: str) -> tuple[str | None, str] | None:
     return None
 
 
-def parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
+def parameters(job: RunState, kind: str, since: str | None) -> dict[str, str]:
     """What a listing is asked for, from its first page on."""
     asked = IN_ORDER | ({"since": since} if since else {})
     if kind == "issues":
@@ -183,7 +183,7 @@ def parameters(job: Job, kind: str, since: str | None) -> dict[str, str]:
     return asked
 
 
-def _ask(job: Job, kind: str, since: str | None, link: str | None, etag: str | None) -> Answer:
+def _ask(job: RunState, kind: str, since: str | None, link: str | None, etag: str | None) -> RestResponse:
     if link is None and etag is None and (kind, since) in job.answers:
         return job.answers.pop((kind, since))
     path = link or job.path(PATHS[kind])
@@ -191,7 +191,7 @@ def _ask(job: Job, kind: str, since: str | None, link: str | None, etag: str | N
 
 
 def _read(
-    job: Job,
+    job: RunState,
     kind: str,
     take_page: Callable[[list[Any]], None],
     prepare: Callable[[list[Any]], None] | None = None,
@@ -223,7 +223,7 @@ def _read(
             return
 
 
-def _follow(job: Job, answer: Answer, edge: set[Mark]) -> bool:
+def _follow(job: RunState, answer: RestResponse, edge: set[Mark]) -> bool:
     """Sets the cursor for the page after this one; whether this was the last."""
     since = job.run.cursor.get("since")
     times = [row["updated_at"] for row in answer.value if _mark(row)]
@@ -245,7 +245,7 @@ def _follow(job: Job, answer: Answer, edge: set[Mark]) -> bool:
     return answer.next is None
 
 
-def _keep_validator(job: Job, kind: str, since: str | None, link: str | None, answer: Answer) -> None:
+def _keep_validator(job: RunState, kind: str, since: str | None, link: str | None, answer: RestResponse) -> None:
     """Remembers a question whose answer changes whenever anything does: the listing's last page, and not a full one.
 
     What comes after a full page stands on the next page, of which this one's content says nothing.
@@ -258,7 +258,7 @@ def _keep_validator(job: Job, kind: str, since: str | None, link: str | None, an
         job.run.cursor = job.run.cursor | {"validators": kept}
 
 
-def _comments_page(job: Job, rows: list[Any]) -> None:
+def _comments_page(job: RunState, rows: list[Any]) -> None:
     staged: dict[int, StagedComment] = {}
     refused = []
     for row in rows:
@@ -283,7 +283,7 @@ def _stage(comments: list[StagedComment]) -> None:
     )
 
 
-def _stage_threads(job: Job, rows: list[Any]) -> None:
+def _stage_threads(job: RunState, rows: list[Any]) -> None:
     """Stages the threads of a page of issues, each in a transaction of its own, except those that are there."""
     records = [record for row in rows if (record := _wanted(job, row))]
     staged = Counter(_staged(job).filter(number__in=[r.number for r in records]).values_list("number", flat=True))
@@ -300,7 +300,7 @@ def _stage_threads(job: Job, rows: list[Any]) -> None:
             _stage(thread)
 
 
-def _wanted(job: Job, row: Any) -> IssueRecord | None:
+def _wanted(job: RunState, row: Any) -> IssueRecord | None:
     """The issue of a row, if it is one and has the labels that GitHub could not be asked for."""
     try:
         record = parse_issue(row)
@@ -309,12 +309,12 @@ def _wanted(job: Job, row: Any) -> IssueRecord | None:
     return record if record.has_labels(_labels_with_commas(job)) else None
 
 
-def _labels_with_commas(job: Job) -> list[str]:
+def _labels_with_commas(job: RunState) -> list[str]:
     """Labels that can't be asked for by REST, which takes them apart at commas."""
     return [label for label in job.run.requested.get("labels") or () if "," in label]
 
 
-def _issues_page(job: Job, rows: list[Any]) -> None:
+def _issues_page(job: RunState, rows: list[Any]) -> None:
     records: list[IssueRecord] = []
     refused: list[Refusal] = []
     n_pull_requests = 0
@@ -337,7 +337,7 @@ def _issues_page(job: Job, rows: list[Any]) -> None:
         _staged(job).filter(number__in=numbers).delete()
 
 
-def _is_of(job: Job, row: Any) -> bool:
+def _is_of(job: RunState, row: Any) -> bool:
     """Whether a row is of the repository under the name it was asked by; a row that does not say passes."""
     address = row.get("issue_url") or row.get("repository_url") if isinstance(row, dict) else None
     if not isinstance(address, str) or "/repos/" not in address:
@@ -346,17 +346,17 @@ def _is_of(job: Job, row: Any) -> bool:
     return (owner, name) == (job.name[1].lower(), job.name[2].lower())
 
 
-def _rest_numbers(job: Job) -> list[int]:
+def _rest_numbers(job: RunState) -> list[int]:
     stored = Issue.objects.filter(repository=job.run.repository).values("number")
     found = _staged(job).filter(number__in=stored).values_list("number", flat=True).distinct()
     return list(found.order_by("number")[:PAGE_ROWS])
 
 
-def _staged(job: Job) -> Any:
+def _staged(job: RunState) -> Any:
     return StagedComment.objects.filter(run=job.run)
 
 
-def _staged_threads(job: Job, numbers: list[int]) -> dict[int, list[CommentRecord]]:
+def _staged_threads(job: RunState, numbers: list[int]) -> dict[int, list[CommentRecord]]:
     threads: dict[int, list[CommentRecord]] = {}
     for row in _staged(job).filter(number__in=numbers):
         threads.setdefault(row.number, []).append(CommentRecord.from_json(row.github_id, row.content))

@@ -10,13 +10,13 @@ from ingest.github.commits import commit_path, commits_of, read_commit
 from ingest.github.graphql import complete, files_of_commits, with_known_files
 from ingest.github.graphql_nodes import discussion_of, leave_out_changes, parse_graphql_issue
 from ingest.github.graphql_queries import given
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.models import Issue
 from ingest.records import ChangeRecord, IssueRecord
 
 
 @dataclass(slots=True)
-class Given:
+class NumberedIssues:
     """What came: records, addresses of the discussions that issues became, and the numbers that nothing came for."""
 
     records: list[IssueRecord] = field(default_factory=list)
@@ -24,14 +24,14 @@ class Given:
     missing: list[int] = field(default_factory=list)
 
 
-def stored_numbers(job: Job) -> list[int]:
+def stored_numbers(job: RunState) -> list[int]:
     """Which of the run's issues are stored, and not done yet, in order."""
     wanted = [number for number in job.run.requested["numbers"] if number > job.run.cursor.get("last", 0)]
     found = Issue.objects.filter(repository=job.run.repository, number__in=wanted)
     return list(found.order_by("number").values_list("number", flat=True))
 
 
-def read_given(job: Job, numbers: Sequence[int]) -> Given:
+def read_given(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
     """The issues with threads and closing changes; asks for half as many where that is too much at once.
 
     Raises GraphqlMissing where this host or token has no GraphQL for us.
@@ -41,10 +41,10 @@ def read_given(job: Job, numbers: Sequence[int]) -> Given:
         reply = job.client.graphql(given(numbers), variables, what=job.title)
     except TooMuch:
         if len(numbers) == 1:
-            return Given(missing=list(numbers))
+            return NumberedIssues(missing=list(numbers))
         half = len(numbers) // 2
         one, two = read_given(job, numbers[:half]), read_given(job, numbers[half:])
-        return Given(one.records + two.records, one.discussions | two.discussions, one.missing + two.missing)
+        return NumberedIssues(one.records + two.records, one.discussions | two.discussions, one.missing + two.missing)
     repository = reply.data.get("repository")
     if not isinstance(repository, Mapping):
         raise FetchMustWait("GitHub's answer about the repository can't be read.")
@@ -60,7 +60,7 @@ def read_given(job: Job, numbers: Sequence[int]) -> Given:
     return found
 
 
-def _with_commits(job: Job, records: Sequence[IssueRecord]) -> list[IssueRecord]:
+def _with_commits(job: RunState, records: Sequence[IssueRecord]) -> list[IssueRecord]:
     """The records with the files of the commits that closed them, of those that no earlier run has brought."""
     wanted = {name for record in records for name in commits_of(record)}
     unknown = sorted(wanted - with_known_files(job, wanted))
@@ -79,8 +79,8 @@ def _with_files(change: ChangeRecord, found: Mapping[str, ChangeRecord]) -> Chan
     return replace(change, paths=files.paths, path_additions=files.path_additions, path_deletions=files.path_deletions)
 
 
-def _sorted_out(job: Job, nodes: Mapping[int, Any]) -> Given:
-    found = Given()
+def _sorted_out(job: RunState, nodes: Mapping[int, Any]) -> NumberedIssues:
+    found = NumberedIssues()
     here = tuple(part.lower() for part in job.name)
     for number, node in nodes.items():
         try:

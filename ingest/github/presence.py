@@ -12,12 +12,12 @@ from typing import Any
 from django.utils import timezone
 
 from ingest.errors import FetchFailed, FetchMustWait, Invalid, RowError
-from ingest.github.client import PAGE_ROWS, Answer, GraphqlMissing
+from ingest.github.client import PAGE_ROWS, GraphqlMissing, RestResponse
 from ingest.github.graphql_queries import PAGE_ISSUES
 from ingest.github.listings import read_thread
 from ingest.github.numbered_issues import read_given, stored_numbers
 from ingest.github.rest_objects import NotAnIssue, parse_address, parse_issue
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Issue
 from ingest.records import IssueRecord
@@ -32,7 +32,7 @@ _REPOSITORY_ID = re.compile(r"/repositories/(\d+)/")
 
 
 @dataclass(slots=True)
-class _Told:
+class _PresenceBatch:
     """What became of a batch of issues; `elsewhere` says what an issue is now and where."""
 
     records: list[IssueRecord] = field(default_factory=list)
@@ -40,7 +40,7 @@ class _Told:
     unfound: list[int] = field(default_factory=list)
 
 
-def check(job: Job) -> None:
+def check(job: RunState) -> None:
     """Marks the run's issues as here, deleted, transferred or a discussion now.
 
     Raises FetchFailed, marking none as deleted, where GitHub finds nearly none of them or not even the repository.
@@ -61,7 +61,7 @@ def check(job: Job) -> None:
     _settle(job)
 
 
-def _by_graphql(job: Job, batch: list[int]) -> _Told:
+def _by_graphql(job: RunState, batch: list[int]) -> _PresenceBatch:
     found = read_given(job, batch)
     told = _by_rest(job, found.missing)
     told.records += found.records
@@ -69,8 +69,8 @@ def _by_graphql(job: Job, batch: list[int]) -> _Told:
     return told
 
 
-def _by_rest(job: Job, batch: list[int]) -> _Told:
-    told = _Told()
+def _by_rest(job: RunState, batch: list[int]) -> _PresenceBatch:
+    told = _PresenceBatch()
     for number in batch:
         answer = job.client.get(job.path(f"issues/{number}"), what=f"{job.title}#{number}", also=MOVED | GONE)
         if answer.status in MOVED:
@@ -86,7 +86,7 @@ def _by_rest(job: Job, batch: list[int]) -> _Told:
     return told
 
 
-def _where(job: Job, answer: Answer) -> str:
+def _where(job: RunState, answer: RestResponse) -> str:
     """Where a transferred issue is now, as identifier if it is on this host; empty where we may not look."""
     for _ in range(HOPS_MAX):
         moved = _REPOSITORY_ID.search(answer.location or "")
@@ -102,7 +102,7 @@ def _where(job: Job, answer: Answer) -> str:
     raise FetchMustWait("GitHub's redirects lead in a circle.")
 
 
-def _identified(job: Job, row: Any) -> str:
+def _identified(job: RunState, row: Any) -> str:
     address = parse_address(row.get("html_url")) if isinstance(row, Mapping) else ""
     try:
         host, owner, name, number = parse_identifier(address)
@@ -113,7 +113,7 @@ def _identified(job: Job, row: Any) -> str:
     return f"{full_name(host, owner, name)}#{number}" if job.may_tell_of(owner, name) else ""
 
 
-def _whole(job: Job, number: int, row: Any) -> IssueRecord:
+def _whole(job: RunState, number: int, row: Any) -> IssueRecord:
     """The issue with its thread: the one known before, where neither its time nor its length says that it changed."""
     try:
         record = parse_issue(row)
@@ -136,7 +136,7 @@ def _may_be_a_discussion(row: Mapping[str, Any]) -> bool:
     return row.get("state") == "closed" and row.get("locked") is True
 
 
-def _was_converted(job: Job, number: int) -> bool:
+def _was_converted(job: RunState, number: int) -> bool:
     link: str | None = job.path(f"issues/{number}/events")
     parameters: dict[str, Any] | None = {"per_page": PAGE_ROWS}
     converted = False
@@ -151,7 +151,7 @@ def _was_converted(job: Job, number: int) -> bool:
     return converted
 
 
-def _store(job: Job, batch: list[int], told: _Told) -> None:
+def _store(job: RunState, batch: list[int], told: _PresenceBatch) -> None:
     with job.progress():
         _hold(job, batch)
         store_records(job.run, told.records)
@@ -165,13 +165,13 @@ def _store(job: Job, batch: list[int], told: _Told) -> None:
         job.run.cursor = job.run.cursor | {"last": batch[-1], "unfound": unfound}
 
 
-def _hold(job: Job, numbers: list[int]) -> None:
+def _hold(job: RunState, numbers: list[int]) -> None:
     """Locks issues before anything else, in the order of all who store: none waits in a ring."""
     held = Issue.objects.filter(repository=job.run.repository, number__in=numbers)
     list(held.order_by("number").select_for_update().values_list("pk"))
 
 
-def _mark(job: Job, numbers: list[int], presence: str, moved_to: str) -> int:
+def _mark(job: RunState, numbers: list[int], presence: str, moved_to: str) -> int:
     """How many were marked otherwise before."""
     issues = Issue.objects.filter(repository=job.run.repository, number__in=numbers)
     n_changed = issues.exclude(presence=presence).count()
@@ -179,13 +179,13 @@ def _mark(job: Job, numbers: list[int], presence: str, moved_to: str) -> int:
     return n_changed
 
 
-def _count_vanished(job: Job, n_seen: int, n_changed: int) -> None:
+def _count_vanished(job: RunState, n_seen: int, n_changed: int) -> None:
     job.run.n_seen += n_seen
     job.run.n_changed += n_changed
     job.run.n_unchanged += n_seen - n_changed
 
 
-def _settle(job: Job) -> None:
+def _settle(job: RunState) -> None:
     """Marks as deleted what was not found, if the repository and its other issues still are."""
     unfound = job.run.cursor.get("unfound", [])
     if not unfound:

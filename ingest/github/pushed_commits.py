@@ -14,7 +14,7 @@ from ingest.differences import LINE_EDITS_MAX, edits
 from ingest.github.client import TooMuch
 from ingest.github.graphql_queries import GitObject, objects
 from ingest.github.rest_objects import parse_count, with_files
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.records import ChangeRecord
 from ingest.runs import beat
 
@@ -33,7 +33,7 @@ def git_object(name: str) -> GitObject:
 
 
 def read_objects(
-    job: Job, wanted: Iterable[GitObject], fragment: str, *, at_once: int
+    job: RunState, wanted: Iterable[GitObject], fragment: str, *, at_once: int
 ) -> dict[GitObject, Mapping[str, Any]]:
     """What a fragment asks of objects in git, as far as GitHub gives it; half as many where it is too much at once."""
     found: dict[GitObject, Mapping[str, Any]] = {}
@@ -59,7 +59,7 @@ def read_objects(
 
 
 @dataclass(slots=True)
-class _Pair:
+class _HashPair:
     """What stands at a path before a commit and after it: hashes, empty where there is nothing."""
 
     path: str
@@ -68,21 +68,21 @@ class _Pair:
 
 
 @dataclass(slots=True)
-class _Pushed:
+class _PushedCommit:
     """A commit: its size as GitHub tells it, the files found so far, and folders that are not compared yet."""
 
     name: str
     additions: int
     deletions: int
     n_files: int
-    files: list[_Pair] = field(default_factory=list)
-    folders: list[_Pair] = field(default_factory=list)
+    files: list[_HashPair] = field(default_factory=list)
+    folders: list[_HashPair] = field(default_factory=list)
 
     @property
     def repository(self) -> str:
         return git_object(self.name)[0]
 
-    def objects_of(self, pairs: Iterable[_Pair]) -> list[GitObject]:
+    def objects_of(self, pairs: Iterable[_HashPair]) -> list[GitObject]:
         return [(self.repository, oid) for pair in pairs for oid in (pair.before, pair.after) if oid]
 
     @property
@@ -108,7 +108,7 @@ class _Pushed:
             for kind, pairs in (("blob", self.files), ("tree", self.folders)):
                 sides = [side[1] if side and side[0] == kind else "" for side in (was, became)]
                 if any(sides) and (kind == "blob" or sides[0] != sides[1]):
-                    pairs.append(_Pair(here, *sides))
+                    pairs.append(_HashPair(here, *sides))
             if "commit" in {side[0] for side in (was, became) if side}:
                 return False  # a submodule
         return len(self.files) <= self.n_files
@@ -149,7 +149,7 @@ class _Pushed:
         return found
 
 
-def files_of_pushed(job: Job, told: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ChangeRecord]:
+def files_of_pushed(job: RunState, told: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ChangeRecord]:
     """The files of commits (owner/name@hash, and what GitHub tells of each), where folders and texts tell them."""
     commits = [each for name, row in told.items() if (each := _pushed(name, row))]
     while len(deeper := [each for each in commits if each.folders]) > FEW:
@@ -165,9 +165,9 @@ def files_of_pushed(job: Job, told: Mapping[str, Mapping[str, Any] | None]) -> d
     return found
 
 
-def _batches(commits: Iterable[_Pushed]) -> Iterator[list[_Pushed]]:
+def _batches(commits: Iterable[_PushedCommit]) -> Iterator[list[_PushedCommit]]:
     """Commits with as many texts as are asked for and held at once."""
-    batch: list[_Pushed] = []
+    batch: list[_PushedCommit] = []
     for each in commits:
         if batch and sum(len(one.texts) for one in (*batch, each)) > TEXTS_AT_ONCE:
             yield batch
@@ -177,7 +177,7 @@ def _batches(commits: Iterable[_Pushed]) -> Iterator[list[_Pushed]]:
         yield batch
 
 
-def _pushed(name: str, told: Mapping[str, Any] | None) -> _Pushed | None:
+def _pushed(name: str, told: Mapping[str, Any] | None) -> _PushedCommit | None:
     """A commit as GitHub tells it; None where it can't be read or is large."""
     if told is None:
         return None
@@ -187,7 +187,7 @@ def _pushed(name: str, told: Mapping[str, Any] | None) -> _Pushed | None:
     rows = parents.get("nodes") if isinstance(parents, Mapping) else None
     if additions is None or deletions is None or n_files is None or not isinstance(rows, list):
         return None
-    found = _Pushed(name, additions, deletions, n_files)
+    found = _PushedCommit(name, additions, deletions, n_files)
     before = rows[0].get("tree") if rows and isinstance(rows[0], Mapping) else {"entries": []}
     is_small = 0 < n_files <= FILES_MAX and additions + deletions <= LINE_EDITS_MAX
     return found if is_small and found.compare("", before, told.get("tree")) else None

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from accounts.permissions import may_use_tokens
 from ingest.errors import FetchFailed, FetchMustWait
-from ingest.github.client import Answer, Client
+from ingest.github.client import Client, RestResponse
 from ingest.github.rest_objects import is_public
 from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
@@ -27,14 +27,14 @@ LAST = "last"
 ETAG_CHARACTERS = 200
 
 
-class Job:
+class RunState:
     """A run with the client that asks for it; what it brings in is stored inside `progress`."""
 
     def __init__(self, run: FetchRun, client: Client) -> None:
         self.run = run
         self.client = client
         self.is_restricted = client.has_tokens and not (run.is_unrestricted or may_use_tokens(run.created_by))
-        self.answers: dict[tuple[str, str | None], Answer] = {}
+        self.answers: dict[tuple[str, str | None], RestResponse] = {}
         """First pages of listings (by kind, and since when) that were read to choose a way, each to be used once."""
         self._is_public: dict[tuple[str, str], bool] = {}
         self._n_before = run.n_requests, run.n_unchanged_answers
@@ -189,7 +189,7 @@ class Job:
         return Refusal(run=self.run, reason=reason, row=str(link or row).replace("\x00", "")[:SHOWN_CHARACTERS])
 
 
-def _is_nonsense(answer: Answer) -> bool:
+def _is_nonsense(answer: RestResponse) -> bool:
     return answer.status == 200 and not (isinstance(answer.value, Mapping) and "full_name" in answer.value)
 
 

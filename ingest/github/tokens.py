@@ -21,7 +21,7 @@ REQUESTS_WITHOUT_TOKEN = 60
 """What GitHub allows an address in an hour that sends no token."""
 
 
-class _Answered:
+class _PlainResponse:
     """An answer as PyGithub expects it, without what makes PyGithub ask again by itself."""
 
     def __init__(self, response: requests.Response) -> None:
@@ -59,11 +59,11 @@ class _Connection:
     def request(self, verb: str, url: str, content: Any, headers: dict[str, str], stream: bool = False) -> None:
         self._asked = {"method": verb, "url": f"{self._origin}{url}", "data": content, "headers": headers}
 
-    def getresponse(self) -> _Answered:
+    def getresponse(self) -> _PlainResponse:
         response = self._session.request(**self._asked, timeout=TIMEOUT_SECONDS, allow_redirects=False)
         if response.status_code == 202:
             raise FetchMustWait("GitHub is still preparing its answer.")
-        return _Answered(response)
+        return _PlainResponse(response)
 
     def close(self) -> None:
         self._session.close()

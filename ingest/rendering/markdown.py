@@ -124,7 +124,7 @@ def _render(text: str, repository: str, most: int = UNITS_OF_TEXT, address: str 
     """The HTML, and how many units of work it took."""
     text = _LINE_END.sub("\n", text.replace("\x00", "\ufffd")).encode("utf-8", "replace").decode()
     end = min(formatted_end(text, most), CHARACTERS_MAX)
-    page = _Page(repository, address)
+    page = _Rendering(repository, address)
     try:
         found = page.render(text[:end])
     except Exception:
@@ -144,7 +144,7 @@ def plain(text: str) -> str:
     return f'<pre class="as-it-is">{escape(text)}</pre>'
 
 
-class _Page:
+class _Rendering:
     """One rendering: our own HTML is set in after sanitising, by marks that no author can guess."""
 
     def __init__(self, repository: str, address: str = "") -> None:
@@ -322,7 +322,7 @@ def references(state: StateCore) -> None:
             token.attrs = {"align": str(style).removeprefix("text-align:")}
 
 
-def _linked(children: list[Token], page: _Page) -> list[Token]:
+def _linked(children: list[Token], page: _Rendering) -> list[Token]:
     found: list[Token] = []
     depth = 0
     for position, token in enumerate(children):
@@ -351,7 +351,7 @@ def _raw_link(html: str) -> int:
     return 1 if start in {"<a ", "<a>"} else 0
 
 
-def _pieces(token: Token, page: _Page) -> list[Token]:
+def _pieces(token: Token, page: _Rendering) -> list[Token]:
     text, end = token.content, 0
     found: list[Token] = []
     for match in _REFERENCE.finditer(text):
@@ -374,7 +374,7 @@ def _text(content: str, level: int) -> Token:
     return Token("text", "", 0, content=content, level=level)
 
 
-def _target(match: re.Match[str], page: _Page) -> tuple[str, str] | None:
+def _target(match: re.Match[str], page: _Rendering) -> tuple[str, str] | None:
     """Address and label of a reference, or None where it points nowhere (no repository known)."""
     site = f"https://{page.host}"
     if login := match["login"]:
@@ -388,7 +388,7 @@ def _target(match: re.Match[str], page: _Page) -> tuple[str, str] | None:
     return f"{site}/{repository}/issues/{match['number'] or match['gh']}", match[0]
 
 
-def shortened(address: str, page: _Page) -> str:
+def shortened(address: str, page: _Rendering) -> str:
     """`https://github.com/owner/name/issues/12` as `owner/name#12`, or `#12` within its own repository."""
     match = _ADDRESS.fullmatch(address)
     if match is None or match["host"].removeprefix("www.") != page.host:

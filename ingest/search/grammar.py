@@ -95,7 +95,7 @@ class Search:
 
 
 @dataclass
-class _Reading:
+class _SearchReader:
     """What was read so far."""
 
     terms: list[Term] = field(default_factory=list)
@@ -111,7 +111,7 @@ def read_search(text: str) -> Search:
         raise SearchError(f"Enter at most {LONGEST_SEARCH:,} characters.")
     if number := _NUMBER.fullmatch(text.strip()):
         return Search(number=min(int(number[1]), NUMBER_MOST))
-    found = _Reading()
+    found = _SearchReader()
     at, n_terms = 0, 0
     while at < len(text):
         if text[at].isspace():
@@ -145,7 +145,7 @@ def _merged(conditions: list[Condition]) -> tuple[Condition, ...]:
     return (*merged.values(), *others)
 
 
-def _read_term(text: str, at: int, found: _Reading) -> int:
+def _read_term(text: str, at: int, found: _SearchReader) -> int:
     """Reads the term that begins at a place; where the next one may begin."""
     is_negated = text[at] == "-" and at + 1 < len(text) and not (text[at + 1] == "-" or text[at + 1].isspace())
     at += is_negated
@@ -184,7 +184,7 @@ def _unknown(name: str, term: str) -> str:
     return f'Unknown qualifier “{name[:40]}:”. {hint} To search for this text, quote it: "{quoted[:80]}".'
 
 
-def _read_qualifier(text: str, at: int, name: str, is_negated: bool, found: _Reading) -> int:
+def _read_qualifier(text: str, at: int, name: str, is_negated: bool, found: _SearchReader) -> int:
     """Reads the values of a qualifier; where the next term may begin."""
     if name in NOT_STORED:
         raise SearchError(f"“{name}:” can't be searched. {NOT_STORED[name]}")
@@ -208,7 +208,7 @@ def _read_qualifier(text: str, at: int, name: str, is_negated: bool, found: _Rea
     return at
 
 
-Take = Callable[[_Reading, str, list[str], bool], None]
+Take = Callable[[_SearchReader, str, list[str], bool], None]
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Qualifier:
 
 
 def _reads(read: Callable[[str], object]) -> Take:
-    def take(found: _Reading, name: str, values: list[str], is_negated: bool) -> None:
+    def take(found: _SearchReader, name: str, values: list[str], is_negated: bool) -> None:
         found.conditions.append(Condition(name, tuple(map(read, values)), is_negated))
 
     return take
@@ -319,7 +319,7 @@ def _range(bounds: Callable[[str], tuple[datetime, datetime] | tuple[int, int]])
     return read
 
 
-def _take_places(found: _Reading, name: str, values: list[str], is_negated: bool) -> None:
+def _take_places(found: _SearchReader, name: str, values: list[str], is_negated: bool) -> None:
     if is_negated:
         raise ValueError("It can't be negated. Name the places to look in.")
     for value in values:
@@ -328,7 +328,7 @@ def _take_places(found: _Reading, name: str, values: list[str], is_negated: bool
         found.places.append(value.lower())
 
 
-def _take_sort(found: _Reading, name: str, values: list[str], is_negated: bool) -> None:
+def _take_sort(found: _SearchReader, name: str, values: list[str], is_negated: bool) -> None:
     by, _, direction = values[0].lower().partition("-")
     if is_negated or len(values) > 1 or found.sort or by not in ORDERS or direction not in ("", "asc", "desc"):
         raise ValueError(f"Use one of {', '.join(SORTS)}, once.")

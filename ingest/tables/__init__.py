@@ -3,7 +3,7 @@
 from ingest.tables.columns import (
     FIELDS,
     Guess,
-    Layout,
+    TableLayout,
     checked_guess,
     column_names,
     guess,
@@ -11,16 +11,16 @@ from ingest.tables.columns import (
     missing,
     without_identifying,
 )
-from ingest.tables.files import Table, TableRow, is_table, open_table
-from ingest.tables.first_rows import Sample, sample
+from ingest.tables.files import FileTable, TableRow, is_table, open_table
+from ingest.tables.first_rows import TablePreview, sample
 from ingest.tables.issues import TableReader, issue_of, read_rows
 
 __all__ = [
     "FIELDS",
+    "FileTable",
     "Guess",
-    "Layout",
-    "Sample",
-    "Table",
+    "TableLayout",
+    "TablePreview",
     "TableReader",
     "TableRow",
     "checked_guess",

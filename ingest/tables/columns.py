@@ -84,7 +84,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The names of the columns, and the place of the one that holds each field.
 
     With `number_rows` an issue has the number of its row, 1 for the first one below the head line.
@@ -109,7 +109,7 @@ def column_names(head: Sequence[str]) -> list[str]:
     return names
 
 
-def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: bool = False) -> Layout:
+def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: bool = False) -> TableLayout:
     """Where the columns of a mapping stand; raises Invalid (`columns`), naming the columns that there are.
 
     A column is found by its exact name, else whatever its case.
@@ -132,7 +132,7 @@ def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: 
         raise Invalid(
             f"{' '.join(faults)} The columns are: {', '.join(columns)}.", code="columns", fields={"columns": faults}
         )
-    return Layout(columns, places, number_rows)
+    return TableLayout(columns, places, number_rows)
 
 
 def missing(mapping: Iterable[str], *, number_rows: bool = False) -> list[str]:

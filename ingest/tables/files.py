@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import IO, BinaryIO
 
 from ingest.errors import Unreadable
-from ingest.tables.workbooks import Workbook
+from ingest.tables.workbooks import StreamedWorkbook
 from shared.csv_files import as_lines, is_of_concord, undefused
 
 COLUMNS_MAX = 2_000
@@ -41,7 +41,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """The head line and the rows below it, which are read while they are asked for, once; `sheets` of a workbook."""
 
     columns: Sequence[str]
@@ -58,7 +58,7 @@ def is_table(name: str, start: bytes) -> bool:
     return PurePath(name).suffix.lower() in SUFFIXES and start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in b"{["
 
 
-def open_table(file: BinaryIO, sheet: str = "") -> Table:
+def open_table(file: BinaryIO, sheet: str = "") -> FileTable:
     """The table of a file that can seek: XLSX is told by its first bytes, the rest is CSV.
 
     CSV is UTF-8 with or without a byte order mark (or UTF-16 with one), with commas, semicolons, tabs or bars. Of a
@@ -70,7 +70,7 @@ def open_table(file: BinaryIO, sheet: str = "") -> Table:
     sheets: Sequence[str] = ()
     lines: Iterator[TableRow]
     if start == b"PK\x03\x04":
-        book = Workbook(file)
+        book = StreamedWorkbook(file)
         sheets, lines = book.sheets, (TableRow(line, cells) for line, cells in book.rows(sheet))
     elif start == b"\xd0\xcf\x11\xe0":
         raise Unreadable("This is an old workbook (.xls). Save it as XLSX or CSV.")
@@ -93,7 +93,7 @@ def open_table(file: BinaryIO, sheet: str = "") -> Table:
         raise Unreadable(f"The sheet has {len(columns)} columns. At most {COLUMNS_MAX} are allowed.")
     if is_of_concord(columns):
         lines = map(as_written, lines)
-    return Table(columns, _fitted(lines, len(columns), is_csv=not sheets), sheets)
+    return FileTable(columns, _fitted(lines, len(columns), is_csv=not sheets), sheets)
 
 
 def open_lines(file: IO[bytes]) -> Iterator[TableRow]:

@@ -6,12 +6,12 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from ingest.errors import Unreadable
-from ingest.files.json_rows import Row
-from ingest.files.seen import Seen
+from ingest.files.json_rows import JsonRow
+from ingest.files.seen import SeenNumbers
 from ingest.github.rest_objects import Repository
 from ingest.records import storable
-from ingest.tables.columns import BY_KEY, Guess, Layout, column_names, guess
-from ingest.tables.files import Table, TableRow, open_table
+from ingest.tables.columns import BY_KEY, Guess, TableLayout, column_names, guess
+from ingest.tables.files import FileTable, TableRow, open_table
 from ingest.tables.issues import row_of
 
 ROWS_KEPT = 30
@@ -22,7 +22,7 @@ VALUES_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Sample:
+class TablePreview:
     """The columns and first rows of a table, and how many there are, counted up to ROWS_COUNTED_MAX.
 
     `rows` are (line, cells, fault, whether it is short); cells are cut after CELL_CHARACTERS_KEPT.
@@ -35,7 +35,7 @@ class Sample:
     n_rows: int
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Sample":
+    def from_json(cls, kept: Mapping[str, Any]) -> "TablePreview":
         return cls(**kept)
 
     def as_json(self) -> dict[str, Any]:
@@ -62,16 +62,16 @@ class Sample:
 
     def preview(
         self, mapping: Mapping[str, str], repository: Repository | None, *, number_rows: bool = False
-    ) -> list[Row]:
+    ) -> list[JsonRow]:
         """The first ten rows as they would come in, refusals in place; columns that are not there don't count."""
         places = {key: self.columns.index(name) for key, name in mapping.items() if name in self.columns}
-        layout = Layout(self.columns, {key: place for key, place in places.items() if key in BY_KEY}, number_rows)
-        seen = Seen()
+        layout = TableLayout(self.columns, {key: place for key, place in places.items() if key in BY_KEY}, number_rows)
+        seen = SeenNumbers()
         rows = (TableRow(line, cells, fault, is_short=short) for line, cells, fault, short in self.rows[:ROWS_SHOWN])
         return [row_of(row, layout, repository, seen, position) for position, row in enumerate(rows, start=1)]
 
 
-def sample(file: BinaryIO, sheet: str = "", count_up_to: int = ROWS_COUNTED_MAX) -> Sample:
+def sample(file: BinaryIO, sheet: str = "", count_up_to: int = ROWS_COUNTED_MAX) -> TablePreview:
     """The sample of a table; of a workbook, the first sheet with a head line, or the one named. Raises Unreadable."""
     table, chosen = _first(file, sheet)
     kept = [
@@ -80,10 +80,10 @@ def sample(file: BinaryIO, sheet: str = "", count_up_to: int = ROWS_COUNTED_MAX)
     ]
     n_rows = len(kept) + sum(1 for _ in islice(table.rows, max(0, count_up_to + 1 - len(kept))))
     columns = [storable(name) for name in column_names(table.columns)]
-    return Sample(chosen, list(table.sheets), columns, kept, n_rows)
+    return TablePreview(chosen, list(table.sheets), columns, kept, n_rows)
 
 
-def _first(file: BinaryIO, sheet: str) -> tuple[Table, str]:
+def _first(file: BinaryIO, sheet: str) -> tuple[FileTable, str]:
     try:
         table = open_table(file, sheet)
     except Unreadable as error:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ingest.errors import RowError
-from ingest.files.json_rows import BATCH_BYTES, BATCH_ROWS, Batch, Row, shown_text
-from ingest.files.seen import Seen
+from ingest.files.json_rows import BATCH_BYTES, BATCH_ROWS, Batch, JsonRow, shown_text
+from ingest.files.seen import SeenNumbers
 from ingest.github.rest_objects import NotAnIssue, Repository, parse_issue
 from ingest.identifiers import full_name
 from ingest.records import IssueRecord
-from ingest.tables.columns import BY_KEY, Layout, column_names, lay_out
+from ingest.tables.columns import BY_KEY, TableLayout, column_names, lay_out
 from ingest.tables.files import TableRow, as_line, open_table
 from ingest.tables.values import page_address
 
@@ -40,7 +40,7 @@ class TableReader:
 
     def batches(self) -> Iterator[Batch]:
         """Batches of BATCH_ROWS, fewer where rows are long."""
-        rows: list[Row] = []
+        rows: list[JsonRow] = []
         n_characters = 0
         found = _rows(self._file, self._mapping, self._repository, self._sheet, self._number_rows)
         for number, (row, length) in enumerate(found):
@@ -54,7 +54,7 @@ class TableReader:
         if rows:
             yield self._batch(rows)
 
-    def _batch(self, rows: list[Row]) -> Batch:
+    def _batch(self, rows: list[JsonRow]) -> Batch:
         self._n_read += len(rows)
         return Batch(rows, {"rows": self._n_read}, self._file.tell())
 
@@ -66,7 +66,7 @@ def read_rows(
     sheet: str = "",
     *,
     number_rows: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[JsonRow]:
     """The rows of a table in order, each issue once; memory does not grow with the file.
 
     `mapping` names the column that holds each field, `repository` (host, owner, name) is for rows that don't say where
@@ -76,7 +76,7 @@ def read_rows(
 
 
 def issue_of(
-    cells: Sequence[str], layout: Layout, repository: Repository | None = None, *, position: int = 0
+    cells: Sequence[str], layout: TableLayout, repository: Repository | None = None, *, position: int = 0
 ) -> IssueRecord:
     """What a row says of an issue; raises RowError with the column and the reason, NotAnIssue for a pull request.
 
@@ -134,16 +134,18 @@ def _identify(document: dict[str, Any], told: Mapping[str, str], given: Mapping[
 
 def _rows(
     file: BinaryIO, mapping: Mapping[str, str], repository: Repository | None, sheet: str, number_rows: bool
-) -> Iterator[tuple[Row, int]]:
+) -> Iterator[tuple[JsonRow, int]]:
     """Every row, and how long it is."""
     table = open_table(file, sheet)
     layout = lay_out(column_names(table.columns), mapping, number_rows=number_rows)
-    seen = Seen()
+    seen = SeenNumbers()
     for position, row in enumerate(table.rows, start=1):
         yield row_of(row, layout, repository, seen, position), sum(map(len, row.cells))
 
 
-def row_of(row: TableRow, layout: Layout, repository: Repository | None, seen: Seen, position: int) -> Row:
+def row_of(
+    row: TableRow, layout: TableLayout, repository: Repository | None, seen: SeenNumbers, position: int
+) -> JsonRow:
     """An issue, or why the row is none; `position` counts the rows of the table from 1."""
     fault = row.fault
     if not fault and row.is_short:
@@ -152,11 +154,11 @@ def row_of(row: TableRow, layout: Layout, repository: Repository | None, seen: S
         try:
             record = issue_of(row.cells, layout, repository, position=position)
         except NotAnIssue:
-            return Row(row.line, is_pull_request=True)
+            return JsonRow(row.line, is_pull_request=True)
         except RowError as error:
             fault = str(error)
         else:
             if seen.add(record.repository, record.number):
-                return Row(row.line, record=record)
+                return JsonRow(row.line, record=record)
             fault = f"{record.identifier} is already in this file."
-    return Row(row.line, refusal=fault, text=shown_text(row.text or as_line(row.cells)))
+    return JsonRow(row.line, refusal=fault, text=shown_text(row.text or as_line(row.cells)))

@@ -27,7 +27,7 @@ _BROKEN = "The workbook can't be read. Open it in a spreadsheet program and save
 
 
 @dataclass
-class Marks:
+class CellMarks:
     """What stands beside the texts of a sheet; lines and columns count from 1.
 
     `merged` are (first line, last line, first column, last column); `links` the addresses behind cells by line and
@@ -39,7 +39,7 @@ class Marks:
     empty_formulas: list[tuple[int, int]] = field(default_factory=list)
 
 
-class Workbook:
+class StreamedWorkbook:
     """A workbook of which rows are read one after another. Raises Unreadable, for one that unpacks to too much too."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -60,7 +60,7 @@ class Workbook:
             raise Unreadable(f"The workbook has no sheet “{sheet}”. It has {there}.", fields={"sheet": [there]})
         return self._rows(sheet or self.sheets[0])
 
-    def marks(self, sheet: str) -> Marks:
+    def marks(self, sheet: str) -> CellMarks:
         """Merged cells, links and formulas without a value; reads the sheet's part once more."""
         try:
             return self._book.marks(sheet)
@@ -110,7 +110,7 @@ def _open(file: BinaryIO) -> Any:
     texts_of = f"{{{SHEET_MAIN_NS}}}si", f"{{{SHEET_MAIN_NS}}}t", f"{{{SHEET_MAIN_NS}}}r"
     data_tag = f"{{{SHEET_MAIN_NS}}}sheetData"
 
-    class Parser(WorkSheetParser):
+    class StreamingParser(WorkSheetParser):
         """Rows without what openpyxl gathers of them."""
 
         def parse(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
@@ -127,7 +127,7 @@ def _open(file: BinaryIO) -> Any:
         def parse_row_dimensions(self, attrs: Any) -> None:
             pass
 
-    class Book(ExcelReader):
+    class WorkbookReader(ExcelReader):
         """A workbook of which only what rows need is read."""
 
         def __init__(self) -> None:
@@ -145,8 +145,8 @@ def _open(file: BinaryIO) -> Any:
             self.paths = {sheet.name: rel.target for sheet, rel in found}
             self.hidden = {sheet.name for sheet, _ in found if sheet.state != "visible"}
 
-        def marks(self, sheet: str) -> Marks:
-            found = Marks()
+        def marks(self, sheet: str) -> CellMarks:
+            found = CellMarks()
             links: list[tuple[str, str]] = []
             with self.archive.open(self.paths[sheet]) as source:
                 parent = None
@@ -177,7 +177,7 @@ def _open(file: BinaryIO) -> Any:
 
         def rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
             with self.archive.open(self.paths[sheet]) as source:
-                parser = Parser(
+                parser = StreamingParser(
                     source,
                     self.texts,
                     data_only=True,
@@ -202,7 +202,7 @@ def _open(file: BinaryIO) -> Any:
                         )
                         root.clear()
 
-    return Book()
+    return WorkbookReader()
 
 
 def _bounds(ref: str) -> tuple[int, int, int, int] | None:

@@ -16,7 +16,7 @@ from accounts.permissions import may_use_tokens
 from ingest.models import FetchRun
 from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, completed, merged_metadata
 from ingest.upsert.changes import store_activity, store_changes
-from ingest.upsert.contents import Pending, store_contents
+from ingest.upsert.contents import PendingSnapshot, store_contents
 from ingest.upsert.copying import stage
 from ingest.upsert.repositories import repositories_of, split_allowed
 from ingest.upsert.spellings import store_spellings
@@ -53,7 +53,7 @@ KEPT_AS_FETCHED = (
 
 
 @dataclass(slots=True)
-class Stored:
+class BatchResult:
     """What became of a batch; `refused` pairs a record with the reason, `repositories` are those written to.
 
     `contradictions` are a record, the name of a value, what it tells, and what is stored and was kept.
@@ -69,7 +69,7 @@ class Stored:
 
 
 @dataclass(slots=True)
-class _Row:
+class _StoredRow:
     place: Place
     pk: int
     snapshot_id: int | None
@@ -80,7 +80,7 @@ class _Row:
     metadata: Metadata
 
     @classmethod
-    def of(cls, row: tuple[Any, ...]) -> "_Row":
+    def of(cls, row: tuple[Any, ...]) -> "_StoredRow":
         repository_id, number, pk, snapshot_id, sha256, updated_at, is_fetched, is_of_file, *metadata = row
         known = Metadata(**dict(zip(METADATA, metadata, strict=True)))
         return cls((repository_id, number), pk, snapshot_id, sha256, updated_at, is_fetched, is_of_file, known)
@@ -116,16 +116,16 @@ class _Touch:
     """What to write to a stored issue: `part` is its new state, if it has one."""
 
     issue_id: int
-    part: Pending | None
+    part: PendingSnapshot | None
     news: _News
 
 
-def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
+def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
     """Stores the records of one batch for a run; call inside a transaction.
 
     About eight statements where all issues are new, four where all are unchanged, twenty at most.
     """
-    stored = Stored()
+    stored = BatchResult()
     repositories = repositories_of(run, records)
     records, stored.refused = split_allowed(run, records, repositories)
     if not records:
@@ -149,7 +149,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
             for p, r in told.items()
         ),
     )
-    pending = [Pending(row[2], told[row[:2]], hashes[row[:2]], row[3]) for row in _made_issues()]
+    pending = [PendingSnapshot(row[2], told[row[:2]], hashes[row[:2]], row[3]) for row in _made_issues()]
     issues = _open_issues(run, [part.issue_id for part in pending]) if len(pending) < len(told) else {}
     with_changes = [(part.issue_id, part.record) for part in pending]
     stored.n_new = len(pending)
@@ -158,7 +158,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
         row.snapshot_id for place, row in issues.items() if row.may_differ(told[place], hashes)
     )
     touches: list[_Touch] = []
-    changed: list[Pending] = []
+    changed: list[PendingSnapshot] = []
     reworded: list[int] = []
     adds_alone = run.kind == FetchRun.Kind.FILE and not (run.is_unrestricted or may_use_tokens(run.created_by))
     for place, row in issues.items():
@@ -178,7 +178,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
         stored.n_unchanged += not news.is_change
         part = None
         if news.needs_snapshot:
-            part = Pending(row.pk, news.record, news.sha256)
+            part = PendingSnapshot(row.pk, news.record, news.sha256)
             changed.append(part)
             reworded += [row.pk] if news.is_new_content else []
         if news.is_change or not news.is_older:
@@ -198,7 +198,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> Stored:
     return stored
 
 
-def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _Row, before: IssueRecord | None) -> _News:
+def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before: IssueRecord | None) -> _News:
     """What a record brings to a stored issue; `before` is what is stored, where it may differ.
 
     What is told later wins, by the time of the last change. A record that is older brings no content and fills only
@@ -269,7 +269,7 @@ def _made_issues() -> list[tuple[int, int, int, int]]:
         return cursor.fetchall()
 
 
-def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
+def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
     """Of the issues there before, those that differ from what is told in anything; locked in one order."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -309,7 +309,7 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _Row]:
             "LEFT JOIN ingest_fetchrun AS run ON run.id = snapshot.run_id WHERE issue.id = ANY(%s)",
             [ids, ids],
         )
-        return {row[:2]: _Row.of(row) for row in cursor.fetchall()}
+        return {row[:2]: _StoredRow.of(row) for row in cursor.fetchall()}
 
 
 def _touch(run: FetchRun, touches: Sequence[_Touch]) -> None:

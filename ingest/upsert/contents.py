@@ -27,7 +27,7 @@ COMMENT = {
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingSnapshot:
     """A state to be stored: `snapshot_id` is the id kept free for it, None where it may be there already."""
 
     issue_id: int
@@ -36,7 +36,7 @@ class Pending:
     snapshot_id: int | None = None
 
 
-def store_contents(run: FetchRun, pending: Sequence[Pending]) -> None:
+def store_contents(run: FetchRun, pending: Sequence[PendingSnapshot]) -> None:
     """Makes the snapshots that are not there yet, with their comments; each then has its `snapshot_id`."""
     if not pending:
         return
@@ -48,7 +48,7 @@ def store_contents(run: FetchRun, pending: Sequence[Pending]) -> None:
     _store_threads([part for part in fresh if part.record.comments])
 
 
-def _not_stored(pending: Sequence[Pending]) -> list[Pending]:
+def _not_stored(pending: Sequence[PendingSnapshot]) -> list[PendingSnapshot]:
     """Those whose state the issue did not have before, with fresh ids; the others get the id of that state.
 
     The same content with other dates or counts is another state: an issue that was closed twice was so on two days.
@@ -72,7 +72,7 @@ def _not_stored(pending: Sequence[Pending]) -> list[Pending]:
     return fresh
 
 
-def _snapshot(run: FetchRun, part: Pending, now: datetime) -> tuple[object, ...]:
+def _snapshot(run: FetchRun, part: PendingSnapshot, now: datetime) -> tuple[object, ...]:
     record = part.record
     return (
         part.snapshot_id,
@@ -97,7 +97,7 @@ def _snapshot(run: FetchRun, part: Pending, now: datetime) -> tuple[object, ...]
     )
 
 
-def _store_threads(pending: Sequence[Pending]) -> None:
+def _store_threads(pending: Sequence[PendingSnapshot]) -> None:
     threads = [[(comment.sha256, comment) for comment in part.record.comments or ()] for part in pending]
     comments = {sha256: comment for thread in threads for sha256, comment in thread}
     if not comments:

@@ -56,10 +56,10 @@ def issues(request: HttpRequest) -> HttpResponse:
     return render(request, "ingest/issues.html", context, status=422 if problem else 200)
 
 
-def _counted(found: Any, words: dict[str, str], rows: list[Issue], has_more: bool) -> queries.Counted | None:
+def _counted(found: Any, words: dict[str, str], rows: list[Issue], has_more: bool) -> queries.IssueCount | None:
     """How many fit; None where an index can't tell."""
     if not has_more:
-        return queries.Counted(len(rows))
+        return queries.IssueCount(len(rows))
     asked = {name for name, value in words.items() if value}
     if asked & {"search", "label"} or asked == {"repository"}:
         return queries.n_found(found, n_shown=len(rows) + 1)

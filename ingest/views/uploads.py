@@ -17,14 +17,14 @@ from ingest.errors import ConcordError, Invalid
 from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.identifiers import parse_repository
 from ingest.models import Upload
-from ingest.tables import FIELDS, Guess, Sample, missing, without_identifying
+from ingest.tables import FIELDS, Guess, TablePreview, missing, without_identifying
 from ingest.tables.columns import Field
 
 PREFIX = "column-"
 
 
 @dataclass(frozen=True)
-class Choice:
+class FieldChoice:
     """A field, the column that is taken for it, some of its values, and columns that would do as well."""
 
     field: Field
@@ -105,7 +105,7 @@ def _mapping(sent: QueryDict) -> dict[str, str]:
 
 def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
     """By the columns that were sent, or by the guess where none were."""
-    sample = Sample.from_json(found.requested["sample"])
+    sample = TablePreview.from_json(found.requested["sample"])
     guess = sample.guess()
     is_chosen = any(name.startswith(PREFIX) for name in sent)
     mapping: Mapping[str, str] = _mapping(sent) if is_chosen else guess.mapping
@@ -126,7 +126,7 @@ def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
         "upload": found,
         "sample": sample,
         "choices": [
-            Choice(
+            FieldChoice(
                 field,
                 mapping.get(field.key, ""),
                 values.get(mapping.get(field.key, ""), []),

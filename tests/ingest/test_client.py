@@ -9,7 +9,7 @@ import pytest
 
 from ingest.errors import FetchError, FetchFailed, FetchMustWait
 from ingest.github import tokens as keys
-from ingest.github.client import BadCursor, Client, GraphqlMissing, Problem, TooMuch
+from ingest.github.client import BadCursor, Client, GraphqlMissing, GraphqlProblem, TooMuch
 from tests.ingest.canned_server import Canned, canned
 
 SECONDARY = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}
@@ -240,7 +240,7 @@ def test_what_graphql_could_not_give_comes_beside_what_it_could(server):
     server.say(200, {"data": {"nodes": [{"id": "a"}, None]}, "errors": [error]})
     reply = Client(server.url, ["t"]).graphql(QUERY, {})
     assert reply.data["nodes"][0] == {"id": "a"}
-    assert reply.problems == (Problem("NOT_FOUND", "Could not resolve to a node", ("nodes", 1)),)
+    assert reply.problems == (GraphqlProblem("NOT_FOUND", "Could not resolve to a node", ("nodes", 1)),)
 
 
 def test_tokens_appear_in_no_message_and_no_log(server, caplog):

@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 from ingest.differences import (
     CONTEXT,
     LINES_SHOWN,
-    Line,
-    Said,
+    DiffComment,
+    DiffLine,
     State,
     TextDifference,
     difference,
@@ -31,7 +31,7 @@ def shown(text: TextDifference) -> list[str]:
     return found + ["…"] * bool(text.n_after)
 
 
-def line_of(line: Line) -> str:
+def line_of(line: DiffLine) -> str:
     sign = {"same": " ", "added": "+", "removed": "-"}[line.kind]
     if len(line.pieces) == 1:
         return sign + line.text
@@ -139,8 +139,20 @@ def test_long_texts_that_differ_everywhere_take_no_long_time(old: str, new: str)
 
 
 def test_comments_are_known_by_their_marks() -> None:
-    old = State("t", "b", comments=[Said(1, "ann", "first"), Said(2, "bob", "second"), Said(3, "cat", "third")])
-    new = State("t", "b", comments=[Said(1, "ann", "first, edited"), Said(3, "cat", "third"), Said(4, "dan", "fourth")])
+    old = State(
+        "t",
+        "b",
+        comments=[DiffComment(1, "ann", "first"), DiffComment(2, "bob", "second"), DiffComment(3, "cat", "third")],
+    )
+    new = State(
+        "t",
+        "b",
+        comments=[
+            DiffComment(1, "ann", "first, edited"),
+            DiffComment(3, "cat", "third"),
+            DiffComment(4, "dan", "fourth"),
+        ],
+    )
     found = difference(old, new)
     assert [(each.kind, each.number, each.author) for each in found.comments] == [
         ("removed", 2, "bob"),
@@ -151,13 +163,13 @@ def test_comments_are_known_by_their_marks() -> None:
 
 
 def test_comments_without_marks_are_known_by_their_words() -> None:
-    same = Said(None, "ann", "+1")
+    same = DiffComment(None, "ann", "+1")
     found = difference(State("t", "b", comments=[same, same]), State("t", "b", comments=[same, same, same]))
     assert [(each.kind, each.number) for each in found.comments] == [("added", 3)]
 
 
 def test_comments_that_were_not_known_are_not_comments_added() -> None:
-    found = difference(State("t", "b"), State("t", "b", comments=[Said(1, "ann", "first")]))
+    found = difference(State("t", "b"), State("t", "b", comments=[DiffComment(1, "ann", "first")]))
     assert (found.comments, found.words) == ([], ["comments are known now"])
     assert difference(State("t", "b", comments=[]), State("t", "b")).words == ["comments are not known any more"]
 

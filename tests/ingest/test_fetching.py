@@ -15,7 +15,7 @@ from ingest.actions.fetches import continue_run, start_fetch
 from ingest.errors import FetchMustWait
 from ingest.github.client import Client
 from ingest.github.listings import read_thread
-from ingest.github.run_state import Job
+from ingest.github.run_state import RunState
 from ingest.models import Comment, FetchRun, Issue, Repository, Snapshot, StagedComment
 from tests.github import made_up
 from tests.ingest.canned_server import canned
@@ -484,5 +484,5 @@ def test_a_thread_whose_links_lead_in_a_circle_is_noticed(settings, github):
         repository = Repository.objects.create(owner="o", name="r")
         run = FetchRun.objects.create(kind="github", repository=repository)
         with pytest.raises(FetchMustWait, match="circle"):
-            read_thread(Job(run, client), 1)
+            read_thread(RunState(run, client), 1)
     assert len(server.asked) == 2

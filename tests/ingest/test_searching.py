@@ -209,11 +209,11 @@ def test_many_hits_are_shown_by_pages_and_counted_by_estimate(take, staff, clien
     monkeypatch.setattr(conditions, "LOOKED_UP_MOST", 40)
     about = client.get("/issues/?search=deadlock")
     assert about.context["rows"] == exact.context["rows"]
-    assert about.context["counted"] == queries.Counted(150, about=True)
+    assert about.context["counted"] == queries.IssueCount(150, about=True)
     assert "about 150 issues" in about.content.decode()
-    assert client.get("/issues/?search=label:bug").context["counted"] == queries.Counted(300, about=True)
+    assert client.get("/issues/?search=label:bug").context["counted"] == queries.IssueCount(300, about=True)
     few = client.get("/issues/?search=deadlock created:<2000-01-01 -hang")
-    assert few.context["counted"] == queries.Counted(0)
+    assert few.context["counted"] == queries.IssueCount(0)
 
 
 def test_private_issues_are_not_found_by_others(take):

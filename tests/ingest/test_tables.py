@@ -468,7 +468,7 @@ def test_a_sample_counts_rows_up_to_a_bound(monkeypatch):
     content = "number,title\n" + "".join(f"{k},a\n" for k in range(1, 51))
     found = sample(io.BytesIO(content.encode()), count_up_to=40)
     assert (len(found.rows), found.n_rows) == (30, 41)
-    assert sampling.Sample.from_json(found.as_json()) == found
+    assert sampling.TablePreview.from_json(found.as_json()) == found
     assert [row.record.number for row in found.preview(PLAIN, OURS)] == list(range(1, 11))
 
 

@@ -186,12 +186,12 @@ def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
     ]
 
 
-def _further(study: Study, conditions: object) -> list[filters.Step]:
+def _further(study: Study, conditions: object) -> list[filters.FilterStep]:
     """The steps of the words that speak of the study's samples. Raises Invalid."""
     return [*_left_out(study, conditions), *_screened_out(study, conditions), *_not_drawn(study, conditions)]
 
 
-def _left_out(study: Study, conditions: object) -> list[filters.Step]:
+def _left_out(study: Study, conditions: object) -> list[filters.FilterStep]:
     """The step that leaves what the filter of a sample left out: a frame to draw a control stretch from."""
     given = conditions.get("left_out_of") if isinstance(conditions, Mapping) else None
     if given is None or given in ("", []):
@@ -207,10 +207,10 @@ def _left_out(study: Study, conditions: object) -> list[filters.Step]:
     named = sample.filter.get("repository")
     here = filters.steps(filters.read({"repository": named}))[0].condition if named else Q()
     framed = Q(pk__in=RawSQL(_FRAMED, [sample.pk]))  # noqa: S611
-    return [filters.Step(f"excluded by the filter of sample {sample.number}", here & ~framed)]
+    return [filters.FilterStep(f"excluded by the filter of sample {sample.number}", here & ~framed)]
 
 
-def _screened_out(study: Study, conditions: object) -> list[filters.Step]:
+def _screened_out(study: Study, conditions: object) -> list[filters.FilterStep]:
     """The step that leaves what screening excluded of a sample: a frame to draw a control stretch from."""
     given = conditions.get(CONTROL) if isinstance(conditions, Mapping) else None
     if given is None or given in ("", []):
@@ -223,7 +223,7 @@ def _screened_out(study: Study, conditions: object) -> list[filters.Step]:
     drawn = SampleIssue.objects.filter(sample=sample, issue=OuterRef("pk"))
     out = Item.objects.filter(study=study, issue=OuterRef("pk"), screening=Item.Screening.OUT)
     step = f"screened out of sample {sample.number}"
-    return [filters.Step(step, Q(Exists(drawn)) & Q(Exists(out)))]
+    return [filters.FilterStep(step, Q(Exists(drawn)) & Q(Exists(out)))]
 
 
 _FRAMED = """
@@ -232,13 +232,13 @@ _FRAMED = """
 """
 
 
-def _not_drawn(study: Study, conditions: object) -> list[filters.Step]:
+def _not_drawn(study: Study, conditions: object) -> list[filters.FilterStep]:
     given = conditions.get("exclude_sample") if isinstance(conditions, Mapping) else None
     if given is None or given in ("", []):
         return []
     drawn = SampleIssue.objects.filter(sample__study=study)
     if given == "all":
-        return [filters.Step("not in a sample of the study", ~Q(Exists(drawn.filter(issue=OuterRef("pk")))))]
+        return [filters.FilterStep("not in a sample of the study", ~Q(Exists(drawn.filter(issue=OuterRef("pk")))))]
     numbers = [row_number(each) for each in (given if isinstance(given, list | tuple) else [given])]
     rows = Sample.objects.filter(study=study, pk__in=[n for n in numbers if n]).order_by("number")
     known = dict(rows.values_list("pk", "number"))
@@ -246,7 +246,7 @@ def _not_drawn(study: Study, conditions: object) -> list[filters.Step]:
         sentence = f"The study has no sample {missing[0]}." if missing[0] else "Enter the number of a sample, or all."
         raise Invalid("The filter is not valid.", fields={"filter.exclude_sample": [sentence]})
     without = Q(Exists(drawn.filter(issue=OuterRef("pk"), sample__in=sorted(known))))
-    return [filters.Step(f"not in sample {', '.join(map(str, known.values()))}", ~without)]
+    return [filters.FilterStep(f"not in sample {', '.join(map(str, known.values()))}", ~without)]
 
 
 def counts_as_document(counts: Sequence[filters.Count]) -> list[dict[str, Any]]:

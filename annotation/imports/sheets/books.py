@@ -20,7 +20,7 @@ from annotation.imports.sheets.other_tools import (
     spelled_out,
 )
 from ingest.tables.files import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
-from ingest.tables.workbooks import EXPANDED_BYTES_MAX, Workbook
+from ingest.tables.workbooks import EXPANDED_BYTES_MAX, StreamedWorkbook
 from shared.csv_files import is_of_concord
 
 ROWS_MAX = 100_000
@@ -165,7 +165,7 @@ def _is_workbook(file: IO[bytes]) -> bool:
 
 
 def _of_workbook(file: IO[bytes], name: str) -> Iterator[Sheet]:
-    book = Workbook(file)  # type: ignore[arg-type]
+    book = StreamedWorkbook(file)  # type: ignore[arg-type]
     for title in book.sheets:
         sheet = _of_lines(name, (TableRow(line, cells) for line, cells in book.rows(title)))
         if sheet.lines:
