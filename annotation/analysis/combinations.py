@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labels.columns import Flags, Floats, Ints, Multi, Single
+from annotation.labels.columns import Flags, Floats, Ints, MultiColumn, SingleColumn
 from shared.wording import counted
 
 from .folding import known, without_value
@@ -38,7 +38,9 @@ class Combinations:
     left_out: tuple[LeftOut, ...]
 
 
-def combinations(columns: Sequence[Single | Multi], *, least: float = 2, largest: int = LARGEST) -> Combinations:
+def combinations(
+    columns: Sequence[SingleColumn | MultiColumn], *, least: float = 2, largest: int = LARGEST
+) -> Combinations:
     """Every set of two to `largest` values that at least `least` parts have (below 1: that share of them), exactly.
 
     Level by level (Agrawal and Srikant 1994, Apriori): a set is frequent only if all sets within it are. Only parts
@@ -101,14 +103,14 @@ def _grown(
     return grown
 
 
-def _patterns(columns: Sequence[Single | Multi], rows: Ints) -> tuple[Floats, Floats]:
+def _patterns(columns: Sequence[SingleColumn | MultiColumn], rows: Ints) -> tuple[Floats, Floats]:
     """P × V ones and zeros, each row another set of values, and how many parts have each."""
     width = sum(len(column.categories) for column in columns)
     has: Flags = np.zeros((len(rows), width), dtype=bool)
     start = 0
     for column in columns:
         here = column.taken(rows)
-        if isinstance(here, Single):
+        if isinstance(here, SingleColumn):
             has[np.arange(len(rows)), start + here.codes] = True
         else:
             has[here.rows, start + here.codes] = True
@@ -120,5 +122,5 @@ def _patterns(columns: Sequence[Single | Multi], rows: Ints) -> tuple[Floats, Fl
     return has[first].astype(np.float64), times.astype(np.float64)
 
 
-def _state(column: Single | Multi) -> Ints:
-    return column.codes if isinstance(column, Single) else column.state
+def _state(column: SingleColumn | MultiColumn) -> Ints:
+    return column.codes if isinstance(column, SingleColumn) else column.state

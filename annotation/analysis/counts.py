@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labels.columns import Ints, Multi, Single
+from annotation.labels.columns import Ints, MultiColumn, SingleColumn
 from shared.wording import counted
 
 from .folding import known, parts_by_category, without_value
@@ -49,7 +49,9 @@ class Counts:
     notes: tuple[str, ...]
 
 
-def counts(column: Single | Multi, by: Single | Multi | None = None, *, of: str = "group") -> Counts:
+def counts(
+    column: SingleColumn | MultiColumn, by: SingleColumn | MultiColumn | None = None, *, of: str = "group"
+) -> Counts:
     """K counts over N parts, and G × K with `by`, as shares of `all`, of the `group`, or of the `category`.
 
     Of all: of the parts whose value is known; of the group: of those among them with the group's value; of the
@@ -93,13 +95,13 @@ def counts(column: Single | Multi, by: Single | Multi | None = None, *, of: str 
     return Counts(n, len(with_value), total, tuple(groups), left_out, notes)
 
 
-def overlap(column: Single | Multi, n_by_category: Ints, n: int) -> tuple[str, ...]:
+def overlap(column: SingleColumn | MultiColumn, n_by_category: Ints, n: int) -> tuple[str, ...]:
     """Says that numbers add up to more than there are parts, where they do."""
     total = int(n_by_category.sum())
     return (OVERLAP.format(title=column.title.lower(), sum=total, n=n),) if total > n else ()
 
 
-def _shares(column: Single | Multi, n: Ints, whole: int | Ints) -> tuple[CategoryShare, ...]:
+def _shares(column: SingleColumn | MultiColumn, n: Ints, whole: int | Ints) -> tuple[CategoryShare, ...]:
     of = np.broadcast_to(whole, n.shape).tolist()
     categories = column.categories
     return tuple(

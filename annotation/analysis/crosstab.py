@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labels.columns import Categories, Floats, Ints, Multi, Single, n_different
+from annotation.labels.columns import Categories, Floats, Ints, MultiColumn, SingleColumn, n_different
 from shared.wording import counted
 
 from .association import SEED, Association, association
@@ -50,7 +50,9 @@ class Crosstab:
         return self.counts / totals, Denominator(of, f"of the parts of the {of}", None)
 
 
-def crosstab(rows: Single | Multi, columns: Single | Multi, items: Ints, *, seed: int = SEED) -> Crosstab:
+def crosstab(
+    rows: SingleColumn | MultiColumn, columns: SingleColumn | MultiColumn, items: Ints, *, seed: int = SEED
+) -> Crosstab:
     """The cross table of two columns over N parts, `items` being the item of each.
 
     Tested only where each part has one value of both and each item one part, since a test takes the counts as
@@ -79,8 +81,10 @@ def crosstab(rows: Single | Multi, columns: Single | Multi, items: Ints, *, seed
     )
 
 
-def _why_untested(rows: Single | Multi, columns: Single | Multi, n: int, n_items: int) -> str | None:
-    several = [each.title.lower() for each in (rows, columns) if isinstance(each, Multi)]
+def _why_untested(
+    rows: SingleColumn | MultiColumn, columns: SingleColumn | MultiColumn, n: int, n_items: int
+) -> str | None:
+    several = [each.title.lower() for each in (rows, columns) if isinstance(each, MultiColumn)]
     if several:
         return f"A part can have several values of {' and of '.join(several)}, so that counts are not independent."
     if n_items < n:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labels.columns import Flags, Ints, Multi, Single
+from annotation.labels.columns import Flags, Ints, MultiColumn, SingleColumn
 from shared.wording import counted, listed
 
 from .counts import overlap
@@ -70,7 +70,7 @@ class Flow:
     notes: tuple[str, ...]
 
 
-def flow(steps: Sequence[Single | Multi], within: Single | Multi | None = None) -> Flow:
+def flow(steps: Sequence[SingleColumn | MultiColumn], within: SingleColumn | MultiColumn | None = None) -> Flow:
     """The flow through two to four columns over N parts, in all or for each value of `within` that occurs.
 
     Only parts with a value in every column take part (an empty set is none here), so that what comes to a category
@@ -85,7 +85,7 @@ def flow(steps: Sequence[Single | Multi], within: Single | Multi | None = None) 
     left_out = without_value(every)
     empty = whole.copy()
     for column in every:
-        if isinstance(column, Multi):
+        if isinstance(column, MultiColumn):
             whole &= np.bincount(column.rows, minlength=len(whole)) > 0
     if n_empty := int((empty & ~whole).sum()):
         left_out += (LeftOut("Of a dimension with several values none was chosen.", n_empty),)
@@ -109,7 +109,9 @@ def flow(steps: Sequence[Single | Multi], within: Single | Multi | None = None) 
     return Flow(n, len(whole), tuple(groups), left_out, notes)
 
 
-def _group(steps: Sequence[Single | Multi], rows: Ints, value: str | None, name: str, of: Denominator) -> FlowGroup:
+def _group(
+    steps: Sequence[SingleColumn | MultiColumn], rows: Ints, value: str | None, name: str, of: Denominator
+) -> FlowGroup:
     here = [column.taken(rows) for column in steps]
     n = len(rows)
     passing = [parts_by_category(column).tolist() for column in here]
@@ -130,12 +132,12 @@ def _group(steps: Sequence[Single | Multi], rows: Ints, value: str | None, name:
     return FlowGroup(value, name, of, tuple(nodes), tuple(bands), _paths(here, n))
 
 
-def _paths(columns: Sequence[Single | Multi], n: int) -> tuple[Path, ...]:
+def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[Path, ...]:
     """Every combination that occurs, the most frequent first."""
     rows, keys = np.arange(n), np.zeros(n, dtype=np.int64)
     sizes = [len(column.categories) for column in columns]
     for column, size in zip(columns, sizes, strict=True):
-        if isinstance(column, Single):
+        if isinstance(column, SingleColumn):
             codes = column.codes[rows]
         else:
             order = np.argsort(column.rows, kind="stable")
@@ -157,8 +159,8 @@ def _paths(columns: Sequence[Single | Multi], n: int) -> tuple[Path, ...]:
     return tuple(sorted(paths, key=lambda path: -path.share.n))
 
 
-def _has(column: Single | Multi, code: int) -> Flags:
-    if isinstance(column, Single):
+def _has(column: SingleColumn | MultiColumn, code: int) -> Flags:
+    if isinstance(column, SingleColumn):
         here: Flags = column.codes == code
         return here
     found = np.zeros(len(column.state), dtype=bool)
@@ -166,5 +168,5 @@ def _has(column: Single | Multi, code: int) -> Flags:
     return found
 
 
-def _state(column: Single | Multi) -> Ints:
-    return column.codes if isinstance(column, Single) else column.state
+def _state(column: SingleColumn | MultiColumn) -> Ints:
+    return column.codes if isinstance(column, SingleColumn) else column.state

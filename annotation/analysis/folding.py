@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from annotation.labels.columns import LEFT_OUT, WHY_NONE, Categories, Flags, Ints, Multi, Single
+from annotation.labels.columns import LEFT_OUT, WHY_NONE, Categories, Flags, Ints, MultiColumn, SingleColumn
 
 from .shares import LeftOut
 
 OTHERS = "others"
-C = TypeVar("C", bound=Single | Multi)
+C = TypeVar("C", bound=SingleColumn | MultiColumn)
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ def as_wanted(column: C, wanted: Wanted) -> tuple[C, Folded]:
     return folded, Folded(keys, int(parts_by_category(folded)[-1]))
 
 
-def known(column: Single | Multi) -> Flags:
+def known(column: SingleColumn | MultiColumn) -> Flags:
     """N: whether the value of a part is known; a set that is known may be empty."""
-    found: Flags = (column.codes if isinstance(column, Single) else column.state) >= 0
+    found: Flags = (column.codes if isinstance(column, SingleColumn) else column.state) >= 0
     return found
 
 
-def parts_by_category(column: Single | Multi, among: Flags | None = None) -> Ints:
+def parts_by_category(column: SingleColumn | MultiColumn, among: Flags | None = None) -> Ints:
     """K: how many parts, of all or among some, have each category."""
-    if isinstance(column, Multi):
+    if isinstance(column, MultiColumn):
         codes = column.codes if among is None else column.codes[among[column.rows]]
     else:
         codes = column.codes[(column.codes >= 0) if among is None else among & (column.codes >= 0)]
@@ -77,7 +77,7 @@ def at_codes(values: np.ndarray, codes: Ints, otherwise: Ints | int) -> np.ndarr
     return np.where(codes >= 0, values[np.maximum(codes, 0)], otherwise)
 
 
-def without_value(columns: Sequence[Single | Multi], among: Flags | None = None) -> tuple[LeftOut, ...]:
+def without_value(columns: Sequence[SingleColumn | MultiColumn], among: Flags | None = None) -> tuple[LeftOut, ...]:
     """Why parts have no value in one of these columns: a part counts once, under the first that has none."""
     found = []
     left = np.ones(len(_state(columns[0])), dtype=bool) if among is None else among.copy()
@@ -90,8 +90,8 @@ def without_value(columns: Sequence[Single | Multi], among: Flags | None = None)
     return tuple(found)
 
 
-def _state(column: Single | Multi) -> Ints:
-    return column.codes if isinstance(column, Single) else column.state
+def _state(column: SingleColumn | MultiColumn) -> Ints:
+    return column.codes if isinstance(column, SingleColumn) else column.state
 
 
 def _without(column: C, keys: frozenset[str]) -> C:
@@ -103,7 +103,7 @@ def _without(column: C, keys: frozenset[str]) -> C:
         return column
     is_gone = np.zeros(len(column.categories), dtype=bool)
     is_gone[list(gone)] = True
-    if isinstance(column, Single):
+    if isinstance(column, SingleColumn):
         return replace(column, codes=np.where(at_codes(is_gone, column.codes, False), LEFT_OUT, column.codes))
     kept = ~is_gone[column.codes]
     had = np.bincount(column.rows, minlength=len(column.state)) > 0
@@ -133,7 +133,7 @@ def _with_others(categories: Categories, rare: Ints) -> tuple[Categories, Ints]:
 
 def _recoded(column: C, categories: Categories, place: Ints) -> C:
     """The same values under other categories; of a set, each of them once."""
-    if isinstance(column, Single):
+    if isinstance(column, SingleColumn):
         return replace(column, categories=categories, codes=at_codes(place, column.codes, column.codes))
     pairs = np.unique(np.multiply(column.rows, len(categories), dtype=np.int64) + place[column.codes])
     return replace(column, categories=categories, rows=pairs // len(categories), codes=pairs % len(categories))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labels.columns import Categories, Ints, Multi, Single
+from annotation.labels.columns import Categories, Ints, MultiColumn, SingleColumn
 
 from .folding import at_codes, known, parts_by_category, without_value
 from .pairing import cross
@@ -45,7 +45,12 @@ class Marks:
     left_out: tuple[LeftOut, ...]
 
 
-def marks(mark: Single, value: str, column: Single | Multi | None = None, by: Single | Multi | None = None) -> Marks:
+def marks(
+    mark: SingleColumn,
+    value: str,
+    column: SingleColumn | MultiColumn | None = None,
+    by: SingleColumn | MultiColumn | None = None,
+) -> Marks:
     """The share of parts whose mark has this value, of those whose mark is known: in all, per category, per group.
 
     For a boolean the value is "true" or "false"; any category of a single dimension does as well, and stands for all
@@ -55,7 +60,7 @@ def marks(mark: Single, value: str, column: Single | Multi | None = None, by: Si
     if not is_value.any():
         raise KeyError(value)
     state = at_codes(is_value.astype(np.int64), mark.codes, 2)
-    three = Single(
+    three = SingleColumn(
         mark.key, mark.title, "single", Categories(("no", "yes", "unknown"), ("no", "yes", "unknown")), state
     )
     total = _group(three, column, None, "All", np.arange(len(state)))
@@ -71,7 +76,9 @@ def marks(mark: Single, value: str, column: Single | Multi | None = None, by: Si
     return Marks(len(state), words, total, tuple(groups), without_value([mark]) + left_out)
 
 
-def _group(mark: Single, column: Single | Multi | None, value: str | None, name: str, rows: Ints) -> MarkedGroup:
+def _group(
+    mark: SingleColumn, column: SingleColumn | MultiColumn | None, value: str | None, name: str, rows: Ints
+) -> MarkedGroup:
     here = mark.taken(rows)
     no, yes, unknown = parts_by_category(here).tolist()
     categories: tuple[Marked, ...] = ()
@@ -84,7 +91,7 @@ def _group(mark: Single, column: Single | Multi | None, value: str | None, name:
     return MarkedGroup(value, name, share(yes, no + yes), unknown, categories)
 
 
-def _having(column: Single | Multi, code: int) -> Ints:
-    if isinstance(column, Single):
+def _having(column: SingleColumn | MultiColumn, code: int) -> Ints:
+    if isinstance(column, SingleColumn):
         return np.flatnonzero(column.codes == code)
     return np.sort(column.rows[column.codes == code])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.labels.columns import Floats, Ints, Multi, Number, Single
+from annotation.labels.columns import Floats, Ints, MultiColumn, NumberColumn, SingleColumn
 
 from .comparison import Comparison, comparison
 from .folding import without_value
@@ -96,9 +96,9 @@ def distribution(values: Floats, cut: float | None = None) -> Distribution:
 
 
 def numbers(
-    number: Number,
+    number: NumberColumn,
     items: Ints,
-    by: Single | Multi | None = None,
+    by: SingleColumn | MultiColumn | None = None,
     *,
     of_item: bool = True,
     cut: float | None = None,
@@ -112,8 +112,8 @@ def numbers(
     total = distribution(number.values[_first_of_each(items)] if of_item else number.values, cut)
     if by is None:
         return Numbers(counted, cut, total, (), None, None, ())
-    rows = np.flatnonzero(by.codes >= 0) if isinstance(by, Single) else by.rows
-    codes = by.codes[rows] if isinstance(by, Single) else by.codes
+    rows = np.flatnonzero(by.codes >= 0) if isinstance(by, SingleColumn) else by.rows
+    codes = by.codes[rows] if isinstance(by, SingleColumn) else by.codes
     if of_item:
         _, place = np.unique(items, return_inverse=True)
         _, first = np.unique(np.multiply(place[rows], len(by.categories), dtype=np.int64) + codes, return_index=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from annotation.labels.columns import Ints, Multi, Single
+from annotation.labels.columns import Ints, MultiColumn, SingleColumn
 
 from .folding import known
 
 
-def cross(rows: Single | Multi, columns: Single | Multi) -> Ints:
+def cross(rows: SingleColumn | MultiColumn, columns: SingleColumn | MultiColumn) -> Ints:
     """R × C: the number of parts with both categories; of sets, each pair of their categories counts."""
     shape = (len(rows.categories), len(columns.categories))
-    if isinstance(rows, Single) and isinstance(columns, Single):
+    if isinstance(rows, SingleColumn) and isinstance(columns, SingleColumn):
         keys = np.multiply(rows.codes, shape[1], dtype=np.int64) + columns.codes
         both = (rows.codes >= 0) & (columns.codes >= 0)
         return np.bincount(keys if both.all() else keys[both], minlength=shape[0] * shape[1]).reshape(shape)
@@ -22,9 +22,9 @@ def cross(rows: Single | Multi, columns: Single | Multi) -> Ints:
     return found
 
 
-def _membership(column: Single | Multi, among: np.ndarray) -> scipy.sparse.csr_array:
+def _membership(column: SingleColumn | MultiColumn, among: np.ndarray) -> scipy.sparse.csr_array:
     """N × K ones and zeros."""
-    if isinstance(column, Single):
+    if isinstance(column, SingleColumn):
         rows = np.flatnonzero(among & (column.codes >= 0))
         codes = column.codes[rows]
     else:

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import scipy
 
-from annotation.labels.columns import Floats, Multi, Single
+from annotation.labels.columns import Floats, MultiColumn, SingleColumn
 
 from .counts import Counts, counts
 from .permutations import MOST, rank_correlation_p
@@ -40,7 +40,7 @@ class Profiles:
     correlations: tuple[Correlation, ...]
 
 
-def profiles(column: Single | Multi, by: Single | Multi) -> Profiles:
+def profiles(column: SingleColumn | MultiColumn, by: SingleColumn | MultiColumn) -> Profiles:
     """The profile of each group, and Spearman's rank correlation of each pair over the categories that either has.
 
     A category that neither group has says nothing of how alike they are and is passed over.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from annotation.labels.columns import Floats, Ints, Multi, Single
+from annotation.labels.columns import Floats, Ints, MultiColumn, SingleColumn
 
 from .folding import known, without_value
 from .shares import LeftOut
@@ -54,7 +54,7 @@ class Saturation:
     undefined: str | None = None
 
 
-def saturation(column: Single | Multi, items: Ints) -> Saturation:
+def saturation(column: SingleColumn | MultiColumn, items: Ints) -> Saturation:
     """How categories came up item by item, the N parts standing in the order of labelling.
 
     An item counts at its first part. The mean over all orders of the items is exact (Mao Tau; Colwell, Mao and Chang
@@ -69,8 +69,8 @@ def saturation(column: Single | Multi, items: Ints) -> Saturation:
     place[order] = np.arange(1, len(ids) + 1)
     by_part = np.zeros(len(items), dtype=np.int64)
     by_part[parts] = place[inverse]
-    rows = parts if isinstance(column, Single) else column.rows
-    codes = column.codes[parts] if isinstance(column, Single) else column.codes
+    rows = parts if isinstance(column, SingleColumn) else column.rows
+    codes = column.codes[parts] if isinstance(column, SingleColumn) else column.codes
     at = by_part[rows]
     n_categories, n = len(column.categories), len(ids)
     pairs = np.unique(codes[at > 0].astype(np.int64) * (n + 1) + at[at > 0])

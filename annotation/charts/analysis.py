@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
-from annotation.charts.lettering import LINE, MOST_LINES, Rows, first_line, in_lines, rows_of, width_of
-from annotation.charts.specifications import PADDING, PAGE, SCREEN, Look, head_of, hue, listed, whole
+from annotation.charts.lettering import LINE, MOST_LINES, RowNames, first_line, in_lines, rows_of, width_of
+from annotation.charts.specifications import PADDING, PAGE, SCREEN, ChartStyle, head_of, hue, listed, whole
 
 LEAST_PANEL, NARROW_PANEL = 6, 14
 """In letters: narrower than the one panels are not drawn, narrower than the other they hold no counts."""
@@ -25,7 +25,7 @@ DASHES = ([1, 0], [5, 3], [2, 2], [8, 2, 2, 2], [1, 3], [6, 2, 1, 2])
 
 
 @dataclass(frozen=True)
-class Bar:
+class ShareBar:
     """A share with its interval: in which row and panel it stands (from 0), its words, and what is behind it."""
 
     row: int
@@ -39,18 +39,18 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Bars:
+class ShareBars:
     """Rows of shares by name, in one panel or in several side by side; `axis` says of what they are shares."""
 
     title: str
     axis: str
     rows: Sequence[str]
     panels: Sequence[str]
-    bars: Sequence[Bar]
+    bars: Sequence[ShareBar]
     position: int = 0
 
 
-def bars(found: Bars, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
+def bars(found: ShareBars, look: ChartStyle = SCREEN, width: float = PAGE) -> dict[str, Any]:
     """Bars with the number beside each; whiskers are intervals of 95 %. On paper it is as wide as is said.
 
     Names stand in lines where they are longer than two fifths of the width (a third beside several panels). Panels
@@ -85,13 +85,13 @@ def bars(found: Bars, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any
     return whole(spec, look)
 
 
-def _is_drawn(each: Bar, found: Bars) -> bool:
+def _is_drawn(each: ShareBar, found: ShareBars) -> bool:
     """Of several panels those without any are left blank: there are many of them."""
     return bool(each.n) or (len(found.panels) == 1 and each.share is not None)
 
 
 def _panel_of_bars(
-    found: Bars, at: int, rows: Rows, width: float, highest: float, look: Look, *, is_first: bool
+    found: ShareBars, at: int, rows: RowNames, width: float, highest: float, look: ChartStyle, *, is_first: bool
 ) -> dict[str, Any]:
     letter = look.letter
     is_narrow = width < NARROW_PANEL * letter
@@ -151,7 +151,7 @@ def _panel_of_bars(
     return spec
 
 
-def place_of_rows(rows: Rows) -> dict[str, Any]:
+def place_of_rows(rows: RowNames) -> dict[str, Any]:
     """The y of rows in px from above."""
     return {
         "type": "quantitative",
@@ -160,7 +160,7 @@ def place_of_rows(rows: Rows) -> dict[str, Any]:
     }
 
 
-def names_of_rows(rows: Rows, width: float, look: Look) -> list[dict[str, Any]]:
+def names_of_rows(rows: RowNames, width: float, look: ChartStyle) -> list[dict[str, Any]]:
     """The names left of a panel, and a frame that is as wide as they may be: so the figure is as wide as was said."""
     letter = look.letter
     values = [
@@ -198,7 +198,7 @@ def _ticks(highest: float, letters: float) -> list[float]:
     return [round(step * at, 4) for at in range(int(min(highest, 1.0) / step + 1e-9) + 1)]
 
 
-def _bar(each: Bar, look: Look, rows: Rows, is_narrow: bool) -> dict[str, Any]:
+def _bar(each: ShareBar, look: ChartStyle, rows: RowNames, is_narrow: bool) -> dict[str, Any]:
     end = max(each.share or 0, each.high or 0)
     share = "" if each.share is None else f"{each.share * 100:.1f}%"
     written = f"{each.n:,}" if not share else share if is_narrow else f"{each.n:,} ({share})"
@@ -232,7 +232,7 @@ class Curves:
     position: int = 0
 
 
-def curves(found: Curves, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
+def curves(found: Curves, look: ChartStyle = SCREEN, width: float = PAGE) -> dict[str, Any]:
     """Lines told apart by dashes and by their names in a legend."""
     letter = look.letter
     values = [
@@ -334,7 +334,7 @@ class Boxes:
     position: int = 0
 
 
-def boxes(found: Boxes, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
+def boxes(found: Boxes, look: ChartStyle = SCREEN, width: float = PAGE) -> dict[str, Any]:
     """Boxes from the first to the third quartile with the median; whiskers from the 5th to the 95th percentile."""
     letter = look.letter
     room = (width if look.is_paper else 760.0) - 2 * PADDING - 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.charts.lettering import LINE, in_lines, width_of
-from annotation.charts.specifications import PADDING, PAGE, SCREEN, Look, axis_of_names, head_of, hue, tint, whole
+from annotation.charts.specifications import PADDING, PAGE, SCREEN, ChartStyle, axis_of_names, head_of, hue, tint, whole
 
 HEATS = (18, 30, 42, 100, 100)
 """How much of the hue each of five heats has, from little to most; the last has an outline, too."""
@@ -47,7 +47,7 @@ class HeatMap:
     is_slanted: bool = False
 
 
-def heat_map(found: HeatMap, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
+def heat_map(found: HeatMap, look: ChartStyle = SCREEN, width: float = PAGE) -> dict[str, Any]:
     """A matrix in five steps of a hue; on a page a cell can be pointed at (signal `at`, {row, column}).
 
     It is as wide as its cells need. Names of rows stand in lines where that keeps it within `width`. On paper, names
@@ -122,7 +122,7 @@ class _Fit:
     is_slanted: bool
 
 
-def _fitted(found: HeatMap, look: Look, width: float) -> _Fit:
+def _fitted(found: HeatMap, look: ChartStyle, width: float) -> _Fit:
     """Written cells below slanted names where there is room for them, else below upright ones, else blank ones."""
     letter, n = look.letter, len(found.columns)
     wide = max([look.cell, *(width_of(cell.text, letter) + 0.6 * letter for cell in found.cells)])
@@ -143,7 +143,7 @@ def _fitted(found: HeatMap, look: Look, width: float) -> _Fit:
 
 
 def _with_names(
-    found: HeatMap, look: Look, width: float, step: float, high: float, beside: float, most_lines: int
+    found: HeatMap, look: ChartStyle, width: float, step: float, high: float, beside: float, most_lines: int
 ) -> _Fit:
     letter = look.letter
     edges = 2 * PADDING + letter + beside
@@ -168,7 +168,7 @@ def _overhang(found: HeatMap, step: float, letter: float) -> float:
     return max([0.0, *over])
 
 
-def _row_names(lines: Sequence[Sequence[str]], y: dict[str, Any], look: Look) -> dict[str, Any]:
+def _row_names(lines: Sequence[Sequence[str]], y: dict[str, Any], look: ChartStyle) -> dict[str, Any]:
     letter = look.letter
     mark = {
         "type": "text",
@@ -191,6 +191,6 @@ def _pointer() -> dict[str, Any]:
     }
 
 
-def _cell(cell: HeatCell, look: Look) -> dict[str, Any]:
+def _cell(cell: HeatCell, look: ChartStyle) -> dict[str, Any]:
     found = {"row": cell.row, "column": cell.column, "text": cell.text, "heat": cell.heat}
     return found if look.is_paper else found | {"words": cell.words, "url": cell.url}

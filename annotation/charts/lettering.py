@@ -101,7 +101,7 @@ def _pieces(words: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowNames:
     """Names below each other at the left of a figure, in px: the lines of each, and where its middle is.
 
     All are so high, need so much room for their names, and what is drawn in each is so thick.
@@ -119,7 +119,7 @@ class Rows:
         return {"y": middle, "top": middle - self.thick / 2, "bottom": middle + self.thick / 2}
 
 
-def rows_of(names: Sequence[str], most_room: float, letter: float, least: float) -> Rows:
+def rows_of(names: Sequence[str], most_room: float, letter: float, least: float) -> RowNames:
     """Rows that are as high as their names need, and at least as high as is said; no wider than the widest line."""
     lines = [in_lines(name, most_room, letter) for name in names]
     middles, height = [], 0.0
@@ -128,7 +128,7 @@ def rows_of(names: Sequence[str], most_room: float, letter: float, least: float)
         middles.append(height + high / 2)
         height += high
     room = max((width_of(line, letter) for each in lines for line in each), default=0.0)
-    return Rows(lines, middles, max(height, least), room, 0.72 * least)
+    return RowNames(lines, middles, max(height, least), room, 0.72 * least)
 
 
 def first_line(middle: float, lines: Sequence[str], letter: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.charts.lettering import LINE, MOST_LINES, in_lines
-from annotation.charts.specifications import PADDING, PAGE, SCREEN, Look, hue
+from annotation.charts.specifications import PADDING, PAGE, SCREEN, ChartStyle, hue
 
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
 TONES = (88, 74, 60, 46)
@@ -16,7 +16,7 @@ TONES = (88, 74, 60, 46)
 
 
 @dataclass(frozen=True)
-class Node:
+class SankeyNode:
     """A category at a step: what passes it, its name, its words, and what is behind it."""
 
     step: int
@@ -28,7 +28,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Band:
+class SankeyBand:
     """What goes from a node of a step to one of the next."""
 
     step: int
@@ -45,8 +45,8 @@ class Sankey:
 
     title: str
     steps: Sequence[str]
-    nodes: Sequence[Node]
-    bands: Sequence[Band]
+    nodes: Sequence[SankeyNode]
+    bands: Sequence[SankeyBand]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Size:
     per_part: float
 
 
-def sankey(found: Sankey, look: Look = SCREEN, width: float = PAGE) -> dict[str, Any]:
+def sankey(found: Sankey, look: ChartStyle = SCREEN, width: float = PAGE) -> dict[str, Any]:
     """A specification of Vega: steps from left to right, each node as high as what passes it.
 
     Names stand right of their nodes; those of the last step too, in lines where there is little room. Thin nodes are
@@ -140,7 +140,7 @@ def _text(data: str, enter: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sized(found: Sankey, letter: float, width: float) -> _Size:
-    by_step: dict[int, list[Node]] = defaultdict(list)
+    by_step: dict[int, list[SankeyNode]] = defaultdict(list)
     for node in found.nodes:
         by_step[node.step].append(node)
     most = max((len(each) for each in by_step.values()), default=1)
@@ -157,9 +157,9 @@ def _x(step: int, found: Sankey, size: _Size) -> float:
     return step * between
 
 
-def _tops(found: Sankey, size: _Size, letter: float) -> dict[Node, tuple[float, float, float, str]]:
+def _tops(found: Sankey, size: _Size, letter: float) -> dict[SankeyNode, tuple[float, float, float, str]]:
     """Of each node x, top, height and colour."""
-    tops: dict[Node, tuple[float, float, float, str]] = {}
+    tops: dict[SankeyNode, tuple[float, float, float, str]] = {}
     heads = (0.7 + LINE * max((len(_head(title, size, letter)) for title in found.steps), default=1)) * letter
     for step in range(len(found.steps)):
         here = [node for node in found.nodes if node.step == step]
@@ -177,14 +177,14 @@ def _tops(found: Sankey, size: _Size, letter: float) -> dict[Node, tuple[float, 
 
 
 def _bands(
-    found: Sankey, tops: dict[Node, tuple[float, float, float, str]], size: _Size, look: Look
+    found: Sankey, tops: dict[SankeyNode, tuple[float, float, float, str]], size: _Size, look: ChartStyle
 ) -> list[dict[str, Any]]:
     place = {(node.step, node.key): node for node in found.nodes}
     order = {(node.step, node.key): at for at, node in enumerate(found.nodes)}
-    left: dict[Node, float] = {node: top for node, (_, top, _, _) in tops.items()}
-    right: dict[Node, float] = dict(left)
+    left: dict[SankeyNode, float] = {node: top for node, (_, top, _, _) in tops.items()}
+    right: dict[SankeyNode, float] = dict(left)
     drawn = []
-    sizes: dict[Node, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    sizes: dict[SankeyNode, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for band in found.bands:
         start, end = place[band.step, band.start], place[band.step + 1, band.end]
         sizes[start] = (sizes[start][0] + band.n, sizes[start][1])
@@ -211,7 +211,7 @@ def _bands(
     return drawn
 
 
-def _label(node: Node, size: _Size, letter: float) -> list[str]:
+def _label(node: SankeyNode, size: _Size, letter: float) -> list[str]:
     """The name of a node in lines, what passes it at the end of the last."""
     return in_lines(node.name, size.names, letter, MOST_LINES, end=f" ({node.n:,})")
 

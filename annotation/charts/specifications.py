@@ -40,7 +40,7 @@ PAPER = {
 
 
 @dataclass(frozen=True)
-class Look:
+class ChartStyle:
     """What differs between a page and paper: the size of letters in px (on paper a px is a point) and their font."""
 
     letter: float = 12
@@ -53,8 +53,8 @@ class Look:
         return 2 * self.letter
 
 
-SCREEN = Look()
-PRINT = Look(8, "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif", True)
+SCREEN = ChartStyle()
+PRINT = ChartStyle(8, "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif", True)
 
 
 def hue(position: int) -> str:
@@ -63,7 +63,7 @@ def hue(position: int) -> str:
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """A coefficient in a round; the interval may be missing."""
 
     round: int
@@ -84,22 +84,22 @@ class Panel:
     position: int
     threshold: float | None
     rounds: Sequence[int]
-    points: Sequence[Point]
+    points: Sequence[TrendPoint]
 
 
-def trend(panel: Panel, look: Look = SCREEN) -> dict[str, Any]:
+def trend(panel: Panel, look: ChartStyle = SCREEN) -> dict[str, Any]:
     """A coefficient round by round, with intervals and the threshold: a chart as wide as the place it stands in."""
     width: Any = 17 * look.letter if look.is_paper else "container"
     return whole(_panel(panel, look) | {"width": width}, look)
 
 
-def trends(panels: Sequence[Panel], look: Look = PRINT) -> dict[str, Any]:
+def trends(panels: Sequence[Panel], look: ChartStyle = PRINT) -> dict[str, Any]:
     """All panels in one figure, three in a row."""
     drawn = [_panel(panel, look) | {"width": 17 * look.letter} for panel in panels]
     return whole({"concat": drawn, "columns": 3, "spacing": 2.5 * look.letter}, look)
 
 
-def _panel(panel: Panel, look: Look) -> dict[str, Any]:
+def _panel(panel: Panel, look: ChartStyle) -> dict[str, Any]:
     colour = f"var({hue(panel.position)})"
     values = [_datum(point, panel, look) for point in panel.points]
     room = 17 * look.letter if look.is_paper else 320.0
@@ -153,7 +153,7 @@ def _panel(panel: Panel, look: Look) -> dict[str, Any]:
     }
 
 
-def _threshold(threshold: float, y: Mapping[str, Any], look: Look) -> dict[str, Any]:
+def _threshold(threshold: float, y: Mapping[str, Any], look: ChartStyle) -> dict[str, Any]:
     at = {"y": {**y, "field": "threshold"}}
     words = {
         "type": "text",
@@ -173,7 +173,12 @@ def _threshold(threshold: float, y: Mapping[str, Any], look: Look) -> dict[str, 
 
 
 def _points(
-    which: str, x: Mapping[str, Any], y: Mapping[str, Any], said: Mapping[str, Any], how: Mapping[str, Any], look: Look
+    which: str,
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    said: Mapping[str, Any],
+    how: Mapping[str, Any],
+    look: ChartStyle,
 ) -> dict[str, Any]:
     mark = {"type": "point", "size": 0.45 * look.letter**2, "opacity": 1, **how}
     if not look.is_paper:
@@ -181,7 +186,7 @@ def _points(
     return {"transform": [{"filter": which}], "mark": mark, "encoding": {"x": x, "y": y, **said}}
 
 
-def _datum(point: Point, panel: Panel, look: Look) -> dict[str, Any]:
+def _datum(point: TrendPoint, panel: Panel, look: ChartStyle) -> dict[str, Any]:
     found = {
         "round": point.round,
         "value": point.value,
@@ -198,7 +203,7 @@ def _datum(point: Point, panel: Panel, look: Look) -> dict[str, Any]:
     return found | {"url": point.url, "words": words}
 
 
-def axis_of_names(names: Sequence[str], title: str, look: Look) -> dict[str, Any]:
+def axis_of_names(names: Sequence[str], title: str, look: ChartStyle) -> dict[str, Any]:
     """An axis over places from 0 that shows their names; the names travel as a JSON list inside an expression."""
     shown = f"{listed(names)}[datum.value]"
     return {"title": title, "labelExpr": shown, "domain": False, "ticks": False, "grid": False}
@@ -214,7 +219,7 @@ def _quoted(name: str) -> str:
     return '"' + re.sub(r'[\\"\x00-\x1f\u2028\u2029]', lambda sign: f"\\u{ord(sign[0]):04x}", name) + '"'
 
 
-def whole(spec: dict[str, Any], look: Look) -> dict[str, Any]:
+def whole(spec: dict[str, Any], look: ChartStyle) -> dict[str, Any]:
     """A specification with what all figures share: letters, colours of axes and titles."""
     letter = look.letter
     axis = {

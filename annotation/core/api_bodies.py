@@ -10,7 +10,7 @@ from annotation.core.api_requests import body_of
 from annotation.core.errors import Invalid
 
 
-class Text(serializers.CharField):
+class StringField(serializers.CharField):
     """A string as it was sent; a number is none."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Enter text."}
@@ -43,7 +43,7 @@ class Switch(serializers.BooleanField):
         return data if isinstance(data, bool) else self.fail("invalid")
 
 
-class Listed(serializers.ListField):
+class CheckedListField(serializers.ListField):
     """A list whose entries are all of one kind; one sentence says what it is otherwise."""
 
     def __init__(self, invalid: str, **more: Any) -> None:

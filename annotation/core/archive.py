@@ -12,7 +12,7 @@ EARLIEST = date(1980, 1, 1)
 """No file in a zip can be older."""
 
 
-class Archive:
+class ZipArchive:
     """Files go in one after the other, all of one day; `close` adds their SHA-256 in `CHECKSUMS.txt`."""
 
     def __init__(self, file: IO[bytes], day: date) -> None:

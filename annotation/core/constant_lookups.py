@@ -7,7 +7,7 @@ from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, Quer
 from annotation.models import Item
 
 
-class Looked(Exists):
+class LookupExists(Exists):
     """An EXISTS that PostgreSQL answers by looking up each row, however many rows it expects.
 
     What it expects of a study may be far too little until its tables are analyzed. It would join then, and compare each

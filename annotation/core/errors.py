@@ -7,8 +7,8 @@ __all__ = [
     "ConcordError",
     "Conflict",
     "Forbidden",
-    "Held",
     "Invalid",
+    "MinimumNotReached",
     "NotFound",
     "Stale",
     "Unreadable",
@@ -28,7 +28,7 @@ class WrongState(Conflict):
     code = "wrong_state"
 
 
-class Held(Conflict):
+class MinimumNotReached(Conflict):
     """A rater has not reached the round's minimum on training items, and gets no other items yet."""
 
     code = "below_minimum"

@@ -21,7 +21,7 @@ UNSTORABLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
-class Table:
+class SheetTable:
     """The head line and the rows below it; rows are read while they are asked for and can be read once.
 
     In Parquet, which has no lines, rows are numbered from 1.
@@ -31,7 +31,7 @@ class Table:
     rows: Iterator[Row]
 
 
-def open_table(file: BinaryIO) -> Table:
+def open_table(file: BinaryIO) -> SheetTable:
     """The table of a file that can seek: Parquet is told by its first bytes, the rest as `ingest.tables` does.
 
     Rows without any text are left out. Raises Unreadable, also while rows are read.
@@ -44,7 +44,7 @@ def open_table(file: BinaryIO) -> Table:
     else:
         table = tables.open_table(file)
         columns, lines = table.columns, iter(table.rows)
-    return Table(columns, _checked(lines))
+    return SheetTable(columns, _checked(lines))
 
 
 def _checked(lines: Iterator[Row]) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_inbox, note_reading
 from annotation.core.access import get_item, get_round
-from annotation.core.api_bodies import Body, Listed, Text, Whole
+from annotation.core.api_bodies import Body, CheckedListField, StringField, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import caller, round_named, seat_of, word_in_address
 from annotation.core.errors import Invalid
@@ -44,10 +44,10 @@ class RemarkBody(Body):
     refusal = NOT_POSTED
 
     round = Whole(NO_ROUND, min_value=1, max_value=2**31 - 1)
-    item = Text()
-    text = Text("Write a comment.")
+    item = StringField()
+    text = StringField("Write a comment.")
     part = Whole(f"Enter a whole number from 1 to {MOST_PARTS}.", required=False)
-    dimension = Text(required=False, allow_null=True)
+    dimension = StringField(required=False, allow_null=True)
 
 
 class InboxLineShape(serializers.Serializer[Any]):
@@ -69,7 +69,7 @@ class ReadBody(Body):
 
     refusal = "Inbox lines not valid."
 
-    ids = Listed("Send a list of IDs.", child=serializers.UUIDField(), required=False)
+    ids = CheckedListField("Send a list of IDs.", child=serializers.UUIDField(), required=False)
 
 
 class ReadShape(serializers.Serializer[Any]):

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.labels.consensus import PENDING, ProposalAsked, Values
+from annotation.labels.consensus import PENDING, ProposalRequest, Values
 from annotation.labels.evidence import Quote, read_evidence
 from shared.wording import did_you_mean
 from taxonomy.kinds import LONGEST_TEXT, WrongValue
@@ -15,18 +15,18 @@ MOST_PARTS = 50
 
 
 @dataclass(frozen=True)
-class PartRead:
+class AnswerPart:
     """One part as read: values per dimension key (PENDING among them where a category is proposed), and all beside."""
 
     values: Mapping[str, Values]
-    proposals: Mapping[str, ProposalAsked] = field(default_factory=dict)
+    proposals: Mapping[str, ProposalRequest] = field(default_factory=dict)
     memo: str = ""
     evidence: Sequence[Quote] = ()
 
 
 def read_parts(
     tree: VersionTree, body: Mapping[str, object], fields: dict[str, list[str]], *, is_partial: bool = False
-) -> list[PartRead]:
+) -> list[AnswerPart]:
     """The parts of a request (`labels`, or `parts` with labels each); what is wrong goes into `fields` by its path.
 
     With `is_partial` a dimension that was left out is unknown, and none has to be there.
@@ -56,7 +56,7 @@ def read_part(
     prefix: str = "",
     *,
     is_partial: bool = False,
-) -> PartRead:
+) -> AnswerPart:
     """One part: every dimension that applies is read, a required one must be there, others must be left out."""
     labels, asked = body.get("labels", {}), body.get("proposals") or {}
     if not isinstance(labels, Mapping):
@@ -69,7 +69,7 @@ def read_part(
         if key not in tree.by_key:
             fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
     values: dict[str, Values] = {}
-    proposals: dict[str, ProposalAsked] = {}
+    proposals: dict[str, ProposalRequest] = {}
     for dimension in tree.dimensions:
         path = f"{prefix}{dimension.key}"
         given, proposal = labels.get(dimension.key), asked.get(dimension.key)
@@ -96,7 +96,7 @@ def read_part(
     if not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
         fields[f"{prefix}memo"] = [f"A memo has at most {LONGEST_TEXT} characters."]
         memo = ""
-    return PartRead(values, proposals, memo, read_evidence(tree, body.get("evidence"), values, fields, prefix))
+    return AnswerPart(values, proposals, memo, read_evidence(tree, body.get("evidence"), values, fields, prefix))
 
 
 def read_decided(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values:
@@ -140,7 +140,9 @@ def _read(dimension: TreeDimension, given: object, path: str, fields: dict[str, 
         return None
 
 
-def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> ProposalAsked | None:
+def _proposal(
+    dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]
+) -> ProposalRequest | None:
     if isinstance(given, str):
         given = {"name": given}
     name = given.get("name") if isinstance(given, Mapping) else None
@@ -152,7 +154,7 @@ def _proposal(dimension: TreeDimension, given: object, path: str, fields: dict[s
     elif not isinstance(memo, str) or len(memo) > LONGEST_TEXT:
         fields[path] = [f"The memo of a proposal has at most {LONGEST_TEXT} characters."]
     else:
-        return ProposalAsked(" ".join(name.split()), memo)
+        return ProposalRequest(" ".join(name.split()), memo)
     return None
 
 

@@ -82,7 +82,7 @@ class Categories:
 
 
 @dataclass(frozen=True, eq=False)
-class Single(HasKind):
+class SingleColumn(HasKind):
     """A column with one category per row at most: a single or ordinal dimension, a mark, an attribute of the item.
 
     `codes` has N entries; those below 0 stand for no value. A boolean has the categories "false" and "true".
@@ -94,12 +94,12 @@ class Single(HasKind):
     categories: Categories
     codes: Ints
 
-    def taken(self, rows: Ints) -> Single:
+    def taken(self, rows: Ints) -> SingleColumn:
         return replace(self, codes=self.codes[rows])
 
 
 @dataclass(frozen=True, eq=False)
-class Multi:
+class MultiColumn:
     """A column with any number of categories per row: M pairs of a row and a code, each pair once.
 
     `state` has N entries: 0 where the set of the row is known, which can be empty, else one of the codes for no value.
@@ -114,7 +114,7 @@ class Multi:
 
     is_two_valued = False
 
-    def taken(self, rows: Ints) -> Multi:
+    def taken(self, rows: Ints) -> MultiColumn:
         place = np.full(len(self.state), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         kept = place[self.rows] >= 0
@@ -122,7 +122,7 @@ class Multi:
 
 
 @dataclass(frozen=True, eq=False)
-class Number:
+class NumberColumn:
     """A column of N numbers, NaN where there is none; `unit` in words, in the plural."""
 
     key: str
@@ -132,7 +132,7 @@ class Number:
 
     is_two_valued = False
 
-    def taken(self, rows: Ints) -> Number:
+    def taken(self, rows: Ints) -> NumberColumn:
         return replace(self, values=self.values[rows])
 
 
@@ -159,10 +159,10 @@ class Columns:
 
     items: Ints
     parts: Ints
-    singles: Mapping[str, Single] = field(default_factory=dict)
-    multis: Mapping[str, Multi] = field(default_factory=dict)
-    numbers: Mapping[str, Number] = field(default_factory=dict)
-    attributes: Mapping[str, Single] = field(default_factory=dict)
+    singles: Mapping[str, SingleColumn] = field(default_factory=dict)
+    multis: Mapping[str, MultiColumn] = field(default_factory=dict)
+    numbers: Mapping[str, NumberColumn] = field(default_factory=dict)
+    attributes: Mapping[str, SingleColumn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.items)
@@ -183,7 +183,7 @@ class Columns:
         found: Flags = n[place] > 1
         return found
 
-    def column(self, key: str) -> Single | Multi | None:
+    def column(self, key: str) -> SingleColumn | MultiColumn | None:
         """A dimension, else an attribute, with categories."""
         return self.singles.get(key) or self.multis.get(key) or self.attributes.get(key)
 

@@ -21,7 +21,7 @@ Applies = Callable[[str, Mapping[str, Values]], bool]
 
 
 @dataclass(frozen=True)
-class Question:
+class ConsensusQuestion:
     """What consensus has to know of a dimension: key, what it hangs on, whether it is required, multi, or free text.
 
     In free text `PENDING` is a text like any other, because it has no categories that could be proposed.
@@ -35,7 +35,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class ProposalAsked:
+class ProposalRequest:
     """A category that a rater asks for."""
 
     name: str
@@ -43,7 +43,7 @@ class ProposalAsked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RaterAnswer:
     """What one rater said of an item: one mapping per part, or a skip; proposals by part and dimension.
 
     Where parts were matched, None stands in the place of a bug that this rater did not find. `blind` is what they had
@@ -55,7 +55,7 @@ class Answer:
     skip_reason: str = ""
     memo: str = ""
     part_memos: Sequence[str] = ()
-    proposals: Mapping[tuple[int, str], ProposalAsked] = field(default_factory=dict)
+    proposals: Mapping[tuple[int, str], ProposalRequest] = field(default_factory=dict)
     is_third: bool = False
     blind: Sequence[Part | None] | None = None
 
@@ -92,14 +92,14 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Given:
+class RaterValues:
     """One rater's values on a dimension, None where they gave none."""
 
     rater: str
     values: Values | None
     memo: str = ""
     skip_reason: str = ""
-    proposal: ProposalAsked | None = None
+    proposal: ProposalRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Verdict:
     reason: str | None
     values: Values | None
     method: str | None
-    ratings: Sequence[Given] = field(default=())
+    ratings: Sequence[RaterValues] = field(default=())
     decision: Decision | None = None
     origin: Origin | None = None
     replaces: "Verdict | None" = None
@@ -154,9 +154,9 @@ class Base:
     new: frozenset[str] = frozenset()
     n_parts: int = 0
     before: Mapping[Place, Verdict] = field(default_factory=dict)
-    others: Mapping[Place, Sequence[Given]] = field(default_factory=dict)
+    others: Mapping[Place, Sequence[RaterValues]] = field(default_factory=dict)
 
-    def above_asked(self, part: int, questions: Sequence[Question]) -> frozenset[str]:
+    def above_asked(self, part: int, questions: Sequence[ConsensusQuestion]) -> frozenset[str]:
         """The questions of a part that decide whether something which is asked there applies.
 
         Where no agreed label is asked for, but only an answer that can't be followed: all that others hang on.
@@ -167,7 +167,7 @@ class Base:
                 found.add(question.hangs_on)
         return frozenset(found)
 
-    def is_judged(self, part: int, question: Question, judged: Set[str]) -> bool:
+    def is_judged(self, part: int, question: ConsensusQuestion, judged: Set[str]) -> bool:
         """Whether the answers of the worklist count at a place that is not carried; `judged` are those of the part."""
         if (part, question.key) in self.asked:
             return True
@@ -177,9 +177,9 @@ class Base:
 
 
 def verdicts(
-    questions: Sequence[Question],
+    questions: Sequence[ConsensusQuestion],
     applies: Applies,
-    answers: Sequence[Answer],
+    answers: Sequence[RaterAnswer],
     decisions: Mapping[Place, Decision],
     n_raters: int,
     base: Base | None = None,
@@ -209,9 +209,9 @@ def verdicts(
 
 def _verdicts_of_part(
     part: int,
-    questions: Sequence[Question],
+    questions: Sequence[ConsensusQuestion],
     applies: Applies,
-    answers: Sequence[Answer],
+    answers: Sequence[RaterAnswer],
     decisions: Mapping[Place, Decision],
     n_raters: int,
     base: Base | None,
@@ -275,11 +275,11 @@ def _verdicts_of_part(
 
 def _verdict(
     part: int,
-    question: Question,
-    answers: Sequence[Answer],
+    question: ConsensusQuestion,
+    answers: Sequence[RaterAnswer],
     n_raters: int,
     is_new: bool,
-    others: Sequence[Given] = (),
+    others: Sequence[RaterValues] = (),
 ) -> Verdict | None:
     asked = {answer.rater for answer in answers}
     more = [rating for rating in others if rating.rater not in asked]
@@ -295,7 +295,9 @@ def _verdict(
     return Verdict(part, question.key, "agreed", None, present[0], None, ratings)
 
 
-def _method(verdict: Verdict, answers: Sequence[Answer], n_raters: int, above: str | None, is_relabel: bool) -> str:
+def _method(
+    verdict: Verdict, answers: Sequence[RaterAnswer], n_raters: int, above: str | None, is_relabel: bool
+) -> str:
     """What a label rests on where all answers to it are alike.
 
     `unanimous` and `single` are of planned raters who answered blind. Else it is relabeling answers (one, or several);
@@ -317,7 +319,7 @@ def _method(verdict: Verdict, answers: Sequence[Answer], n_raters: int, above: s
 
 
 def _resolved(
-    part: int, question: Question, answers: Sequence[Answer], verdict: Verdict | None, decision: Decision
+    part: int, question: ConsensusQuestion, answers: Sequence[RaterAnswer], verdict: Verdict | None, decision: Decision
 ) -> Verdict:
     """A place as it was decided; `verdict` is how it would stand without."""
     values = decision.values if question.multi and not decision.no_part else decision.values or None
@@ -327,7 +329,7 @@ def _resolved(
     return replace(verdict, state="resolved", values=values, method=decision.method, decision=decision, origin=None)
 
 
-def _changed(part: int, question: Question, answers: Sequence[Answer], agreed: Verdict) -> Verdict | None:
+def _changed(part: int, question: ConsensusQuestion, answers: Sequence[RaterAnswer], agreed: Verdict) -> Verdict | None:
     """The disagreement with a label that stands where an answer of a worklist changes it; None where none does.
 
     Who repeats what they said when the label was agreed changes nothing.
@@ -349,7 +351,7 @@ def _changed(part: int, question: Question, answers: Sequence[Answer], agreed: V
     return Verdict(part, question.key, "open", reason, None, None, ratings, replaces=agreed)
 
 
-def _is_pending(question: Question, given: Sequence[Values]) -> bool:
+def _is_pending(question: ConsensusQuestion, given: Sequence[Values]) -> bool:
     """Whether one of these answers proposes a category."""
     return not question.is_text and any(PENDING in values for values in given)
 
@@ -359,7 +361,11 @@ def _are_alike(values: Values, other: Values | None) -> bool:
 
 
 def _asked_again(
-    part: int, question: Question, answers: Sequence[Answer], verdict: Verdict | None, before: Verdict | None
+    part: int,
+    question: ConsensusQuestion,
+    answers: Sequence[RaterAnswer],
+    verdict: Verdict | None,
+    before: Verdict | None,
 ) -> Verdict | None:
     """How a place stands that a worklist asks for: no label that stood there goes without an answer that counts.
 
@@ -379,21 +385,21 @@ def _asked_again(
     return replace(verdict, state="open", reason="one_sided", values=None, method=None, replaces=before)
 
 
-def _given(answer: Answer, part: int, key: str) -> Given:
+def _given(answer: RaterAnswer, part: int, key: str) -> RaterValues:
     if answer.skip_reason:
-        return Given(answer.rater, None, answer.memo, answer.skip_reason)
+        return RaterValues(answer.rater, None, answer.memo, answer.skip_reason)
     said = answer.part(part)
     if said is None:
-        return Given(answer.rater, None, answer.memo)
+        return RaterValues(answer.rater, None, answer.memo)
     proposal = answer.proposals.get((part, key))
-    return Given(answer.rater, said.get(key), answer.memo_of(part), proposal=proposal)
+    return RaterValues(answer.rater, said.get(key), answer.memo_of(part), proposal=proposal)
 
 
 def _reason(
     part: int,
-    question: Question,
-    answers: Sequence[Answer],
-    ratings: Sequence[Given],
+    question: ConsensusQuestion,
+    answers: Sequence[RaterAnswer],
+    ratings: Sequence[RaterValues],
     n_raters: int,
     is_new: bool,
 ) -> str | None:

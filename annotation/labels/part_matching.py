@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 
-from annotation.labels.consensus import Answer, Part
+from annotation.labels.consensus import Part, RaterAnswer
 
 MOST_TRIED = 7
 """With more parts than these the match is found greedily: all orders of eight are 40,320."""
 
 
-def in_place(answer: Answer, match: Mapping[int, int]) -> Answer:
+def in_place(answer: RaterAnswer, match: Mapping[int, int]) -> RaterAnswer:
     """The same answer with its parts, their memos and proposals where they were matched to; between them may be gaps.
 
     `match` is part → agreed part; a part that is missing there stays at its number.

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from annotation.labels.consensus import Given, Values
+from annotation.labels.consensus import RaterValues, Values
 
 DISCUSSION, ADJUDICATOR, MEETING = "discussion", "adjudicator", "meeting"
 THIRD_RATER, MAJORITY, OWNER = "third_rater", "majority", "owner"
@@ -15,7 +15,7 @@ LEAST_ALIKE = 2
 def contradiction(
     method: str,
     values: Values,
-    ratings: Sequence[Given],
+    ratings: Sequence[RaterValues],
     arbiters: Collection[str],
     *,
     is_owner: bool,
@@ -44,12 +44,12 @@ def contradiction(
     return ""
 
 
-def third_answers(ratings: Sequence[Given], arbiters: Collection[str]) -> list[frozenset[str | bool | float]]:
+def third_answers(ratings: Sequence[RaterValues], arbiters: Collection[str]) -> list[frozenset[str | bool | float]]:
     """What third raters answered at a place."""
     return [frozenset(each.values) for each in ratings if each.rater in arbiters and each.values is not None]
 
 
-def majority(ratings: Sequence[Given]) -> frozenset[str | bool | float] | None:
+def majority(ratings: Sequence[RaterValues]) -> frozenset[str | bool | float] | None:
     """The answer of more than half of all raters of a place, those included who gave none; None without one."""
     counted = Counter(frozenset(each.values) for each in ratings if each.values is not None)
     values, n = next(iter(counted.most_common(1)), (frozenset(), 0))

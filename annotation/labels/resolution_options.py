@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from annotation.labels.consensus import PENDING, Given, ProposalAsked, Values, Verdict
+from annotation.labels.consensus import PENDING, ProposalRequest, RaterValues, Values, Verdict
 from taxonomy.tree import TreeCategory, TreeDimension
 
 NO_PART = "no-part"
@@ -13,7 +13,7 @@ NO_PART = "no-part"
 CONFIDENCE = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
 
-class Voice(Protocol):
+class AnswerDetails(Protocol):
     """What is known of a rater's answer beside its values."""
 
     @property
@@ -29,14 +29,14 @@ class Voice(Protocol):
 
 
 @dataclass(frozen=True)
-class Said:
+class RaterStatement:
     """One rater under an answer: how sure, why, on what it rests, and how it came to no value."""
 
     code: str
     confidence: int | None
     memo: str
     words: str
-    proposal: ProposalAsked | None
+    proposal: ProposalRequest | None
     is_arbiter: bool
     quotes: Sequence[object] = ()
 
@@ -46,7 +46,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Option:
+class ResolutionOption:
     """An answer as a column: `value` is what its radio sends (JSON), empty where it can't be chosen.
 
     `number` is the key that chooses it; `shared` are categories that stand in every other answer, too.
@@ -57,7 +57,7 @@ class Option:
     words: str
     categories: Sequence[TreeCategory]
     shared: frozenset[str]
-    said: Sequence[Said]
+    said: Sequence[RaterStatement]
 
     @property
     def is_no_part(self) -> bool:
@@ -79,9 +79,9 @@ def as_value(values: Values) -> str:
     return json.dumps(list(values), ensure_ascii=False)
 
 
-def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voice]) -> list[Option]:
+def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, AnswerDetails]) -> list[ResolutionOption]:
     """The raters' answers in the order of their codes, equal ones once; for yes or no always both."""
-    columns: dict[str, tuple[str, Values, list[Said]]] = {}
+    columns: dict[str, tuple[str, Values, list[RaterStatement]]] = {}
     for given in verdict.ratings:
         name, values = _column(dimension, verdict, given, voices)
         columns.setdefault(name, (name, values, []))[2].append(_said(dimension, verdict, given, voices))
@@ -92,12 +92,12 @@ def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voi
             columns.setdefault(as_value((answer,)), (as_value((answer,)), (answer,), []))
     chosen = [frozenset(map(str, values)) for name, values, _ in columns.values() if name not in ("skip", NO_PART)]
     shared = frozenset.intersection(*chosen) if len(chosen) > 1 else frozenset()
-    found: list[Option] = []
+    found: list[ResolutionOption] = []
     for name, values, said in columns.values():
         can_be_chosen = name.startswith("[") or name == NO_PART
         number = sum(option.number is not None for option in found) + 1 if can_be_chosen else None
         found.append(
-            Option(
+            ResolutionOption(
                 number=number,
                 value=name if can_be_chosen else "",
                 words=_title(dimension, verdict, name, values),
@@ -110,7 +110,7 @@ def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, Voi
 
 
 def _column(
-    dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapping[str, Voice]
+    dimension: TreeDimension, verdict: Verdict, given: RaterValues, voices: Mapping[str, AnswerDetails]
 ) -> tuple[str, Values]:
     """The column an answer stands in, by its name, and its values without what was proposed."""
     if given.skip_reason:
@@ -125,14 +125,16 @@ def _column(
     return (as_value(kept) if kept and dimension.is_set else "pending"), kept
 
 
-def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapping[str, Voice]) -> Said:
+def _said(
+    dimension: TreeDimension, verdict: Verdict, given: RaterValues, voices: Mapping[str, AnswerDetails]
+) -> RaterStatement:
     voice = voices.get(given.rater)
     words = ""
     if given.skip_reason:
         words = given.skip_reason
     elif given.values is None:
         words = f"found no part {verdict.part}" if _lacks_part(verdict, voice) else "gave no label here"
-    return Said(
+    return RaterStatement(
         code=given.rater,
         confidence=None if given.skip_reason or voice is None else voice.confidence,
         memo="" if given.proposal and given.memo == given.proposal.memo else given.memo,
@@ -143,7 +145,7 @@ def _said(dimension: TreeDimension, verdict: Verdict, given: Given, voices: Mapp
     )
 
 
-def _lacks_part(verdict: Verdict, voice: Voice | None) -> bool:
+def _lacks_part(verdict: Verdict, voice: AnswerDetails | None) -> bool:
     """Whether a rater who answered found no such part."""
     return voice is not None and bool(voice.parts) and verdict.part not in voice.parts
 
@@ -183,7 +185,7 @@ def categories_of(dimension: TreeDimension, values: Values) -> list[TreeCategory
     return sorted(found, key=lambda category: category.position)
 
 
-def reason_words(verdict: Verdict, voices: Mapping[str, Voice], agreed_before: str = "") -> str:
+def reason_words(verdict: Verdict, voices: Mapping[str, AnswerDetails], agreed_before: str = "") -> str:
     """Why this is to be decided, in words; `agreed_before` is the label that answers of a worklist disagree with."""
     given = [rating.rater for rating in verdict.ratings if rating.values is not None]
     if verdict.replaces is not None and verdict.replaces.origin is not None:

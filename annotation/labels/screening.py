@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from annotation.labels.answers import PartRead
+from annotation.labels.answers import AnswerPart
 from annotation.labels.consensus import Verdict
 from ingest.search.keywords import KEYWORDS_MOST, pattern
 from taxonomy.kinds.single import SINGLE
@@ -176,7 +176,7 @@ def _specs(reasons: Sequence[str], known: Mapping[str, CategorySpec]) -> tuple[C
     return tuple(found)
 
 
-def refuse_proposals(parts: Sequence[PartRead], fields: dict[str, list[str]], *, in_parts: bool) -> None:
+def refuse_proposals(parts: Sequence[AnswerPart], fields: dict[str, list[str]], *, in_parts: bool) -> None:
     """Puts into `fields` where a category was proposed: reasons are the owner's, who gives others with a new round."""
     for number, part in enumerate(parts, start=1):
         for key in part.proposals:

@@ -5,7 +5,7 @@ from typing import Any
 
 from agreement import COEFFICIENTS
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
-from annotation.charts.specifications import PRINT, Panel, Point, on_paper, trends
+from annotation.charts.specifications import PRINT, Panel, TrendPoint, on_paper, trends
 from taxonomy.kinds import KINDS
 
 MOST_CELLS = 60
@@ -49,7 +49,7 @@ def _panel(entries: Sequence[Entry], key: str, title: str, position: int, fixed:
         found = next(each for each in entry["coefficients"] if each["name"] == name)
         if found["value"] is not None:
             points.append(
-                Point(entry["round"], found["value"], found["ci_low"], found["ci_high"], entry["when"] == "after")
+                TrendPoint(entry["round"], found["value"], found["ci_low"], found["ci_high"], entry["when"] == "after")
             )
     rounds = sorted({point.round for point in points})
     if len(rounds) < 2:

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item
-from annotation.core.api_bodies import Body, Text, Whole
+from annotation.core.api_bodies import Body, StringField, Whole
 from annotation.core.api_pages import PAGE, pages_of
 from annotation.core.api_requests import (
     choice_in_address,
@@ -82,12 +82,12 @@ class ProposedBody(Body):
 
     refusal = NOT_PROPOSED
 
-    item = Text()
+    item = StringField()
     round = Whole(required=False)
     part = Whole("Enter a whole number from 1.", required=False)
-    dimension = Text()
-    name = Text(f"Enter a category name of at most {LONGEST_NAME} characters.")
-    memo = Text(f"Enter at most {LONGEST_MEMO} characters.", required=False)
+    dimension = StringField()
+    name = StringField(f"Enter a category name of at most {LONGEST_NAME} characters.")
+    memo = StringField(f"Enter at most {LONGEST_MEMO} characters.", required=False)
 
 
 class Ids(serializers.ListField):
@@ -109,8 +109,8 @@ class SettleBody(Body):
     documents = ("accept",)
 
     accept = AcceptedCategory(required=False)
-    map_to = Text("Name a category by its key.", required=False)
-    decline = Text(NO_REASON, required=False)
+    map_to = StringField("Name a category by its key.", required=False)
+    decline = StringField(NO_REASON, required=False)
     also = Ids(required=False)
     expected = Ids(required=False, help_text="IDs of the answers that were seen, to change them.")
 

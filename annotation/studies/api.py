@@ -15,7 +15,7 @@ from accounts.api import scope
 from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
 from annotation.core.access import Seat, get_seat
-from annotation.core.api_bodies import Body, Listed, Switch, Text, Whole
+from annotation.core.api_bodies import Body, CheckedListField, StringField, Switch, Whole
 from annotation.core.api_requests import caller, choice_in_address, picked, seat_of
 from annotation.labels.registration import with_defaults
 from annotation.models import Study
@@ -77,7 +77,7 @@ class StudyChanges(Body):
     names_shown = serializers.BooleanField(required=False)
     third_rater = serializers.BooleanField(required=False)
     majority = serializers.BooleanField(required=False)
-    headline = Listed(
+    headline = CheckedListField(
         "Send a list of round numbers.",
         child=Whole(),
         required=False,
@@ -96,9 +96,9 @@ class StudyBody(StudyChanges):
     refusal = "Some fields are not valid."
     documents = tuple({*StudyChanges.documents} - {"title"})
 
-    slug = Text()
-    title = Text()
-    taxonomy = Text(help_text="The slug of a taxonomy.")
+    slug = StringField()
+    title = StringField()
+    taxonomy = StringField(help_text="The slug of a taxonomy.")
 
 
 class StudyShape(serializers.ModelSerializer[Study]):

@@ -10,9 +10,9 @@ from django.db.models import Count, Max
 from annotation.agreement_report.queries.patterns import Slice, Value, units_sql, value_of
 from annotation.labels.consensus import Values, Verdict
 from annotation.labels.queries.batches.chunks import stretches
-from annotation.labels.queries.batches.consensus import Judge
+from annotation.labels.queries.batches.consensus import BatchConsensus
 from annotation.labels.queries.verdicts import ItemVerdicts
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Resolution, Round
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -96,7 +96,7 @@ class _Agreed:
 def _labels(round_: Round, dimension: TreeDimension, items: Sequence[int]) -> dict[tuple[int, int], tuple[Value, bool]]:
     """By item and part the label on a dimension and whether it was decided."""
     agreed = _Agreed(dimension.key)
-    judge = Judge(round_, Telling(round_.taxonomy_version), agreed, has_own=False)
+    judge = BatchConsensus(round_, VersionMapping(round_.taxonomy_version), agreed, has_own=False)
     found = {}
     for stretch in stretches(round_, among=items):
         rows, _, at = judge.judged(stretch).cells(agreed.starts, agreed.sizes)

@@ -12,7 +12,7 @@ from annotation.agreement_report.queries.coefficients import DimensionReport, He
 from annotation.agreement_report.views.tables import Links, Section
 from annotation.charts.drawing import TYPES
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
-from annotation.charts.specifications import Look, Panel, Point, trend, trends
+from annotation.charts.specifications import ChartStyle, Panel, TrendPoint, trend, trends
 from annotation.models import Round
 from shared.wording import counted
 
@@ -68,10 +68,10 @@ def panels(reports: Sequence[DimensionReport], rounds: Sequence[Round], links: L
     return found
 
 
-def _point(number: int, line: Headline, key: str, links: Links, *, is_after: bool) -> Point:
+def _point(number: int, line: Headline, key: str, links: Links, *, is_after: bool) -> TrendPoint:
     assert line.value is not None
     url = links.units(key, round=str(number), when="after" if is_after else "before")
-    return Point(number, line.value, line.ci_low, line.ci_high, is_after, url)
+    return TrendPoint(number, line.value, line.ci_low, line.ci_high, is_after, url)
 
 
 def trend_charts(reports: Sequence[DimensionReport], rounds: Sequence[Round], links: Links) -> list[Chart]:
@@ -160,7 +160,7 @@ def figure(
     sections: Sequence[Section],
     rounds: Sequence[Round],
     links: Links,
-    look: Look,
+    look: ChartStyle,
 ) -> Mapping[str, Any] | None:
     """The specification of a figure for a file; None where there is nothing to draw."""
     if name == "trend":

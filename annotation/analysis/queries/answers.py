@@ -21,7 +21,7 @@ from annotation.analysis.saturation import Saturation
 from annotation.analysis.shares import LeftOut
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
-from annotation.labels.columns import Columns, Flags, Ints, Multi, Number, Single, n_different
+from annotation.labels.columns import Columns, Flags, Ints, MultiColumn, NumberColumn, SingleColumn, n_different
 from annotation.labels.queries.label_columns import no_labels
 from taxonomy.models import TaxonomyVersion
 
@@ -31,9 +31,9 @@ MOST_GROUPS = 100
 MOST_CELLS = 40_000
 """Cells of a cross table, or categories times groups: nobody reads more."""
 
-Column = Single | Multi
+Column = SingleColumn | MultiColumn
 Found = Counts | Marks | Crosstab | Flow | Numbers | Profiles | Saturation | Combinations
-Compute = Callable[[Question, Mapping[str, Column], Ints, Number | None], Found]
+Compute = Callable[[Question, Mapping[str, Column], Ints, NumberColumn | None], Found]
 """Computes an answer from the columns that are asked for, the item of each part, and the numbers that are measured."""
 
 
@@ -59,7 +59,7 @@ class Answer:
     selection: Selection
     rows: Ints
     columns: Mapping[str, Column]
-    number: Number | None
+    number: NumberColumn | None
     folded: Mapping[str, Folded]
     found: Found
 
@@ -121,7 +121,7 @@ def _selected(columns: Columns, question: Question, fields: dict[str, list[str]]
 
 def _having(column: Column, codes: Iterable[int]) -> Flags:
     """N: whether a part has one of these categories."""
-    if isinstance(column, Single):
+    if isinstance(column, SingleColumn):
         here: Flags = np.isin(column.codes, list(codes))
         return here
     found = np.zeros(len(column.state), dtype=bool)
@@ -269,7 +269,7 @@ def _check_size(columns: Mapping[str, Column], question: Question, spec: Questio
         raise Invalid("Analysis not valid.", fields={"fold": [sentence]})
 
 
-def _number(seat: Seat, columns: Columns, question: Question) -> Number:
+def _number(seat: Seat, columns: Columns, question: Question) -> NumberColumn:
     if question.measure in columns.numbers:
         return columns.numbers[question.measure]
     return effort(seat.study, question.measure, columns)

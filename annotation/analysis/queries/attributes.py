@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 from django.db import connection
 
 from annotation.core.binary_copy import read_binary
-from annotation.labels.columns import NONE, Categories, Ints, Single
+from annotation.labels.columns import NONE, Categories, Ints, SingleColumn
 from annotation.labels.queries.batches.chunks import copied
 from annotation.models import AuditEvent, Study
 from ingest.filters.fixes import NO_FIX, NOT_KNOWN, stratum_name
@@ -58,7 +58,7 @@ BY_FIX = {
 TITLES = {REPOSITORY: "Repository", YEAR: "Year opened", STATE: "State of the issue", **BY_FIX}
 
 
-def attributes_of(study: Study) -> tuple[Ints, dict[str, Single]]:
+def attributes_of(study: Study) -> tuple[Ints, dict[str, SingleColumn]]:
     """The ids of a study's items in order, and columns over them: repository, year, state, fixes, imported attributes.
 
     Left out are those that say nothing of any item. They may be ten minutes old where no line of the audit was written
@@ -67,11 +67,11 @@ def attributes_of(study: Study) -> tuple[Ints, dict[str, Single]]:
     changes = AuditEvent.objects.filter(study=study).exclude(verb=AuditEvent.DOWNLOADED)
     newest = changes.order_by("-pk").values_list("pk", flat=True).first()
     key = f"attributes:2:{study.pk}:{study.created_at.isoformat()}:{newest}"
-    if (known := cached_values.find(key, (Single, Categories))) is not None:
+    if (known := cached_values.find(key, (SingleColumn, Categories))) is not None:
         items, columns = known
         return items, columns
     found = _read(study)
-    cached_values.keep(key, found, KEPT_SECONDS, (Single, Categories))
+    cached_values.keep(key, found, KEPT_SECONDS, (SingleColumn, Categories))
     return found
 
 
@@ -82,7 +82,7 @@ def attribute_names(study: Study) -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def _read(study: Study) -> tuple[Ints, dict[str, Single]]:
+def _read(study: Study) -> tuple[Ints, dict[str, SingleColumn]]:
     items = read_binary(IDS, [study.pk], id="bigint")["id"]
     known = copied(
         KNOWN, [study.pk], {"id": pa.int64(), REPOSITORY: pa.string(), YEAR: pa.string(), STATE: pa.string()}
@@ -123,7 +123,7 @@ def _order(name: str) -> tuple[int, str]:
 
 def _column(
     name: str, items: Ints, of: pa.ChunkedArray, values: pa.ChunkedArray, order: list[str] | None = None
-) -> Single | None:
+) -> SingleColumn | None:
     """What is said of some of the items, None where it is nothing, or too many different things.
 
     In the order of the alphabet, unless another one is given.
@@ -138,4 +138,4 @@ def _column(
     codes[np.searchsorted(items, of.to_numpy())] = code[encoded.indices.fill_null(len(words)).to_numpy()]
     title = name.removeprefix(IMPORTED) if order is None and name in BY_FIX else TITLES.get(name, name)
     title = title.removeprefix(IMPORTED)
-    return Single(name, title, "single", Categories(tuple(keys), tuple(keys)), codes)
+    return SingleColumn(name, title, "single", Categories(tuple(keys), tuple(keys)), codes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from annotation.core.binary_copy import read_binary
-from annotation.labels.columns import Columns, Number
+from annotation.labels.columns import Columns, NumberColumn
 from annotation.models import Study
 
 # Of what closed an issue the merged pull requests count, or, where there is none, the commits.
@@ -65,7 +65,7 @@ first merge. Fixes are counted where a source has told what closed the issue.
 _ROWS = "SELECT i.id::bigint, coalesce(({value})::float8, 'NaN') FROM annotation_item i {joined} WHERE i.study_id = %s"
 
 
-def effort(study: Study, measure: str, columns: Columns) -> Number:
+def effort(study: Study, measure: str, columns: Columns) -> NumberColumn:
     """A measure of each row's item, NaN where it is not known. One query. Raises KeyError for an unknown measure."""
     title, unit, value, joined = MEASURES[measure]
     found = read_binary(_ROWS.format(value=value, joined=joined), [study.pk], item="bigint", value="float8")
@@ -74,4 +74,4 @@ def effort(study: Study, measure: str, columns: Columns) -> Number:
     if len(found):
         place = np.searchsorted(found["item"], columns.items).clip(max=len(found) - 1)
         values = np.where(found["item"][place] == columns.items, found["value"][place], np.nan)
-    return Number(measure, title, values, unit)
+    return NumberColumn(measure, title, values, unit)

@@ -10,7 +10,7 @@ from annotation.analysis.queries.effort import MEASURES, effort
 from annotation.analysis.queries.labels import labelled_for
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
-from annotation.labels.columns import LEVELS, NONE, NOT_AGREED, UNMAPPED, Columns, Flags, Ints, Single
+from annotation.labels.columns import LEVELS, NONE, NOT_AGREED, UNMAPPED, Columns, Flags, Ints, SingleColumn
 
 UP_TO = "<="
 WITHOUT = {"~none": NONE, "~open": NOT_AGREED, "~unmapped": UNMAPPED, "~any": 0}
@@ -57,14 +57,14 @@ def rows_with(columns: Columns, filters: Sequence[LabelFilter], levels: Mapping[
         if column is None:
             raise _cannot([f"Dimension “{each.key[:60]}” is not in these labels."])
         told, _ = as_wanted(column, Wanted(level=levels.get(each.key, "leaf")))
-        states = told.codes if isinstance(told, Single) else told.state
+        states = told.codes if isinstance(told, SingleColumn) else told.state
         here = np.zeros(columns.n_rows, dtype=bool)
         for value in each.values:
             if value in WITHOUT:
                 here |= known(told) if value == "~any" else states == WITHOUT[value]
             elif value not in told.categories.place:
                 raise _cannot([f"“{each.key[:60]}” has no category “{value[:60]}” here."])
-            elif isinstance(told, Single):
+            elif isinstance(told, SingleColumn):
                 here |= told.codes == told.categories.place[value]
             else:
                 here[told.rows[told.codes == told.categories.place[value]]] = True

@@ -23,7 +23,7 @@ from annotation.analysis.queries.plain_values import Plain, labels_of
 from annotation.analysis.queries.questions import Question, QuestionSpec, Words, read_question
 from annotation.analysis.saturation import saturation
 from annotation.core.access import Seat
-from annotation.labels.columns import Ints, Number, Single
+from annotation.labels.columns import Ints, NumberColumn, SingleColumn
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class AnalysisKind:
     plain: Callable[[Answer], Plain]
 
 
-def _shares(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+def _shares(question: Question, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None) -> Found:
     mark = columns[question.mark]
-    assert isinstance(mark, Single)
+    assert isinstance(mark, SingleColumn)
     column = columns[question.dimensions[0]] if question.dimensions else None
     return marks(mark, question.value or "true", column, columns.get(question.by))
 
 
-def _crosstab(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+def _crosstab(question: Question, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None) -> Found:
     rows, across = (columns[key] for key in question.dimensions)
     return crosstab(rows, across, items)
 
 
-def _numbers(question: Question, columns: Mapping[str, Column], items: Ints, number: Number | None) -> Found:
+def _numbers(question: Question, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None) -> Found:
     assert number is not None
     of_item = question.measure in MEASURES
     return numbers(number, items, columns.get(question.by), of_item=of_item, cut=question.cut)

@@ -11,10 +11,10 @@ from annotation.agreement_report.queries.newest_labels import decisions_so_far
 from annotation.analysis.queries.attributes import IMPORTED, TITLES, attributes_of
 from annotation.core.access import Seat, get_round
 from annotation.exports.queries.rows import in_sight
-from annotation.labels.columns import NONE, Categories, Columns, Multi, Number, Single
+from annotation.labels.columns import NONE, Categories, Columns, MultiColumn, NumberColumn, SingleColumn
 from annotation.labels.queries.batches.changes import RoundRevision
 from annotation.labels.queries.cached_statistics import kept, standings
-from annotation.labels.queries.label_columns import Found, LabelledStretch, labelled
+from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labelled
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.screening import screened_out_of
 from annotation.labels.queries.version_mapping import told_version
@@ -77,7 +77,16 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
         read,
         again=lambda earlier: read(earlier=earlier),
         also=also,
-        classes=(Found, LabelledStretch, RoundRevision, Columns, Single, Multi, Number, Categories),
+        classes=(
+            LabelColumns,
+            LabeledChunk,
+            RoundRevision,
+            Columns,
+            SingleColumn,
+            MultiColumn,
+            NumberColumn,
+            Categories,
+        ),
     )
     columns, n_hidden = _with_attributes(seat, found, rounds)
     hidden = [each for each in every if each.pk in seat.hidden_round_ids]
@@ -89,7 +98,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     return Labelled(columns, rounds, versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
 
 
-def _with_attributes(seat: Seat, found: Found, rounds: Sequence[Round]) -> tuple[Columns, int]:
+def _with_attributes(seat: Seat, found: LabelColumns, rounds: Sequence[Round]) -> tuple[Columns, int]:
     columns = found.columns
     items, known = attributes_of(seat.study)
     at = np.searchsorted(items, columns.items).clip(max=max(len(items) - 1, 0))
@@ -107,7 +116,7 @@ def _with_attributes(seat: Seat, found: Found, rounds: Sequence[Round]) -> tuple
     codes = np.searchsorted(np.array(numbers, dtype=np.int64), found.rounds).astype(np.int16)
     if ROUND not in found.columns.singles and len(numbers) > 1:
         names = tuple(f"Round {number}" for number in words)
-        attributes[ROUND] = Single(ROUND, "Round", "ordinal", Categories(words, names), codes)
+        attributes[ROUND] = SingleColumn(ROUND, "Round", "ordinal", Categories(words, names), codes)
     columns = replace(columns, attributes=attributes)
     # Counted without looking at the columns: whether an item has a row there depends on what others answered.
     own = {item for round_id, item in seat.withheld if round_id in {each.pk for each in rounds}}

@@ -12,7 +12,7 @@ from annotation.assignments.queries import training_of
 from annotation.calibration.queries.gate import gate
 from annotation.calibration.queries.training import Trained, agreed_answers, minimum_words, newest_try, seen_answers
 from annotation.core.access import Seat, row_number
-from annotation.core.errors import Conflict, Held, Invalid
+from annotation.core.errors import Conflict, Invalid, MinimumNotReached
 from annotation.core.member_lists import code_order
 from annotation.labels.answers import read_parts
 from annotation.labels.registration import NOT_MEASURED, Primary, primary_of
@@ -167,7 +167,7 @@ def require_admission(round_: Round, rater: Membership, assignment: Assignment |
         return
     tried = newest_try(round_, rater)
     if tried is None or not tried.reached:
-        raise Held(held_words(round_, tried))
+        raise MinimumNotReached(held_words(round_, tried))
     _keep_reached(row, tried)
 
 

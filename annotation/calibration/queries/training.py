@@ -17,7 +17,7 @@ from annotation.labels.answers import applies
 from annotation.labels.consensus import Values
 from annotation.labels.queries.rows import label_rows
 from annotation.labels.queries.verdicts import read_values, round_verdicts
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.registration import primary_of
 from annotation.models import (
     Annotation,
@@ -51,7 +51,7 @@ def agreed_answers(round_: Round, version: TaxonomyVersion) -> Iterator[tuple[It
 
     Left out are items with something undecided, or with a label that can't be followed there.
     """
-    telling = Telling(version)
+    telling = VersionMapping(version)
     for each in round_verdicts(round_):
         rows = label_rows(round_, each, telling)
         if not rows or not each.is_complete or any(row.unmapped for row in rows):

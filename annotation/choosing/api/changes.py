@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.choosing.actions import pinning as actions
 from annotation.choosing.queries import changes as queries
-from annotation.core.api_bodies import Body, Listed, Text
+from annotation.core.api_bodies import Body, CheckedListField, StringField
 from annotation.core.api_pages import PAGE, pages_of
 from annotation.core.api_requests import seat_of
 from ingest.models import Issue
@@ -38,7 +38,7 @@ class RepinBody(Body):
     refusal = "Items not valid."
     documents = ("all",)
 
-    items = Listed("Send a list of items as owner/name#number.", child=Text(), required=False)
+    items = CheckedListField("Send a list of items as owner/name#number.", child=StringField(), required=False)
     all = serializers.BooleanField(required=False)
 
 

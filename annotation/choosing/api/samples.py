@@ -14,7 +14,7 @@ from annotation.choosing.actions import samples as actions
 from annotation.choosing.queries import samples as queries
 from annotation.choosing.views.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.core.access import get_sample
-from annotation.core.api_bodies import Body, Text
+from annotation.core.api_bodies import Body, StringField
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import caller, picked, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
@@ -29,7 +29,7 @@ class SampleBody(Body):
     documents = ("filter", "size", "confidence", "margin", "seed", "stratify_by", "allocation", "at_least_one")
 
     filter = serializers.DictField(required=False, help_text="See the guide for scripts for its words.")
-    selection = Text(required=False, help_text="The slug of a ready-made selection.")
+    selection = StringField(required=False, help_text="The slug of a ready-made selection.")
     size = serializers.IntegerField(required=False)
     confidence = serializers.FloatField(required=False, help_text="0–1, for example 0.95")
     margin = serializers.FloatField(required=False, help_text="0–1, for example 0.05")
@@ -92,7 +92,7 @@ class ScreeningBody(Body):
     documents = ("screening", "items", "filter", "sample")
 
     screening = serializers.ChoiceField(Item.Screening.choices)
-    reason = Text("Enter at most 200 characters.", required=False)
+    reason = StringField("Enter at most 200 characters.", required=False)
     items = serializers.ListField(child=serializers.CharField(), required=False)
     filter = serializers.DictField(required=False)
     sample = serializers.CharField(required=False)

@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 
 from annotation.choosing.sampling import allocate, most_missed, sample_size
 from annotation.core.access import Seat, row_number
-from annotation.core.constant_lookups import Looked, item_of
+from annotation.core.constant_lookups import LookupExists, item_of
 from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.core.issue_states import newest_readable, readable_states
 from annotation.core.strata import repositories
@@ -308,10 +308,10 @@ def unused_of(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) ->
     if not standings:
         return _unscreened_of(sample)
     coding = Round.objects.filter(pk=OuterRef("round")).exclude(kind=Round.Kind.SCREENING)
-    refused = Q(Looked(RoundItem.objects.filter(Looked(coding), item=OuterRef("pk")))) | ~_stands(standings)
+    refused = Q(LookupExists(RoundItem.objects.filter(LookupExists(coding), item=OuterRef("pk")))) | ~_stands(standings)
     items = _items_of_sample(sample)
-    left = SampleIssue.objects.filter(~Looked(items.filter(refused)), sample=sample)
-    return left if UNSCREENED in standings else left.filter(Looked(items))
+    left = SampleIssue.objects.filter(~LookupExists(items.filter(refused)), sample=sample)
+    return left if UNSCREENED in standings else left.filter(LookupExists(items))
 
 
 def _unscreened_of(sample: int) -> QuerySet[SampleIssue]:
@@ -321,10 +321,10 @@ def _unscreened_of(sample: int) -> QuerySet[SampleIssue]:
     """
     if Sample.objects.filter(pk=sample, filter__has_key=CONTROL).exists():
         again = RoundItem.objects.filter(item=OuterRef("pk"), round__sample=sample)
-        return SampleIssue.objects.filter(~Looked(_items_of_sample(sample).filter(Exists(again))), sample=sample)
-    placed = Q(Looked(RoundItem.objects.filter(item=OuterRef("pk"))))
+        return SampleIssue.objects.filter(~LookupExists(_items_of_sample(sample).filter(Exists(again))), sample=sample)
+    placed = Q(LookupExists(RoundItem.objects.filter(item=OuterRef("pk"))))
     items = _items_of_sample(sample).filter(Q(screening=Item.Screening.OUT) | placed)
-    return SampleIssue.objects.filter(~Looked(items), sample=sample)
+    return SampleIssue.objects.filter(~LookupExists(items), sample=sample)
 
 
 def _items_of_sample(sample: int) -> QuerySet[Item]:
@@ -335,7 +335,7 @@ def _items_of_sample(sample: int) -> QuerySet[Item]:
 def _stands(standings: Sequence[str]) -> Q:
     """Whether an item is of one of these standings."""
     rounds = Round.objects.filter(kind=Round.Kind.SCREENING, pk=OuterRef("round")).exclude(state=Round.State.DRAFT)
-    asked = Q(Looked(RoundItem.objects.filter(Looked(rounds), item=OuterRef("pk"))))
+    asked = Q(LookupExists(RoundItem.objects.filter(LookupExists(rounds), item=OuterRef("pk"))))
     found = Q(screening__in=[each for each in standings if each in (IN, OUT)])
     if UNSCREENED in standings and OPEN in standings:
         return found | Q(screening=Item.Screening.UNSCREENED)

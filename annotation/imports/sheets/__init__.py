@@ -1,6 +1,6 @@
 """Spreadsheets: a file becomes rows, rows become answers, and answers are read against a taxonomy. Pure."""
 
-from annotation.core.sheet_tables import Row, Table, open_table
+from annotation.core.sheet_tables import Row, SheetTable, open_table
 from annotation.imports.sheets.columns import Layout, SheetRow, lay_out
 from annotation.imports.sheets.gathered_rows import Gathered, ItemName, Refusal, gather
 from annotation.imports.sheets.values import Blank, Decided, ReadAnswer, ValueReader, read_answer, read_decisions
@@ -16,7 +16,7 @@ __all__ = [
     "Refusal",
     "Row",
     "SheetRow",
-    "Table",
+    "SheetTable",
     "ValueReader",
     "document_from_values",
     "gather",

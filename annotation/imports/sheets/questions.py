@@ -31,7 +31,7 @@ from annotation.imports.sheets.values import (
     loose,
     ruled_out,
 )
-from annotation.labels.answers import PartRead
+from annotation.labels.answers import AnswerPart
 from annotation.labels.consensus import Values
 from ingest.tables.files import TableRow
 from shared.wording import counted
@@ -123,7 +123,7 @@ class Tally:
             except Refused:
                 continue
             found[dimension.key] = tuple(each for each in read if isinstance(each, str | bool | float))
-        return PartRead(found).values
+        return AnswerPart(found).values
 
 
 def column_questions(mapping: BookMapping, titles: Sequence[str], named: Collection[str] = ()) -> list[Question]:

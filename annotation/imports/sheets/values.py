@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.imports.sheets.columns import SheetRow
-from annotation.labels.answers import PartRead, ProposalAsked, applies
+from annotation.labels.answers import AnswerPart, ProposalRequest, applies
 from annotation.labels.consensus import PENDING, Values
 from shared.names import cleaned, visible
 from shared.wording import nearest
@@ -42,7 +42,7 @@ class ValueReader:
     takes_proposals: bool = True
     spellings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     _dimensions: dict[str, TreeDimension | None] = field(default_factory=dict)
-    _values: dict[tuple[str, str], tuple[Value | ProposalAsked, ...] | Refused] = field(default_factory=dict)
+    _values: dict[tuple[str, str], tuple[Value | ProposalRequest, ...] | Refused] = field(default_factory=dict)
 
     def dimension(self, name: str) -> TreeDimension | None:
         """The dimension of this key or title, whatever its case and whether it has hyphens, underscores or blanks."""
@@ -55,14 +55,14 @@ class ValueReader:
         known = [dimension.key for dimension in self.tree.dimensions]
         return f"The taxonomy has no dimension “{name[:NAME_MAX]}”.{_nearest(name, {key: key for key in known})}"
 
-    def read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+    def read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest, ...]:
         """What a text means, several values only for a dimension that takes several. Raises Refused."""
         text = text if dimension.is_free_text else visible(text).strip()
         place = dimension.key, text
         if place not in self._values:
             try:
                 found = self._read(dimension, text)
-                if not self.takes_proposals and any(isinstance(each, ProposalAsked) for each in found):
+                if not self.takes_proposals and any(isinstance(each, ProposalRequest) for each in found):
                     raise Refused(NOTHING_PENDING)
                 self._values[place] = found
             except Refused as refused:
@@ -72,7 +72,7 @@ class ValueReader:
             raise known
         return known
 
-    def _read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+    def _read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest, ...]:
         try:
             return _read(dimension, text)
         except Refused:
@@ -105,7 +105,7 @@ def loose(name: str) -> str:
     return " ".join(re.split(r"[\s_-]+", name.casefold().strip()))
 
 
-def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest, ...]:
     if is_empty_set(text) and not dimension.is_free_text:
         if dimension.is_set:
             return ()
@@ -125,16 +125,16 @@ def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, .
         raise Refused(str(wrong)) from None
 
 
-def _proposal(dimension: TreeDimension, name: str) -> ProposalAsked:
+def _proposal(dimension: TreeDimension, name: str) -> ProposalRequest:
     name = " ".join(name.split())
     if not dimension.has_categories:
         raise Refused(f"“{dimension.title}” has no categories, so none can be pending.")
     if len(name) > NAME_MAX:
         raise Refused(f"A proposed name has at most {NAME_MAX} characters.")
-    return ProposalAsked(name or PENDING)
+    return ProposalRequest(name or PENDING)
 
 
-def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalAsked, ...]:
+def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest, ...]:
     """One category, or several in one cell with semicolons, bars or line breaks between them."""
     try:
         return (_category(dimension, text).key,)
@@ -198,7 +198,7 @@ def _nearest(word: str, spellings: Mapping[str, str]) -> str:
 class ReadAnswer:
     """What one rater said of one item: its parts from 1, and the time spent."""
 
-    parts: Sequence[PartRead]
+    parts: Sequence[AnswerPart]
     seconds: int | None = None
 
 
@@ -226,7 +226,7 @@ class _Part:
     """One part while its rows come in."""
 
     values: dict[str, list[Value]] = field(default_factory=dict)
-    proposals: dict[str, ProposalAsked] = field(default_factory=dict)
+    proposals: dict[str, ProposalRequest] = field(default_factory=dict)
     rows: dict[str, SheetRow] = field(default_factory=dict)
     memos: list[str] = field(default_factory=list)
     empty: set[str] = field(default_factory=set)
@@ -255,27 +255,27 @@ class _Part:
         self.rows.setdefault(dimension.key, row)
         self.empty.add(dimension.key)
 
-    def _add(self, dimension: TreeDimension, value: Value | ProposalAsked, row: SheetRow) -> None:
+    def _add(self, dimension: TreeDimension, value: Value | ProposalRequest, row: SheetRow) -> None:
         key = dimension.key
         if key in self.empty:
             raise Refused(f"“{dimension.title}” has a value here, but is “{EMPTY_SET}” in {self.rows[key].where}.")
         asked = self.proposals.get(key)
-        if isinstance(value, ProposalAsked):
+        if isinstance(value, ProposalRequest):
             if asked is not None and asked.name.casefold() == value.name.casefold():
                 return
             if asked is not None:
                 raise Refused(f"“{dimension.title}” has a proposal in {self.rows[key].where} already.")
         if not dimension.is_set and key in self.rows:
-            if not isinstance(value, ProposalAsked) and self.values.get(key) == [value]:
+            if not isinstance(value, ProposalRequest) and self.values.get(key) == [value]:
                 return
             raise Refused(f"“{dimension.title}” takes one value. It already has one in {self.rows[key].where}.")
         self.rows.setdefault(key, row)
-        if isinstance(value, ProposalAsked):
-            self.proposals[key] = ProposalAsked(value.name, row.memo)
+        if isinstance(value, ProposalRequest):
+            self.proposals[key] = ProposalRequest(value.name, row.memo)
         elif value not in self.values.setdefault(key, []):
             self.values[key].append(value)
 
-    def finished(self, tree: VersionTree, refuse: Refuse) -> PartRead:
+    def finished(self, tree: VersionTree, refuse: Refuse) -> AnswerPart:
         """The part without the values of dimensions that its other answers rule out."""
         found: dict[str, Values] = {}
         for dimension in tree.dimensions:
@@ -289,7 +289,7 @@ class _Part:
             asked = (PENDING,) if key in self.proposals else ()
             values = (*self.values.get(key, ()), *asked)
             found[key] = tuple(sorted(map(str, values))) if dimension.has_categories else values
-        return PartRead(found, self.proposals, "\n".join(self.memos))
+        return AnswerPart(found, self.proposals, "\n".join(self.memos))
 
 
 def ruled_out(tree: VersionTree, dimension: TreeDimension, values: Mapping[str, Values]) -> str:

@@ -14,7 +14,7 @@ from annotation.core.imported import MARK
 from annotation.core.issue_states import states_of_members
 from annotation.core.row_checks import DRAFT
 from annotation.labels.actions.part_matches import carry_match
-from annotation.labels.answers import PartRead, answers_digest, digest, read_parts
+from annotation.labels.answers import AnswerPart, answers_digest, digest, read_parts
 from annotation.labels.consensus import PENDING
 from annotation.labels.evidence import BODY, COMMENT, TITLE, Quote, Source
 from annotation.labels.queries.evidence import texts_of
@@ -267,7 +267,7 @@ def _whole(body: Mapping[str, object], name: str, least: int, most: int, fields:
 
 
 def _quoted(
-    parts: list[PartRead], snapshot: int | None, fields: dict[str, list[str]], *, in_parts: bool
+    parts: list[AnswerPart], snapshot: int | None, fields: dict[str, list[str]], *, in_parts: bool
 ) -> dict[tuple[int, int], Evidence]:
     """By part and place in its list the quotes as rows without their rating, found in the state that was read.
 
@@ -318,7 +318,7 @@ def _write_ratings(
     assignment: Assignment,
     annotation: Annotation,
     tree: VersionTree,
-    parts: list[PartRead],
+    parts: list[AnswerPart],
     quoted: Mapping[tuple[int, int], Evidence],
 ) -> None:
     """Stores the proposals, ratings and quotes of all parts in three statements at most."""

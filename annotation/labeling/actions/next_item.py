@@ -8,7 +8,7 @@ from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import has_everything, has_left, n_taken
 from annotation.calibration.actions.training import require_admission
 from annotation.core.access import RATER, Seat, get_own_assignment, hold_state
-from annotation.core.errors import Conflict, Forbidden, Held
+from annotation.core.errors import Conflict, Forbidden, MinimumNotReached
 from annotation.core.locks import require_prepared
 from annotation.labeling.queries.assignments import (
     ITEM_TO_READ,
@@ -72,7 +72,7 @@ def _before_third(seat: Seat, round_: Round) -> Assignment | None:
     assert seat.membership is not None
     try:
         require_admission(round_, seat.membership, None)
-    except Held:
+    except MinimumNotReached:
         return None
     _free_expired(round_)
     return _take_from_pool(seat, round_)
@@ -90,11 +90,11 @@ def require_here(seat: Seat) -> None:
         )
 
 
-def take_following(*, seat: Seat, round_: Round) -> tuple[Assignment | None, Held | None]:
+def take_following(*, seat: Seat, round_: Round) -> tuple[Assignment | None, MinimumNotReached | None]:
     """What comes after a submit, or why nothing does although something is left."""
     try:
         return take_next(seat=seat, round_=round_), None
-    except Held as error:
+    except MinimumNotReached as error:
         return None, error
 
 

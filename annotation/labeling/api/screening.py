@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.calibration.actions.training import require_admission
 from annotation.core.access import RATER, Seat, get_round
-from annotation.core.api_bodies import Body, Listed, Switch, Text
+from annotation.core.api_bodies import Body, CheckedListField, StringField, Switch
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import choice_in_address, seat_of
 from annotation.core.errors import Forbidden, Invalid, NotFound
@@ -57,7 +57,7 @@ class KeywordsBody(Body):
 
     refusal = "The keywords were not saved."
 
-    keywords = Listed("Give a list of texts, one keyword each.", child=Text())
+    keywords = CheckedListField("Give a list of texts, one keyword each.", child=StringField())
 
 
 def _round(seat: Seat, number: int) -> Round:

@@ -20,7 +20,7 @@ from accounts.models import User
 from annotation.calibration.actions.training import require_admission
 from annotation.calibration.queries.training import feedback_of
 from annotation.core.access import Seat, get_own_assignment, get_round, get_seat
-from annotation.core.errors import Held, Invalid, NotFound, Stale, Unreadable
+from annotation.core.errors import Invalid, MinimumNotReached, NotFound, Stale, Unreadable
 from annotation.invitations.views import invitation_instead
 from annotation.labeling.actions import answers as actions
 from annotation.labeling.actions.next_item import take_following, take_next
@@ -88,7 +88,7 @@ def label_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpRes
     if assignment.state in Assignment.UNFINISHED:
         try:
             require_admission(assignment.round, assignment.rater, assignment)
-        except Held as error:
+        except MinimumNotReached as error:
             return _page(request, seat, assignment.round, None, error)
     return _page(request, seat, assignment.round, assignment)
 
@@ -102,7 +102,7 @@ def label_after(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpR
     round_ = get_own_assignment(seat, pk, round_number=number).round
     try:
         following = take_next(seat=seat, round_=round_, after=str(pk))
-    except Held:
+    except MinimumNotReached:
         following = None
     if following is None:
         return HttpResponse(status=204)
@@ -184,7 +184,11 @@ def _problems(fields: Mapping[str, list[str]]) -> list[dict[str, object]]:
 
 
 def _page(
-    request: HttpRequest, seat: Seat, round_: Round, assignment: Assignment | None, held: Held | None = None
+    request: HttpRequest,
+    seat: Seat,
+    round_: Round,
+    assignment: Assignment | None,
+    held: MinimumNotReached | None = None,
 ) -> HttpResponse:
     asked = prompts(published_version(round_.taxonomy_version_id))
     context = _context(queries.desk(seat, round_, assignment)) | {"held": held}

@@ -17,7 +17,7 @@ from accounts.models import User
 from annotation.calibration.actions.training import require_admission
 from annotation.calibration.queries.training import feedback_seen
 from annotation.core.access import RATER, Seat, get_own_assignment, get_round, get_seat
-from annotation.core.errors import Forbidden, Held, Invalid, NotFound
+from annotation.core.errors import Forbidden, Invalid, MinimumNotReached, NotFound
 from annotation.core.locks import require_prepared
 from annotation.labeling.actions import screening_answers as actions
 from annotation.labeling.actions.next_item import take_beside_maybes
@@ -213,9 +213,11 @@ def _context(seat: Seat, round_: Round, show: str, found: Assignment | None) -> 
     if found.state in Assignment.UNFINISHED:
         try:
             if rater.is_away:
-                raise Held(f"You are away until {rater.away_until:%-d %B %Y}. Until then you get no items.")
+                raise MinimumNotReached(
+                    f"You are away until {rater.away_until:%-d %B %Y}. Until then you get no items."
+                )
             require_admission(round_, rater, found)
-        except Held as error:
+        except MinimumNotReached as error:
             return context | {"held": error, "assignment": None}
     snapshot = snapshot_to_read(found.item)
     (line,) = queries.screening_lines(round_, queries.own_screenings(round_, rater).filter(pk=found.pk)) or (None,)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from annotation.labels.consensus import PENDING, Base, Given, Origin, Place, Values, Verdict
+from annotation.labels.consensus import PENDING, Base, Origin, Place, RaterValues, Values, Verdict
 from annotation.labels.queries.label_version import way
 from annotation.models import Round, RoundItem
 from taxonomy.migration import BlockedValue, Route
@@ -67,7 +67,7 @@ def _base(
 ) -> Base:
     carried: dict[Place, Verdict] = {}
     before: dict[Place, Verdict] = {}
-    others: dict[Place, list[Given]] = {}
+    others: dict[Place, list[RaterValues]] = {}
     unsettled: set[Place] = set()
     for verdict in standing:
         place = (verdict.part, verdict.dimension)
@@ -119,11 +119,11 @@ def _carried(round_: Round, route: Route | None, tree: VersionTree, verdict: Ver
     return replace(verdict, reason=None, values=values, ratings=ratings, decision=decision, origin=origin)
 
 
-def _followed_ratings(route: Route | None, tree: VersionTree, verdict: Verdict) -> list[Given]:
+def _followed_ratings(route: Route | None, tree: VersionTree, verdict: Verdict) -> list[RaterValues]:
     return [replace(rating, values=_given(route, tree, verdict.dimension, rating)) for rating in verdict.ratings]
 
 
-def _given(route: Route | None, tree: VersionTree, dimension: str, rating: Given) -> Values | None:
+def _given(route: Route | None, tree: VersionTree, dimension: str, rating: RaterValues) -> Values | None:
     followed = _followed(route, tree, dimension, rating.values)
     return None if isinstance(followed, BlockedValue) else followed
 

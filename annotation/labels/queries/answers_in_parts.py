@@ -11,7 +11,7 @@ from taxonomy.tree import VersionTree
 
 
 @dataclass(frozen=True)
-class InParts:
+class AnswerInParts:
     """A rater's answer part by part, as they numbered it; `agreed` says which agreed bug each is."""
 
     rater: str
@@ -20,7 +20,7 @@ class InParts:
     agreed: Sequence[int]
 
 
-def answers_in_parts(round_: Round, tree: VersionTree, item: Item) -> list[InParts]:
+def answers_in_parts(round_: Round, tree: VersionTree, item: Item) -> list[AnswerInParts]:
     """What the raters of an item say now, without those who skipped it; three queries."""
     rows = Assignment.objects.filter(
         round=round_, item=item, state=Assignment.State.SUBMITTED, rater__kind=Membership.Kind.PERSON
@@ -29,7 +29,7 @@ def answers_in_parts(round_: Round, tree: VersionTree, item: Item) -> list[InPar
     values = read_values(tree, [current.pk for _, current in answers])
     matched = matches_of([current.pk for _, current in answers])
     return [
-        InParts(
+        AnswerInParts(
             rater=code,
             revision=current.revision,
             parts=[values.get((current.pk, number), {}) for number in range(1, current.n_parts + 1)],

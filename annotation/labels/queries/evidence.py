@@ -85,7 +85,7 @@ def as_sent(quotes: Sequence[Mapping[str, Any]], dimension: str, category: str) 
 
 
 @dataclass(frozen=True)
-class Heard:
+class QuoteLine:
     """A quote under a rater's answer; `comment` is the comment's id, `number` its place in the thread that was read."""
 
     category: str
@@ -98,7 +98,7 @@ class Heard:
     at: float | None
 
 
-def evidence_heard(annotations: Iterable[int], tree: VersionTree) -> dict[int, dict[tuple[int, str], list[Heard]]]:
+def evidence_heard(annotations: Iterable[int], tree: VersionTree) -> dict[int, dict[tuple[int, str], list[QuoteLine]]]:
     """By annotation, agreed part and dimension what it rests on; one query, or two where anything is quoted."""
     rows = list(
         Evidence.objects.filter(rating__annotation__in=list(annotations))
@@ -107,14 +107,14 @@ def evidence_heard(annotations: Iterable[int], tree: VersionTree) -> dict[int, d
         .order_by("pk")
     )
     matched = matches_of({row.rating.annotation_id for row in rows})
-    found: dict[int, dict[tuple[int, str], list[Heard]]] = {}
+    found: dict[int, dict[tuple[int, str], list[QuoteLine]]] = {}
     for row in rows:
         dimension = tree.by_id[row.rating.dimension_id]
         category = dimension.by_id[row.rating.category_id].name if row.rating.category_id else ""
         places = found.setdefault(row.rating.annotation_id, {})
         part = matched.get(row.rating.annotation_id, {}).get(row.rating.part, row.rating.part)
         places.setdefault((part, dimension.key), []).append(
-            Heard(
+            QuoteLine(
                 category=category if dimension.is_set else "",
                 where=row.where,
                 comment=row.comment_id,

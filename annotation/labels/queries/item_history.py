@@ -38,7 +38,7 @@ METHODS = {
 
 
 @dataclass(frozen=True)
-class RaterSaid:
+class RaterStatus:
     """How one rater is done with an item, without values; `read_otherwise`: on another state than the pinned one."""
 
     code: str
@@ -51,7 +51,7 @@ class RaterSaid:
 
 
 @dataclass(frozen=True)
-class GivenInWords:
+class RaterValuesInWords:
     """One rater's values on a dimension; no words: none given."""
 
     code: str
@@ -66,7 +66,7 @@ class DimensionLine:
 
     title: str
     position: int
-    given: Sequence[GivenInWords]
+    given: Sequence[RaterValuesInWords]
     state: str
     agreed: Sequence[str] | None
     how: str
@@ -101,7 +101,7 @@ class ItemInRound:
     n_planned: int
     is_hidden: bool
     is_complete: bool
-    raters: Sequence[RaterSaid] = ()
+    raters: Sequence[RaterStatus] = ()
     parts: Sequence[PartLines] = ()
     own_assignment: str | None = None
     is_training: bool = False
@@ -191,9 +191,9 @@ def reads_otherwise(answer: Annotation, item: Item) -> bool:
     return answer.snapshot is None or item.snapshot is None or answer.snapshot.sha256 != item.snapshot.sha256
 
 
-def _said(assignment: Assignment, item: Item) -> RaterSaid:
+def _said(assignment: Assignment, item: Item) -> RaterStatus:
     current = assignment.current
-    return RaterSaid(
+    return RaterStatus(
         code=str(assignment.rater),
         state=assignment.state,
         skip_reason=current.skip_reason if current else "",
@@ -217,7 +217,7 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
         title=dimension.title,
         position=dimension.position,
         given=[
-            GivenInWords(
+            RaterValuesInWords(
                 each.rater, [] if each.values is None else value_words(dimension, each.values), each.memo, each.values
             )
             for each in verdict.ratings
@@ -248,7 +248,9 @@ def label_histories(rounds: Sequence[ItemInRound], standing: TaxonomyVersion | N
 
     `standing` is the version that the study's labels were moved to. No query for versions read before in this process.
     """
-    given: dict[tuple[int, int, str, str], list[tuple[ItemInRound, DimensionLine, GivenInWords]]] = defaultdict(list)
+    given: dict[tuple[int, int, str, str], list[tuple[ItemInRound, DimensionLine, RaterValuesInWords]]] = defaultdict(
+        list
+    )
     for each in reversed(rounds):
         for part in each.parts if each.is_complete else ():
             for line in part.dimensions:

@@ -10,15 +10,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from annotation.labels.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Ints, Multi, Number, Single
+from annotation.labels.columns import (
+    NONE,
+    NOT_AGREED,
+    UNMAPPED,
+    Categories,
+    Columns,
+    Ints,
+    MultiColumn,
+    NumberColumn,
+    SingleColumn,
+)
 from annotation.labels.consensus import Values
 from annotation.labels.queries.batches.changes import RoundRevision, revision_of, stretch_numbers
-from annotation.labels.queries.batches.chunks import Stretch, stretches
-from annotation.labels.queries.batches.consensus import Judge, Judged, Own
+from annotation.labels.queries.batches.chunks import ItemChunk, stretches
+from annotation.labels.queries.batches.consensus import BatchConsensus, ChunkConsensus, FreeAnswer
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
 from annotation.labels.queries.verdicts import ItemVerdicts
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Round
 from taxonomy.kinds import HasKind
 from taxonomy.models import TaxonomyVersion
@@ -31,7 +41,7 @@ _PART = 13
 
 
 @dataclass(frozen=True)
-class LabelledStretch:
+class LabeledChunk:
     """A stretch of a round by number, how many rows it has, and how many items that wait for their raters."""
 
     round: int
@@ -41,7 +51,7 @@ class LabelledStretch:
 
 
 @dataclass(frozen=True)
-class Found:
+class LabelColumns:
     """Columns of agreed labels, in terms of which versions they stand, and what is not in them.
 
     `rounds` has of each row the number of the round that gave it, `stretches` tell which rows are of which stretch, and
@@ -51,7 +61,7 @@ class Found:
     columns: Columns
     rounds: Ints
     versions: Mapping[int, int]
-    stretches: Sequence[LabelledStretch] = ()
+    stretches: Sequence[LabeledChunk] = ()
     revisions: Sequence[RoundRevision] = ()
 
     @property
@@ -61,7 +71,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Asking(HasKind):
+class ColumnDimension(HasKind):
     """A dimension as the columns have it: as the newest version says, categories that only others have at the end."""
 
     key: str
@@ -75,8 +85,8 @@ def labelled(
     *,
     version: TaxonomyVersion | None = None,
     standing: TaxonomyVersion | None = None,
-    earlier: Found | None = None,
-) -> Found:
+    earlier: LabelColumns | None = None,
+) -> LabelColumns:
     """The agreed labels of these rounds (with their taxonomy_version), in the order of rounds and of items in them.
 
     What counts and how it is mapped is as in `rows.labels`. Dimensions that are texts have no column.
@@ -85,7 +95,7 @@ def labelled(
     """
     told_in = {each.pk: version or label_version(each, standing) for each in rounds}
     asking = dimensions_in(told_in.values())
-    tellings: dict[int, Telling] = {}
+    tellings: dict[int, VersionMapping] = {}
     ordered = sorted(rounds, key=lambda each: each.number)
     # What comes after this was read makes labels newer than their revisions say, so that they are read again.
     since = {each.round: each for each in earlier.revisions} if earlier else {}
@@ -102,7 +112,7 @@ def labelled(
         for one in _round(
             each,
             rounds,
-            tellings.setdefault(told_in[each.pk].pk, Telling(told_in[each.pk])),
+            tellings.setdefault(told_in[each.pk].pk, VersionMapping(told_in[each.pk])),
             asking,
             known.get(each.number, {}),
             found[each.pk][1] if is_followed or each.pk not in since else None,
@@ -117,7 +127,7 @@ def no_labels(version: TaxonomyVersion) -> Columns:
     return _whole(dimensions_in([version]), [], {}).columns
 
 
-def dimensions_in(versions: Iterable[TaxonomyVersion]) -> dict[str, Asking]:
+def dimensions_in(versions: Iterable[TaxonomyVersion]) -> dict[str, ColumnDimension]:
     """The dimensions of some versions by key, without texts; a key is of the kind that the newest version says."""
     trees = [published_version(each.pk) for each in sorted({*versions}, key=lambda each: (-each.number, each.pk))]
     gathered: dict[str, list[TreeDimension]] = {}
@@ -127,24 +137,24 @@ def dimensions_in(versions: Iterable[TaxonomyVersion]) -> dict[str, Asking]:
     return {key: _asking(same) for key, same in gathered.items() if not same[0].is_free_text}
 
 
-def _asking(same: Sequence[TreeDimension]) -> Asking:
+def _asking(same: Sequence[TreeDimension]) -> ColumnDimension:
     newest = same[0]
     if newest.is_two_valued:
-        return Asking(newest.key, newest.title, newest.kind, MARK)
+        return ColumnDimension(newest.key, newest.title, newest.kind, MARK)
     kept = {category.key: category for dimension in reversed(same) for category in dimension.categories}
     keys = [*newest.by_key, *(key for key in kept if key not in newest.by_key)]
     place = {key: code for code, key in enumerate(keys)}
     shown = [kept[key].name for key in keys]
     names = [kept[key].path if shown.count(name) > 1 else name for key, name in zip(keys, shown, strict=True)]
     parents = [place.get(kept[key].parent or "", -1) for key in keys]
-    return Asking(newest.key, newest.title, newest.kind, Categories(tuple(keys), tuple(names), tuple(parents)))
+    return ColumnDimension(newest.key, newest.title, newest.kind, Categories(tuple(keys), tuple(names), tuple(parents)))
 
 
 @dataclass
-class _Gathered:
+class _ChunkRows:
     """The rows of a stretch of one round: places, and of each dimension what stands there."""
 
-    stretch: LabelledStretch
+    stretch: LabeledChunk
     items: Ints
     parts: Ints
     codes: dict[str, Ints]
@@ -155,7 +165,7 @@ class _Gathered:
 class _Codes:
     """What sets of answers come to, below each other: part, dimension, and what stands in its column."""
 
-    def __init__(self, round_: Round, telling: Telling, asking: Mapping[str, Asking]) -> None:
+    def __init__(self, round_: Round, telling: VersionMapping, asking: Mapping[str, ColumnDimension]) -> None:
         self.round, self.telling, self.asking = round_, telling, asking
         self.columns = {key: at for at, key in enumerate(asking)}
         self.forget()
@@ -196,7 +206,7 @@ class _Codes:
         self.column.append(self.columns.get(dimension, -1))
         self.code.append(NONE if asking is None else NOT_AGREED if value is None else _code(asking, value))
         self.number.append(first if isinstance(first, float | int) else np.nan)
-        self.own.append(first.rank if isinstance(first, Own) else -1)
+        self.own.append(first.rank if isinstance(first, FreeAnswer) else -1)
         self.set_starts.append(len(self.members))
         self.set_sizes.append(len(members))
         self.members += members
@@ -205,17 +215,17 @@ class _Codes:
 def _round(
     round_: Round,
     rounds: Sequence[Round],
-    telling: Telling,
-    asking: Mapping[str, Asking],
-    known: dict[int, _Gathered],
+    telling: VersionMapping,
+    asking: Mapping[str, ColumnDimension],
+    known: dict[int, _ChunkRows],
     changed: Sequence[int] | None,
-) -> Iterator[_Gathered]:
+) -> Iterator[_ChunkRows]:
     """The stretches of a round: those that changed (None: all of them) are read, the others are `known`."""
     if changed is None or round_.kind == Round.Kind.RELABEL:  # what a worklist gives rests on earlier rounds, too
         known, changed = {}, stretch_numbers(round_)
     if changed:
         codes = _Codes(round_, telling, asking)
-        judge = Judge(round_, telling, codes)
+        judge = BatchConsensus(round_, telling, codes)
         among = settled_here(round_, rounds) if len(rounds) > 1 else None
         for stretch in stretches(round_, among=among, only=changed):
             known[stretch.number] = _gathered(stretch, codes, judge, judge.judged(stretch))
@@ -223,9 +233,9 @@ def _round(
         yield known[number]
 
 
-def _by_stretch(found: Found) -> dict[int, dict[int, _Gathered]]:
+def _by_stretch(found: LabelColumns) -> dict[int, dict[int, _ChunkRows]]:
     """What was found before, by the number of the round and of the stretch."""
-    known: dict[int, dict[int, _Gathered]] = {}
+    known: dict[int, dict[int, _ChunkRows]] = {}
     columns, end = found.columns, 0
     for stretch in found.stretches:
         start, end = end, end + stretch.n_rows
@@ -236,13 +246,13 @@ def _by_stretch(found: Found) -> dict[int, dict[int, _Gathered]]:
         codes = {key: single.codes[start:end] for key, single in columns.singles.items()}
         codes |= {key: multi.state[start:end] for key, multi in columns.multis.items()}
         numbers = {key: number.values[start:end] for key, number in columns.numbers.items()}
-        known.setdefault(stretch.round, {})[stretch.number] = _Gathered(
+        known.setdefault(stretch.round, {})[stretch.number] = _ChunkRows(
             stretch, columns.items[start:end], columns.parts[start:end], codes, numbers, pairs
         )
     return known
 
 
-def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> _Gathered:
+def _gathered(stretch: ItemChunk, codes: _Codes, judge: BatchConsensus, judged: ChunkConsensus) -> _ChunkRows:
     rows, dimensions, at = judged.cells(codes.starts, codes.sizes)
     parts = np.array(codes.part, dtype=np.int64)[at]
     places, which = np.unique(rows << _PART | parts, return_inverse=True)
@@ -253,8 +263,8 @@ def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> 
         words = judged.own_numbers(rows[mine], own[mine], dimensions[mine])
         _write_own(judge, codes, mine, words, columns, said, numbers)
     n_waiting = int((~judged.is_complete).sum()) if codes.round.state == Round.State.OPEN else 0
-    found = _Gathered(
-        stretch=LabelledStretch(codes.round.number, stretch.number, len(places), n_waiting),
+    found = _ChunkRows(
+        stretch=LabeledChunk(codes.round.number, stretch.number, len(places), n_waiting),
         items=stretch.items[places >> _PART],
         parts=places & (1 << _PART) - 1,
         codes={},
@@ -275,7 +285,7 @@ def _gathered(stretch: Stretch, codes: _Codes, judge: Judge, judged: Judged) -> 
 
 
 def _write_own(
-    judge: Judge, codes: _Codes, at: Ints, words: Ints, columns: Ints, said: Ints, numbers: np.ndarray
+    judge: BatchConsensus, codes: _Codes, at: Ints, words: Ints, columns: Ints, said: Ints, numbers: np.ndarray
 ) -> None:
     """Writes the items' own free answers: numbers, and words where another round asks for categories."""
     asking = list(codes.asking.values())
@@ -297,7 +307,7 @@ def _pairs(codes: _Codes, rows: Ints, at: Ints) -> tuple[Ints, Ints]:
     return rows[order], members[order]
 
 
-def _code(asking: Asking, value: Values | str | None) -> int:
+def _code(asking: ColumnDimension, value: Values | str | None) -> int:
     """What stands in a column for an answer: a code, 0 for a set, or why there is none."""
     if value is None:
         return NONE
@@ -310,24 +320,26 @@ def _code(asking: Asking, value: Values | str | None) -> int:
     return asking.categories.place.get(str(value[0]), UNMAPPED) if len(value) == 1 else UNMAPPED
 
 
-def _whole(asking: Mapping[str, Asking], gathered: Sequence[_Gathered], versions: Mapping[int, int]) -> Found:
+def _whole(
+    asking: Mapping[str, ColumnDimension], gathered: Sequence[_ChunkRows], versions: Mapping[int, int]
+) -> LabelColumns:
     """The rounds below each other, in types as small as their values allow: this is what is kept."""
     starts = np.cumsum([0, *(len(each.items) for each in gathered)])
     singles, multis, numbers = {}, {}, {}
     for key, each in asking.items():
         if each.is_number:
-            numbers[key] = Number(key, each.title, _stacked([one.numbers[key] for one in gathered], np.float64))
+            numbers[key] = NumberColumn(key, each.title, _stacked([one.numbers[key] for one in gathered], np.float64))
             continue
         codes = _stacked([one.codes[key] for one in gathered], _small(len(each.categories)))
         if each.is_set:
             rows = [one.pairs[key][0] + start for one, start in zip(gathered, starts, strict=False)]
             said = [one.pairs[key][1] for one in gathered]
             small = _small(len(each.categories))
-            multis[key] = Multi(
+            multis[key] = MultiColumn(
                 key, each.title, each.categories, _stacked(rows, np.int32), _stacked(said, small), codes
             )
         else:
-            singles[key] = Single(key, each.title, each.kind, each.categories, codes)
+            singles[key] = SingleColumn(key, each.title, each.kind, each.categories, codes)
     columns = Columns(
         _stacked([each.items for each in gathered], np.int64),
         _stacked([each.parts for each in gathered], np.int16),
@@ -336,7 +348,7 @@ def _whole(asking: Mapping[str, Asking], gathered: Sequence[_Gathered], versions
         numbers,
     )
     rounds = _stacked([np.full(len(each.items), each.stretch.round) for each in gathered], np.int16)
-    return Found(columns, rounds, versions, [each.stretch for each in gathered])
+    return LabelColumns(columns, rounds, versions, [each.stretch for each in gathered])
 
 
 def _stacked(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:

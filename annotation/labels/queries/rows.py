@@ -21,7 +21,7 @@ from annotation.labels.queries.verdicts import (
     resolution_values,
     round_verdicts,
 )
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
@@ -137,12 +137,12 @@ def labels(
     They are told in terms of `version`; without it in those of their round, or of `standing`, to which a plan moved the
     study, where that is newer.
     """
-    tellings: dict[int, Telling] = {}
+    tellings: dict[int, VersionMapping] = {}
     for round_ in rounds:
         if round_.number < after[0]:
             continue
         told_in = version or label_version(round_, standing)
-        telling = tellings.setdefault(told_in.pk, Telling(told_in))
+        telling = tellings.setdefault(told_in.pk, VersionMapping(told_in))
         start = after[1] if round_.number == after[0] else 0
         items = settled_here(round_, rounds) if len(rounds) > 1 else None
         for each in round_verdicts(round_, items=items, answered_only=True, after_position=start):
@@ -153,7 +153,7 @@ def labels(
             )
 
 
-def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[LabelRow]:
+def label_rows(round_: Round, each: ItemVerdicts, telling: VersionMapping) -> list[LabelRow]:
     """The agreed labels of an item in terms of a version, without those whose dimension does not apply under them."""
     repository, number = _named(each.round_item.item)
     rows = []
@@ -183,7 +183,9 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: Telling) -> list[Labe
     return rows
 
 
-def told_verdicts(round_: Round, settled: Sequence[Verdict], telling: Telling) -> list[tuple[Verdict, Values | str]]:
+def told_verdicts(
+    round_: Round, settled: Sequence[Verdict], telling: VersionMapping
+) -> list[tuple[Verdict, Values | str]]:
     """Verdicts that have values, with these in terms of a version (or in words why they can't be told so).
 
     Left out are those whose dimension does not apply under what is told.
@@ -289,13 +291,13 @@ def ratings(
     With `version` in its terms, else as given. With `revision` all of that one. With `own` only that person's ratings
     in the rounds of `own_round_ids`, or in all of them when it is empty.
     """
-    telling: Telling | None = None
+    telling: VersionMapping | None = None
     for round_ in rounds:
         if round_.number < after[0]:
             continue
         tree = published_version(round_.taxonomy_version_id)
         own_version = round_.taxonomy_version
-        telling = telling if version and telling else Telling(version or own_version)
+        telling = telling if version and telling else VersionMapping(version or own_version)
         position = after[1] if round_.number == after[0] else 0
         places = answered_places(RoundItem.objects.present().filter(round=round_), round_)
         places = places.select_related("item").order_by("position")

@@ -31,7 +31,7 @@ def reasons_to_offer(study: Study) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ScreeningCounts:
     """How many items of a screening round stand in, out (with reasons, the most frequent first), or neither."""
 
     n: int
@@ -44,7 +44,7 @@ class Kept:
         return self.n - self.n_in - self.n_out
 
 
-def kept(round_: Round) -> Kept | None:
+def kept(round_: Round) -> ScreeningCounts | None:
     """How the items of a closed screening round stand now; None for any other round. One query."""
     if round_.kind != Round.Kind.SCREENING or round_.state != Round.State.CLOSED:
         return None
@@ -52,7 +52,7 @@ def kept(round_: Round) -> Kept | None:
     rows = places.values_list("item__screening", "item__screening_reason").annotate(n=Count("pk"))
     found = [(state, reason, n) for state, reason, n in rows]
     out = [(reason, n) for state, reason, n in found if state == Item.Screening.OUT]
-    return Kept(
+    return ScreeningCounts(
         n=sum(n for _, _, n in found),
         n_in=sum(n for state, _, n in found if state == Item.Screening.IN),
         n_out=sum(n for _, n in out),

@@ -9,17 +9,17 @@ from typing import Any
 from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
 
-from annotation.core.constant_lookups import Looked
+from annotation.core.constant_lookups import LookupExists
 from annotation.core.member_lists import code_order
 from annotation.labels.answers import applies
 from annotation.labels.consensus import (
     PENDING,
-    Answer,
     Base,
+    ConsensusQuestion,
     Decision,
     Part,
-    ProposalAsked,
-    Question,
+    ProposalRequest,
+    RaterAnswer,
     Values,
     Verdict,
     verdicts,
@@ -66,9 +66,9 @@ class ItemVerdicts:
         return self.round_item.item.identifier
 
 
-def questions(tree: VersionTree) -> list[Question]:
+def questions(tree: VersionTree) -> list[ConsensusQuestion]:
     return [
-        Question(
+        ConsensusQuestion(
             dimension.key,
             dimension.applies_when.dimension if dimension.applies_when else None,
             dimension.required,
@@ -152,9 +152,9 @@ def answered_places(places: QuerySet[RoundItem], round_: Round, *, decided: bool
         params = [round_.pk] * (2 if decided else 1)
         return places.filter(RawSQL(condition, params, output_field=BooleanField()))  # noqa: S611
     given = Assignment.objects.filter(round=round_, item=OuterRef("item"), current__isnull=False)
-    found = Q(Looked(given))
+    found = Q(LookupExists(given))
     if decided:
-        found |= Q(Looked(Resolution.objects.filter(round=round_, item=OuterRef("item"))))
+        found |= Q(LookupExists(Resolution.objects.filter(round=round_, item=OuterRef("item"))))
     return places.filter(found)
 
 
@@ -224,7 +224,7 @@ def n_open_proposals(round_: Round, *, without: Collection[int] = ()) -> int:
 
 def _answers(
     round_: Round, tree: VersionTree, items: Sequence[int]
-) -> tuple[dict[int, list[Answer]], set[int], Counter[int]]:
+) -> tuple[dict[int, list[RaterAnswer]], set[int], Counter[int]]:
     """Per item the current answers of its raters (arbiters too), in the order of their codes.
 
     Also the items that a planned rater has not done yet, and how many have each: an arbiter is not waited for. The
@@ -256,11 +256,11 @@ def _answers(
     proposals = _proposals(tree, [row[3] for row in done if row[-4]])
     matched = matches_of([*(row[3] for row in done if row[-3]), *changed])
     n_blind = dict(Annotation.objects.filter(pk__in=changed).values_list("pk", "n_parts")) if changed else {}
-    found: dict[int, list[Answer]] = defaultdict(list)
+    found: dict[int, list[RaterAnswer]] = defaultdict(list)
     n_done: Counter[int] = Counter()
     for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, blind, slot in done:
         n_done[item] += slot is not None
-        answer = Answer(
+        answer = RaterAnswer(
             rater=code or "",
             parts=[] if skip_reason else [values.get((current, part), {}) for part in range(1, n_parts + 1)],
             skip_reason=skip_reason,
@@ -283,18 +283,18 @@ def _parts_of(
     """What was said in an annotation, its parts where they were matched to; nothing without one."""
     if annotation is None:
         return ()
-    said = Answer("", [values.get((annotation, part), {}) for part in range(1, n_parts + 1)])
+    said = RaterAnswer("", [values.get((annotation, part), {}) for part in range(1, n_parts + 1)])
     return (in_place(said, matched[annotation]) if annotation in matched else said).parts
 
 
-def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[tuple[int, str], ProposalAsked]]:
+def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[tuple[int, str], ProposalRequest]]:
     """Annotation id → part and dimension key → the category asked for; one query where there is any."""
-    found: dict[int, dict[tuple[int, str], ProposalAsked]] = defaultdict(dict)
+    found: dict[int, dict[tuple[int, str], ProposalRequest]] = defaultdict(dict)
     rows = Rating.objects.filter(annotation__in=annotations, proposal__isnull=False)
     for annotation, part, dimension, name, memo in rows.values_list(
         "annotation_id", "part", "dimension_id", "proposal__name", "proposal__memo"
     ):
-        found[annotation][part, tree.by_id[dimension].key] = ProposalAsked(name or "", memo or "")
+        found[annotation][part, tree.by_id[dimension].key] = ProposalRequest(name or "", memo or "")
     return found
 
 

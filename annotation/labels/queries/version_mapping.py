@@ -42,7 +42,7 @@ def _taxonomy_id(seat: Seat, round_: Round | None) -> int:
 
 
 @dataclass(frozen=True)
-class Telling:
+class VersionMapping:
     """In terms of a version; ways of values there are read once for each version that they come from."""
 
     version: TaxonomyVersion

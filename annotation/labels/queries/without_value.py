@@ -13,7 +13,7 @@ from annotation.labels.consensus import Values
 from annotation.labels.queries.label_version import label_version, labelled_rounds, standing_plan
 from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
 from annotation.labels.queries.verdicts import round_verdicts
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Annotation, PartMatch, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
 from taxonomy.migration import BlockedValue
 from taxonomy.models import TaxonomyVersion
@@ -23,7 +23,7 @@ KEPT_SECONDS = 3600
 
 
 @dataclass(frozen=True)
-class WithoutValue:
+class LabelWithoutValue:
     """A label that has no value in the newest version: what was agreed, in terms of which version, and why not."""
 
     item_id: int
@@ -35,7 +35,7 @@ class WithoutValue:
     why: str
 
 
-def without_value(seat: Seat, plan: Plan) -> Iterator[WithoutValue]:
+def without_value(seat: Seat, plan: Plan) -> Iterator[LabelWithoutValue]:
     """The labels that have no value in the version of the plan by which the study's labels stand, round by round.
 
     Labels of questions that are gone are not among them. Cost: the judging of the items on which a rater or a decision
@@ -68,8 +68,10 @@ def labels_lost(seat: Seat) -> tuple[Plan, int] | None:
     return (plan, n) if plan is not None and n else None
 
 
-def _in_round(seat: Seat, round_: Round, rounds: Sequence[Round], standing: TaxonomyVersion) -> Iterator[WithoutValue]:
-    telling = Telling(label_version(round_, standing))
+def _in_round(
+    seat: Seat, round_: Round, rounds: Sequence[Round], standing: TaxonomyVersion
+) -> Iterator[LabelWithoutValue]:
+    telling = VersionMapping(label_version(round_, standing))
     items = settled_here(round_, rounds).filter(item__in=_candidates(round_, telling))
     for each in round_verdicts(round_, items=items):
         if (round_.pk, each.round_item.item_id) in seat.withheld:
@@ -78,7 +80,7 @@ def _in_round(seat: Seat, round_: Round, rounds: Sequence[Round], standing: Taxo
             if not isinstance(told, str) or verdict.dimension not in telling.tree.by_key:
                 continue
             origin = verdict.origin
-            yield WithoutValue(
+            yield LabelWithoutValue(
                 item_id=each.round_item.item_id,
                 item=each.identifier,
                 part=verdict.part,
@@ -89,7 +91,7 @@ def _in_round(seat: Seat, round_: Round, rounds: Sequence[Round], standing: Taxo
             )
 
 
-def _candidates(round_: Round, telling: Telling) -> QuerySet[Any, Any]:
+def _candidates(round_: Round, telling: VersionMapping) -> QuerySet[Any, Any]:
     """The items of a round of which a label may have no value: all of a worklist, else those that name what is gone."""
     if round_.kind == Round.Kind.RELABEL:
         return RoundItem.objects.filter(round=round_).values("item")

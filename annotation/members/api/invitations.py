@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.core.access import OWNER, get_invitation
-from annotation.core.api_bodies import Body, Text, Whole
+from annotation.core.api_bodies import Body, StringField, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
 from annotation.invitations.actions import invitations as actions
@@ -29,7 +29,7 @@ class InvitationBody(Body):
     documents = ("roles",)
 
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
-    note = Text("Enter at most 200 characters.", required=False, help_text="A note, visible to owners.")
+    note = StringField("Enter at most 200 characters.", required=False, help_text="A note, visible to owners.")
     days = Whole(
         f"Enter a whole number from 1 to {actions.DAYS_MOST}.",
         required=False,

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.core.access import OWNER, Seat
-from annotation.core.api_bodies import Body, Text
+from annotation.core.api_bodies import Body, StringField
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
 from annotation.core.member_lists import code_order
@@ -32,7 +32,7 @@ class MemberBody(Body):
 
     documents = ("roles", "kind", "machine")
 
-    user = Text()
+    user = StringField()
     roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
     kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
     machine = MachineShape(required=False, help_text="Of a model rater; fixed once it has labels.")

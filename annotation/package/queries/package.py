@@ -17,7 +17,7 @@ from annotation.calibration.queries.training import known_in_sight
 from annotation.charts.drawing import draw_each
 from annotation.choosing.queries.samples import flow, frame_rows
 from annotation.core.access import Seat
-from annotation.core.archive import Archive
+from annotation.core.archive import ZipArchive
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Conflict, Invalid
 from annotation.core.issue_texts import change_rows, issue_rows
@@ -142,7 +142,7 @@ def write_package(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress)
     assert at is not None
     day = at.astimezone(UTC).date()
     people = People(seat.study, is_on=bool(asked.options["pseudonymise"]))
-    with Archive(file, day) as archive:
+    with ZipArchive(file, day) as archive:
         package = _Package(asked.options, sight, rounds, archive, progress, people)
         package.write()
         cover = package.cover(day)
@@ -183,7 +183,7 @@ class _Package:
     options: Mapping[str, Any]
     seat: Seat
     rounds: Sequence[Round]
-    archive: Archive
+    archive: ZipArchive
     progress: Progress
     people: People
 

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
-from annotation.core.api_bodies import Body, Switch, Text, Whole
+from annotation.core.api_bodies import Body, StringField, Switch, Whole
 from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL
 from annotation.core.api_requests import (
     choice_in_address,
@@ -96,10 +96,10 @@ class ResolutionBody(Body):
     refusal = NOT_TAKEN
     documents = ("values", "method", "meeting", "expected")
 
-    item = Text(required=False)
+    item = StringField(required=False)
     part = Whole(required=False)
     round = Whole(required=False)
-    dimension = Text(required=False)
+    dimension = StringField(required=False)
     values = serializers.ListField(
         child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`, or a meeting alone."
     )
@@ -115,7 +115,7 @@ class ResolutionBody(Body):
         "rater of the item, wrote remarks there, else `adjudicator`.",
     )
     meeting = MeetingBody(required=False)
-    rationale = Text(required=False)
+    rationale = StringField(required=False)
     expected = serializers.UUIDField(allow_null=True, required=False)
 
 

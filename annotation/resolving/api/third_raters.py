@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from accounts.api import scope
 from annotation.core.access import ADJUDICATOR, OWNER, get_item
-from annotation.core.api_bodies import Body, Switch, Text, Whole
+from annotation.core.api_bodies import Body, StringField, Switch, Whole
 from annotation.core.api_requests import round_for, seat_of
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.third_rater_requests import (
@@ -27,9 +27,9 @@ class MatchBody(Body):
 
     documents = ("parts", "revision")
 
-    item = Text()
+    item = StringField()
     round = Whole(required=False)
-    rater = Text(help_text="A rater's code.")
+    rater = StringField(help_text="A rater's code.")
     parts = serializers.ListField(child=serializers.IntegerField())
     revision = serializers.IntegerField(required=False, help_text="Of the answer that was seen; another one is 409.")
 
@@ -65,9 +65,9 @@ class AskBody(Body):
 
     refusal = NOT_ASKED
 
-    item = Text()
+    item = StringField()
     round = Whole(required=False)
-    rater = Text(required=False)
+    rater = StringField(required=False)
     unblinded = Switch(
         required=False, help_text="True assigns a rater who could read the answers (else 409 `not_blind_any_more`)."
     )

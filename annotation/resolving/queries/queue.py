@@ -20,7 +20,7 @@ from annotation.core.issue_states import states_of_members
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import Decision, Values, Verdict
 from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
-from annotation.labels.queries.evidence import Heard, evidence_heard
+from annotation.labels.queries.evidence import QuoteLine, evidence_heard
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, resolution_values, round_verdicts
@@ -333,7 +333,7 @@ class Voice:
     is_arbiter: bool
     snapshot: int | None
     parts: frozenset[int]
-    quotes: Mapping[tuple[int, str], Sequence[Heard]]
+    quotes: Mapping[tuple[int, str], Sequence[QuoteLine]]
 
 
 def voices(round_: Round, item: Item) -> dict[str, Voice]:

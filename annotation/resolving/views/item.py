@@ -205,18 +205,18 @@ def _before_words(verdict: Verdict) -> str:
     return deciding.value_words(published_version(origin.version_id).by_key[verdict.dimension], origin.values)
 
 
-def _several(columns: Sequence[deciding.Option]) -> list[TreeCategory]:
+def _several(columns: Sequence[deciding.ResolutionOption]) -> list[TreeCategory]:
     """The categories at stake, where more than one can count."""
     found = {category.key: category for option in columns for category in option.categories}
     return sorted(found.values(), key=lambda category: category.position) if len(found) > 1 else []
 
 
-def _shared(columns: Sequence[deciding.Option]) -> Sequence[str]:
+def _shared(columns: Sequence[deciding.ResolutionOption]) -> Sequence[str]:
     """Where several categories count, those that all raters gave are set already."""
     return sorted(columns[0].shared) if columns else ()
 
 
-def _as_chosen(columns: Sequence[deciding.Option], decision: Decision) -> tuple[str, Sequence[str]]:
+def _as_chosen(columns: Sequence[deciding.ResolutionOption], decision: Decision) -> tuple[str, Sequence[str]]:
     """An earlier decision as the form would have sent it."""
     if decision.no_part:
         return deciding.NO_PART, ()

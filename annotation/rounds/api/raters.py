@@ -14,7 +14,7 @@ from accounts.api import scope
 from annotation.assignments.queries import Leaving, ThirdRater, leaving, third_raters, uncounted
 from annotation.calibration.actions import gold
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
-from annotation.core.api_bodies import Body, Switch, Text, Whole
+from annotation.core.api_bodies import Body, StringField, Switch, Whole
 from annotation.core.api_pages import PAGE, paged, pages_of
 from annotation.core.api_requests import picked, seat_of
 from annotation.core.errors import Invalid
@@ -82,7 +82,7 @@ class RoundRaterBody(Body):
 
     refusal = "Rater not added."
 
-    user = Text(help_text="User name or rater code.")
+    user = StringField(help_text="User name or rater code.")
     quota = Whole(NO_QUOTA, required=False, allow_null=True)
     unblinded = Switch(
         required=False,

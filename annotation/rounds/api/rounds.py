@@ -14,7 +14,7 @@ from accounts.api import scope
 from annotation.assignments.queries import ASKED_MEANWHILE, set_aside
 from annotation.calibration.queries.gate import gate_then
 from annotation.core.access import Seat, get_round
-from annotation.core.api_bodies import Body, Switch, Text
+from annotation.core.api_bodies import Body, StringField, Switch
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
 from annotation.core.api_requests import body_of, picked, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
@@ -141,7 +141,7 @@ class RoundBody(serializers.Serializer[Any]):
 class Reason(Body):
     """Why a main round is opened although the last pilot speaks against it."""
 
-    reason = Text(
+    reason = StringField(
         required=False, help_text="Needed where the pilot did not reach its thresholds: else 409 `against_gate`."
     )
     unregistered = Switch(

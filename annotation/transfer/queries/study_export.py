@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from annotation.core.access import Seat
-from annotation.core.archive import Archive
+from annotation.core.archive import ZipArchive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import readable_states
 from annotation.exports.queries.requests import Asked, Kind, Progress
@@ -70,7 +70,7 @@ def write_study(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -
     """Writes the file in steady memory, as the study stood at one moment; the same state gives the same bytes."""
     require_whole(seat)
     study = seat.study
-    with _one_moment() as moment, Archive(file, study.created_at.astimezone(UTC).date()) as archive:
+    with _one_moment() as moment, ZipArchive(file, study.created_at.astimezone(UTC).date()) as archive:
         _gather(moment, study, seat)
         told: list[dict[str, Any]] = []
         n_rows = 0

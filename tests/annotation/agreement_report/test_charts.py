@@ -10,14 +10,18 @@ import pytest
 
 from annotation.charts.drawing import CannotDraw, draw
 from annotation.charts.heat_map import HEATS, HeatCell, HeatMap, heat_map
-from annotation.charts.sankey import Band, Node, Sankey, sankey
-from annotation.charts.specifications import COLUMN, PAPER, PRINT, Panel, Point, hue, on_paper, tint, trend, trends
+from annotation.charts.sankey import Sankey, SankeyBand, SankeyNode, sankey
+from annotation.charts.specifications import COLUMN, PAPER, PRINT, Panel, TrendPoint, hue, on_paper, tint, trend, trends
 
 TOKENS = Path(__file__).resolve().parents[3] / "static" / "css" / "tokens.css"
 
 
 def panel(**more: Any) -> Panel:
-    points = [Point(1, 0.5, 0.4, 0.6, url="/one/"), Point(2, 0.9, None, None), Point(2, 0.95, 0.9, 1.0, True)]
+    points = [
+        TrendPoint(1, 0.5, 0.4, 0.6, url="/one/"),
+        TrendPoint(2, 0.9, None, None),
+        TrendPoint(2, 0.95, 0.9, 1.0, True),
+    ]
     given = {"key": "d", "title": "Symptom", "coefficient": "Cohen's kappa", "position": 1, "threshold": 0.8}
     return Panel(**{**given, "rounds": [1, 2], "points": points, **more})
 
@@ -76,7 +80,7 @@ def test_after_discussion_is_drawn_otherwise_than_before() -> None:
 
 @pytest.mark.parametrize(("lowest", "bottom"), [(0.4, 0.0), (-0.3, -0.3), (-1.0, -1.0)])
 def test_the_scale_reaches_down_to_what_is_below_chance(lowest: float, bottom: float) -> None:
-    spec = trend(panel(points=[Point(1, max(lowest, -0.2), lowest, 0.6)]))
+    spec = trend(panel(points=[TrendPoint(1, max(lowest, -0.2), lowest, 0.6)]))
     assert layers(spec, "point")[0]["encoding"]["y"]["scale"]["domain"] == [bottom, 1.0]
 
 
@@ -99,8 +103,8 @@ def test_cells_of_a_page_say_what_they_are_and_where_they_lead() -> None:
 def test_a_flow_in_a_column_of_print_has_its_names_whole_in_lines() -> None:
     names = ["Misconfigured environment variable", "Communication setup failure", "Slow"]
     steps = ["Symptom", "Root cause", "Fix pattern"]
-    nodes = [Node(step, name, name, 7, "") for step in range(3) for name in names]
-    bands = [Band(step, name, name, 7, "") for step in range(2) for name in names]
+    nodes = [SankeyNode(step, name, name, 7, "") for step in range(3) for name in names]
+    bands = [SankeyBand(step, name, name, 7, "") for step in range(2) for name in names]
     told = {each["name"]: each["values"] for each in sankey(Sankey("Flow", steps, nodes, bands), PRINT, COLUMN)["data"]}
     assert [" ".join(each["text"]) for each in told["labels"][:2]] == [
         "Misconfigured environment variable (7)",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.charts.analysis import Bar, Bars, Box, Boxes, Curve, Curves, _ticks, bars, boxes, curves
+from annotation.charts.analysis import Box, Boxes, Curve, Curves, ShareBar, ShareBars, _ticks, bars, boxes, curves
 from annotation.charts.drawing import draw_each
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.charts.lettering import in_lines, width_of
@@ -24,14 +24,14 @@ TITLE = "Symptom by the stage of training in which it was first seen, within eac
 N = "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}12"
 
 
-def some_bars(n_panels: int) -> Bars:
+def some_bars(n_panels: int) -> ShareBars:
     panels = [f"{NAMES[at % 5]}, n = {at}" for at in range(n_panels)] if n_panels > 1 else [""]
     drawn = [
-        Bar(row, panel, row * 30, row * 0.2 + panel * 0.02, row * 0.15, row * 0.2 + 0.1, "")
+        ShareBar(row, panel, row * 30, row * 0.2 + panel * 0.02, row * 0.15, row * 0.2 + 0.1, "")
         for row in range(len(NAMES))
         for panel in range(n_panels)
     ]
-    return Bars(TITLE, "share, with 95% CI", NAMES, panels, drawn)
+    return ShareBars(TITLE, "share, with 95% CI", NAMES, panels, drawn)
 
 
 def some_boxes() -> Boxes:
@@ -99,12 +99,12 @@ def test_panels_that_would_be_too_narrow_stand_below_each_other_and_begin_at_one
 
 
 def test_a_share_of_nought_is_written_where_there_is_one_panel() -> None:
-    found = Bars(
+    found = ShareBars(
         "Mark",
         "share",
         ["None has it", "Some"],
         [""],
-        [Bar(0, 0, 0, 0.0, 0.0, 0.2, ""), Bar(1, 0, 1, 0.5, 0.1, 0.9, "")],
+        [ShareBar(0, 0, 0, 0.0, 0.0, 0.2, ""), ShareBar(1, 0, 1, 0.5, 0.1, 0.9, "")],
     )
     assert [each["text"] for each in bars(found, PRINT)["data"]["values"]] == ["0 (0.0%)", "1 (50.0%)"]
 

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from annotation.labels.columns import NOT_AGREED, Categories, Columns, Multi, Number, Single, n_different
+from annotation.labels.columns import (
+    NOT_AGREED,
+    Categories,
+    Columns,
+    MultiColumn,
+    NumberColumn,
+    SingleColumn,
+    n_different,
+)
 
 TREE = Categories(
     ("training", "hang", "nccl", "crash", "oom", "slow"),
@@ -20,15 +28,17 @@ def columns() -> Columns:
     return Columns(
         items=codes(7, 7, 8, 9),
         parts=codes(1, 2, 1, 1),
-        singles={"symptom": Single("symptom", "Symptom", "single", TREE, codes(2, 4, NOT_AGREED, 5))},
+        singles={"symptom": SingleColumn("symptom", "Symptom", "single", TREE, codes(2, 4, NOT_AGREED, 5))},
         multis={
-            "fix": Multi(
+            "fix": MultiColumn(
                 "fix", "Fix", Categories(("a", "b"), ("A", "B")), codes(0, 0, 3), codes(0, 1, 1), codes(0, 0, -1, 0)
             )
         },
-        numbers={"workers": Number("workers", "Workers", np.array([1.0, np.nan, 3.0, 4.0]))},
+        numbers={"workers": NumberColumn("workers", "Workers", np.array([1.0, np.nan, 3.0, 4.0]))},
         attributes={
-            "repository": Single("repository", "Repository", "attribute", Categories(("x",), ("x",)), codes(0, 0, 0, 0))
+            "repository": SingleColumn(
+                "repository", "Repository", "attribute", Categories(("x",), ("x",)), codes(0, 0, 0, 0)
+            )
         },
     )
 

@@ -10,7 +10,7 @@ from annotation.analysis.counts import counts
 from annotation.analysis.folding import Wanted, as_wanted
 from annotation.analysis.marks import marks
 from annotation.analysis.shares import LeftOut, share
-from annotation.labels.columns import LEFT_OUT, NOT_AGREED, Categories, Single
+from annotation.labels.columns import LEFT_OUT, NOT_AGREED, Categories, SingleColumn
 from tests.annotation.analysis.made_columns import multi, single
 
 SYMPTOM = ["crash", "crash", "hang", "crash", None, "slow", "hang", "crash"]
@@ -83,7 +83,7 @@ def test_a_set_counts_in_each_of_its_categories_and_the_answer_says_so():
 
 
 def test_why_nothing_counts_is_told_reason_by_reason():
-    column = Single(
+    column = SingleColumn(
         "s", "Symptom", "single", Categories(("a",), ("A",)), np.array([0, NOT_AGREED, LEFT_OUT, NOT_AGREED])
     )
     assert counts(column).left_out == (
@@ -100,7 +100,7 @@ def test_an_unknown_whole_is_refused():
 # level, leaving out, folding
 
 TREE = Categories(("train", "hang", "nan", "setup", "oom"), ("Train", "Hang", "NaN", "Setup", "OOM"), (-1, 0, 0, -1, 3))
-COLUMN = Single("s", "S", "single", TREE, np.array([1, 1, 1, 2, 4, 3, -1]))
+COLUMN = SingleColumn("s", "S", "single", TREE, np.array([1, 1, 1, 2, 4, 3, -1]))
 
 
 def keys(column):
@@ -146,7 +146,7 @@ def test_a_category_that_is_called_others_is_not_confused_with_the_folded_ones()
 
 def test_columns_of_few_categories_bear_every_reason_for_none_in_a_byte():
     codes = np.array([0, -1, -2, -3, -4], dtype=np.int8)
-    column = Single("s", "S", "single", Categories(("a",), ("A",), (-1,)), codes)
+    column = SingleColumn("s", "S", "single", Categories(("a",), ("A",), (-1,)), codes)
     found, folded = as_wanted(column, Wanted(level="root", fold=2, without=frozenset()))
     assert (keys(found), folded.n) == (["others", -1, -2, -3, -4], 1)
     assert keys(as_wanted(column, Wanted(without=frozenset({"a"})))[0]) == [-4, -1, -2, -3, -4]

@@ -15,7 +15,7 @@ from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
 from annotation.analysis.shares import LeftOut
-from annotation.labels.columns import Categories, Single
+from annotation.labels.columns import Categories, SingleColumn
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
 
@@ -139,7 +139,7 @@ def test_the_mean_over_orders_is_that_of_all_orders():
 
 def test_a_group_of_categories_did_not_occur_only_if_none_below_it_did():
     tree = Categories(("top", "a", "rest", "b"), ("Top", "A", "Rest", "B"), (-1, 0, -1, 2))
-    column = Single("s", "S", "single", tree, np.array([1, 1]))
+    column = SingleColumn("s", "S", "single", tree, np.array([1, 1]))
     assert saturation(column, np.arange(2)).n_unseen == 2
 
 

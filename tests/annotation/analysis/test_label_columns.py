@@ -15,11 +15,20 @@ from annotation.analysis.queries.labels import labelled_for
 from annotation.core.access import get_round
 from annotation.core.errors import Blind
 from annotation.imports.actions.ratings import import_ratings
-from annotation.labels.columns import NONE, NOT_AGREED, UNMAPPED, Categories, Columns, Multi, Number, Single
+from annotation.labels.columns import (
+    NONE,
+    NOT_AGREED,
+    UNMAPPED,
+    Categories,
+    Columns,
+    MultiColumn,
+    NumberColumn,
+    SingleColumn,
+)
 from annotation.labels.queries.batches import chunks as reading
 from annotation.labels.queries.batches.changes import RoundRevision
-from annotation.labels.queries.batches.consensus import Judge
-from annotation.labels.queries.label_columns import Found, LabelledStretch, labelled
+from annotation.labels.queries.batches.consensus import BatchConsensus
+from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labelled
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.rows import labels
 from annotation.labels.queries.verdicts import round_verdicts
@@ -54,7 +63,7 @@ def by_row(rounds: list[Round], **told: Any) -> Told:
     }
 
 
-def by_column(found: Found) -> Told:
+def by_column(found: LabelColumns) -> Told:
     """What the columns say, in the same form; what is not agreed or was not asked is left out."""
     columns, told = found.columns, {}
     names = dict(Item.objects.filter(pk__in=columns.items.tolist()).values_list("pk", "identifier"))
@@ -102,10 +111,20 @@ def same(study: Study, **told: Any) -> Columns:
     return found.columns
 
 
-EARLIER: dict[Any, Found] = {}
+EARLIER: dict[Any, LabelColumns] = {}
 """What was found last of a study, which is followed up."""
 NAMES = {
-    each: each.__name__ for each in (Found, LabelledStretch, RoundRevision, Columns, Single, Multi, Number, Categories)
+    each: each.__name__
+    for each in (
+        LabelColumns,
+        LabeledChunk,
+        RoundRevision,
+        Columns,
+        SingleColumn,
+        MultiColumn,
+        NumberColumn,
+        Categories,
+    )
 }
 
 
@@ -279,13 +298,13 @@ def test_after_one_more_answer_only_its_stretch_is_read_anew(monkeypatch: pytest
     seat = make.owner_seat(study)
     assert (labelled_for(seat).columns.n_rows, labelled_for(seat).n_waiting) == (8, 2)
     read: list[tuple[int, ...]] = []
-    judged = Judge.judged
+    judged = BatchConsensus.judged
 
-    def noted(judge: Judge, stretch: reading.Stretch) -> Any:
+    def noted(judge: BatchConsensus, stretch: reading.ItemChunk) -> Any:
         read.append(tuple(stretch.places["position"].tolist()))
         return judged(judge, stretch)
 
-    monkeypatch.setattr(Judge, "judged", noted)
+    monkeypatch.setattr(BatchConsensus, "judged", noted)
     make.submit(made, "bob", 5, {"symptom": ["slow"]})
     assert labelled_for(seat).columns.singles["symptom"].codes.tolist() == [0, 0, 0, 0, NOT_AGREED, 0, 0, 0]
     assert read == [(4, 5, 6)]

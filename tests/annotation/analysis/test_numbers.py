@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from annotation.analysis.comparison import cliffs_delta, comparison
 from annotation.analysis.numbers import QUANTILES, distribution, numbers
-from annotation.labels.columns import Number
+from annotation.labels.columns import NumberColumn
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
 
@@ -18,7 +18,7 @@ values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=40)
 
 
 def number(found):
-    return Number("lines", "Changed lines", np.array(found, dtype=float))
+    return NumberColumn("lines", "Changed lines", np.array(found, dtype=float))
 
 
 @settings(max_examples=examples(40), deadline=None)

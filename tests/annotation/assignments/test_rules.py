@@ -12,7 +12,7 @@ from annotation.core.access import get_item, get_round, get_seat
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.labeling.actions import answers as labelling
 from annotation.labeling.actions.next_item import take_next
-from annotation.labels.consensus import PENDING, Given, Verdict
+from annotation.labels.consensus import PENDING, RaterValues, Verdict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Resolution, Round, RoundRater, Study
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_more_than_half_of_three_at_least_decide(values, arbiters, third_rater, majority, wanted) -> None:
-    ratings = [Given(f"R{n}", None if value is None else (value,)) for n, value in enumerate(values, start=1)]
+    ratings = [RaterValues(f"R{n}", None if value is None else (value,)) for n, value in enumerate(values, start=1)]
     verdict = Verdict(1, "symptom", "open", "differ", None, None, ratings)
     found = ruling(verdict, arbiters.split(), third_rater=third_rater, majority=majority)
     assert (found and (found.values[0], found.method)) == wanted
@@ -58,7 +58,7 @@ def test_more_than_half_of_three_at_least_decide(values, arbiters, third_rater, 
 
 @pytest.mark.parametrize("reason", ["parts", "one_sided", "skipped", "pending"])
 def test_only_values_that_differ_are_decided_by_a_rule(reason) -> None:
-    ratings = [Given("R1", ("crash",)), Given("R2", ("crash",)), Given("R3", ("hang",))]
+    ratings = [RaterValues("R1", ("crash",)), RaterValues("R2", ("crash",)), RaterValues("R3", ("hang",))]
     verdict = Verdict(1, "symptom", "open", reason, None, None, ratings)
     assert ruling(verdict, (), third_rater=True, majority=True) is None
 

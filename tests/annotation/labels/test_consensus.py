@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.labels.consensus import PENDING, Answer, Decision, Question, Verdict, verdicts
+from annotation.labels.consensus import PENDING, ConsensusQuestion, Decision, RaterAnswer, Verdict, verdicts
 
-KIND = Question("kind")
-SYMPTOM = Question("symptom", hangs_on="kind")
-CAUSE = Question("cause", hangs_on="symptom")
-FIXES = Question("fixes", required=False, multi=True)
-NOTE = Question("note", required=False)
+KIND = ConsensusQuestion("kind")
+SYMPTOM = ConsensusQuestion("symptom", hangs_on="kind")
+CAUSE = ConsensusQuestion("cause", hangs_on="symptom")
+FIXES = ConsensusQuestion("fixes", required=False, multi=True)
+NOTE = ConsensusQuestion("note", required=False)
 SKIP = "skip"
 
 
@@ -24,9 +24,9 @@ def applies(key, values):
 def answers(*given):
     """R1, R2 … : one mapping, a list of mappings for several parts, or a skip."""
     return [
-        Answer(f"R{place}", skip_reason="unclear")
+        RaterAnswer(f"R{place}", skip_reason="unclear")
         if each == SKIP
-        else Answer(f"R{place}", parts=each if isinstance(each, list) else [each])
+        else RaterAnswer(f"R{place}", parts=each if isinstance(each, list) else [each])
         for place, each in enumerate(given, start=1)
     ]
 
@@ -190,7 +190,7 @@ def test_deciding_the_empty_set_is_a_value_for_several_and_none_for_one() -> Non
 
 @pytest.mark.parametrize("value", [True, False])
 def test_no_is_an_answer_and_a_blank_is_not(value) -> None:
-    mark = Question("mark")
+    mark = ConsensusQuestion("mark")
     assert judged([mark], {"mark": (value,)}, {"mark": (value,)})[0].state == "agreed"
     assert judged([mark], {"mark": (value,)}, {"mark": (not value,)})[0].reason == "differ"
     assert judged([mark], {"mark": (value,)}, {})[0].reason == "one_sided"
@@ -198,7 +198,7 @@ def test_no_is_an_answer_and_a_blank_is_not(value) -> None:
 
 def test_in_free_text_pending_is_a_text_and_no_proposal() -> None:
     said, other = {"cause": (PENDING,)}, {"cause": ("else",)}
-    text, category = Question("cause", is_text=True), Question("cause")
+    text, category = ConsensusQuestion("cause", is_text=True), ConsensusQuestion("cause")
     assert judged([text], said, said)[0].state == "agreed"
     assert judged([text], said, other)[0].reason == "differ"
     assert judged([category], said, said)[0].reason == "pending"
@@ -211,5 +211,5 @@ def test_the_order_of_raters_changes_nothing_but_the_order_of_what_they_said() -
 
 
 def test_a_memo_of_a_part_comes_before_the_memo_of_the_whole() -> None:
-    answer = Answer("R1", parts=[CRASH, CRASH], memo="whole", part_memos=["", "second"])
+    answer = RaterAnswer("R1", parts=[CRASH, CRASH], memo="whole", part_memos=["", "second"])
     assert (answer.memo_of(1), answer.memo_of(2), answer.memo_of(3)) == ("whole", "second", "whole")

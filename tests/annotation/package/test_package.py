@@ -28,7 +28,7 @@ from annotation.charts.drawing import draw
 from annotation.charts.specifications import SCHEMA
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_item, get_seat
-from annotation.core.archive import Archive
+from annotation.core.archive import ZipArchive
 from annotation.core.errors import Conflict, Invalid
 from annotation.exports.queries.kinds import read_asked
 from annotation.members.actions.members import add_member
@@ -457,7 +457,7 @@ def test_a_cell_with_a_lone_carriage_return_stays_one_cell() -> None:
 
 
 def test_a_file_goes_into_an_archive_once() -> None:
-    with Archive(io.BytesIO(), date(1970, 1, 1)) as archive:
+    with ZipArchive(io.BytesIO(), date(1970, 1, 1)) as archive:
         archive.add("a", "x")
         with pytest.raises(ValueError, match="in the archive already"):
             archive.add_file("a", io.BytesIO())

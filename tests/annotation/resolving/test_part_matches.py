@@ -9,7 +9,7 @@ from annotation.core.access import get_item, get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, Stale, WrongState
 from annotation.discussion.actions import take_over
 from annotation.labeling.queries.earlier_answers import carried_answer
-from annotation.labels.consensus import Answer
+from annotation.labels.consensus import RaterAnswer
 from annotation.labels.part_matching import in_place, likeliest
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals, round_verdicts
 from annotation.models import AuditEvent, PartMatch, Round, Study
@@ -24,7 +24,7 @@ CRASH, HANG, SLOW = ({"symptom": (key,)} for key in ("crash", "hang", "slow"))
 
 
 def test_parts_are_put_where_they_were_matched_with_gaps_between() -> None:
-    answer = Answer("R1", [CRASH, HANG], part_memos=["one", "two"], proposals={(1, "symptom"): "asked"})
+    answer = RaterAnswer("R1", [CRASH, HANG], part_memos=["one", "two"], proposals={(1, "symptom"): "asked"})
     moved = in_place(answer, {1: 3, 2: 1})
     assert (moved.parts, moved.part_memos) == ([HANG, None, CRASH], ["two", "", "one"])
     assert moved.proposals == {(3, "symptom"): "asked"}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.charts.specifications import Look
+from annotation.charts.specifications import ChartStyle
 from annotation.core.latex import escaped
 from shared.csv_files import SafeCsv
 
 LONG = 45
-Draw = Callable[[Look, float], Mapping[str, Any]]
+Draw = Callable[[ChartStyle, float], Mapping[str, Any]]
 """A figure as a specification, in a look and as wide (in points) as is said."""
 
 

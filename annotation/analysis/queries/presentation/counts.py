@@ -22,9 +22,9 @@ from annotation.analysis.queries.presentation.blocks import (
 from annotation.analysis.queries.presentation.provenance import left_out, nothing
 from annotation.analysis.queries.presentation.question import STEPS, Asked
 from annotation.analysis.shares import Share
-from annotation.charts.analysis import MOST_PANELS, Bar, Bars, bars
+from annotation.charts.analysis import MOST_PANELS, ShareBar, ShareBars, bars
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
-from annotation.labels.columns import Multi, Single
+from annotation.labels.columns import MultiColumn, SingleColumn
 from shared.wording import counted
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
@@ -61,7 +61,7 @@ def tallied(asked: Asked) -> Answer:
     )
 
 
-def _unused(found: Counts, column: Single | Multi) -> list[str]:
+def _unused(found: Counts, column: SingleColumn | MultiColumn) -> list[str]:
     """How many categories did not occur: neither themselves nor, of a group of categories, any of those in it."""
     title = column.title
     used = {each.category for each in found.total.categories if each.share.n}
@@ -107,12 +107,12 @@ def _bars_of(asked: Asked, told: Told, title: str, found: Counts) -> Figure | No
             words = f"{each.name}{'' if group.value is None else f', {group.name}'}: {said_of(each.share)}"
             drawn.append(bar_of(row, panel, each.share, words, asked.items_url(told, *labels)))
     panels = [f"{group.name}, n = {group.n:,}" for group in groups] if len(groups) > 1 else [""]
-    figure = Bars(title, SHARES, names, panels, drawn, asked.position(key))
+    figure = ShareBars(title, SHARES, names, panels, drawn, asked.position(key))
     return Figure("counts", title, lambda look, width: bars(figure, look, width))
 
 
-def bar_of(row: int, panel: int, share: Share, words: str, url: str) -> Bar:
-    return Bar(row, panel, share.n, share.share, share.ci_low, share.ci_high, words, url)
+def bar_of(row: int, panel: int, share: Share, words: str, url: str) -> ShareBar:
+    return ShareBar(row, panel, share.n, share.share, share.ci_low, share.ci_high, words, url)
 
 
 def said_of(share: Share) -> str:
@@ -167,7 +167,7 @@ def rounded(share: float | None) -> float | str:
 
 def marked(asked: Asked) -> Answer:
     """How many parts carry a mark, in each category and group."""
-    singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, Single)}
+    singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, SingleColumn)}
     booleans = [key for key, each in singles.items() if each.is_two_valued]
     if not singles:
         return nothing("Share of a yes/no dimension")
@@ -235,7 +235,7 @@ def _mark_bars(asked: Asked, told: Told, title: str, group: MarkedGroup, place: 
     ]
     shows = title if group.value is None else f"{title}, {group.name}"
     names = [each.name for each in having]
-    figure = Bars(
+    figure = ShareBars(
         shows,
         WITH_MARK,
         names,
@@ -381,7 +381,7 @@ def combined(asked: Asked) -> Answer:
     figure = None
     if shown:
         top = shown[:MOST_DRAWN]
-        drawn = Bars(
+        drawn = ShareBars(
             title,
             SHARES,
             [words for _, words in top],

@@ -22,7 +22,7 @@ from annotation.analysis.queries.presentation.blocks import (
 from annotation.analysis.queries.presentation.provenance import left_out, nothing
 from annotation.analysis.queries.presentation.question import STEPS, Asked
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
-from annotation.charts.sankey import Band, Node, Sankey, sankey
+from annotation.charts.sankey import Sankey, SankeyBand, SankeyNode, sankey
 from shared.wording import counted
 
 OF = {"row": "of the row", "column": "of the column", "all": "of all"}
@@ -275,7 +275,7 @@ def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowG
         return None
     names = {(node.step, node.category): node.name for node in group.nodes}
     nodes = [
-        Node(
+        SankeyNode(
             node.step,
             node.category,
             node.name,
@@ -286,7 +286,7 @@ def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowG
         for node in group.nodes
     ]
     bands = [
-        Band(
+        SankeyBand(
             band.step,
             band.start,
             band.end,
@@ -302,9 +302,9 @@ def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowG
     return Figure(f"flow-{place + 1}", shows, lambda look, width: sankey(drawn, look, width))
 
 
-def _ordered(nodes: list[Node], bands: list[Band], n_steps: int) -> list[Node]:
+def _ordered(nodes: list[SankeyNode], bands: list[SankeyBand], n_steps: int) -> list[SankeyNode]:
     """The most frequent on top of the first step; later ones by where their bands come from, so that few cross."""
-    found: list[Node] = []
+    found: list[SankeyNode] = []
     for step in range(n_steps):
         here = [node for node in nodes if node.step == step]
         if step == 0:

@@ -14,10 +14,10 @@ from annotation.analysis.queries import COMMON, KINDS, Answer, answer
 from annotation.analysis.queries.filters import LabelFilter
 from annotation.analysis.queries.labels import Labelled, labelled_for
 from annotation.core.access import Seat
-from annotation.labels.columns import Multi, Single
+from annotation.labels.columns import MultiColumn, SingleColumn
 from annotation.models import Analysis
 
-Column = Single | Multi
+Column = SingleColumn | MultiColumn
 STEPS = ("first", "second", "third", "fourth")
 """The menus of a page that together say `dimensions`."""
 

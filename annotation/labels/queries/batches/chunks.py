@@ -125,7 +125,7 @@ def raters_of(study_id: int) -> Raters:
     return Raters(keys, places, tuple(rows[at][1] or "" for at in order), is_person)
 
 
-class Values:
+class ValueCodes:
     """The values that can stand in ratings under a version, by numbers; free ones get theirs as they are met."""
 
     def __init__(self, tree: VersionTree) -> None:
@@ -158,7 +158,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ItemChunk:
     """N items of a round, in its order: keys, places, planned raters."""
 
     round: Round
@@ -245,7 +245,7 @@ class Stretch:
         is_ours = self.rows_of(rows["item"]) >= 0
         return rows if is_ours.all() else rows[is_ours]
 
-    def ratings(self, values: Values, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
+    def ratings(self, values: ValueCodes, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
         """annotation, part, dimension (its place among these keys) and the number of the value, of every revision.
 
         Those of other items of the round may be among them.
@@ -262,7 +262,7 @@ class Stretch:
         rows["dimension"] = _places(rows["dimension"], dimensions)
         return rows
 
-    def decisions(self, values: Values, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
+    def decisions(self, values: ValueCodes, dimensions: Sequence[int], *, has_free: bool) -> np.ndarray:
         """id, item, part, dimension, place of the method, number of the value, microseconds; a row for each value."""
         condition, keys = self._within
         rows = read_binary(
@@ -276,7 +276,9 @@ class Stretch:
         rows["dimension"] = _places(rows["dimension"], dimensions)
         return self._ours(rows)
 
-    def _with_free(self, rows: np.ndarray, is_free: np.ndarray, values: Values, sql: str, *names: str) -> np.ndarray:
+    def _with_free(
+        self, rows: np.ndarray, is_free: np.ndarray, values: ValueCodes, sql: str, *names: str
+    ) -> np.ndarray:
         """The rows with the numbers of their words, which another query reads; `names` say which belong together.
 
         What was written between the two queries has words here and no row: nothing is ever taken away, so each row has
@@ -331,7 +333,7 @@ def stretches(
     among: QuerySet[Any, Any] | Sequence[int] | None = None,
     counting: bool = True,
     only: Iterable[int] | None = None,
-) -> Iterator[Stretch]:
+) -> Iterator[ItemChunk]:
     """The items of a round in its order, ITEMS at a time; one query each, and those of what is asked of them.
 
     `among` are the ids of the items that are meant, or a query for them; `counting` leaves out training items, not only
@@ -344,13 +346,13 @@ def stretches(
     for number in () if only is None else only:
         places = _places_of(rows.filter(position__gt=number * ITEMS, position__lte=(number + 1) * ITEMS))
         if len(places):
-            yield Stretch(round_, places)
+            yield ItemChunk(round_, places)
     after = 0
     while only is None:
         places = _places_of(rows.filter(position__gt=after))
         if not len(places):
             return
-        yield Stretch(round_, places)
+        yield ItemChunk(round_, places)
         if len(places) < ITEMS:
             return
         after = int(places["position"][-1])

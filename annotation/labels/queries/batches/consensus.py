@@ -17,23 +17,23 @@ from django.db.models import QuerySet
 
 from annotation.core.binary_copy import read_binary
 from annotation.labels.answers import applies
-from annotation.labels.consensus import Answer, Decision, Place, verdicts
+from annotation.labels.consensus import Decision, Place, RaterAnswer, verdicts
 from annotation.labels.consensus import Values as Given
 from annotation.labels.queries.batches.chunks import (
     FINISHED,
     METHODS,
     UNFINISHED,
     WITHDRAWN,
+    ItemChunk,
     Raters,
-    Stretch,
-    Values,
+    ValueCodes,
     grouped,
     raters_of,
     sets_of,
     within,
 )
 from annotation.labels.queries.verdicts import ItemVerdicts, questions, round_verdicts
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Item, PartMatch, Resolution, Round, RoundItem
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -52,19 +52,19 @@ RATING, DECISION = 0, 1
 LIMITS = {"raters": 1 << 14, "parts": 1 << 13, "values": 1 << 25, "dimensions": 1 << 9}
 
 
-class Own(str):
+class FreeAnswer(str):
     """Stands in a set for a free answer of each item: `rank` says which of those that it has on the dimension."""
 
     rank: int
 
     @classmethod
-    def of(cls, rank: int) -> "Own":
+    def of(cls, rank: int) -> "FreeAnswer":
         made = cls(f"\0{rank}")
         made.rank = rank
         return made
 
 
-class Kept(Protocol):
+class Collector(Protocol):
     """Where it is kept what sets come to."""
 
     def add(self, key: str | None, each: ItemVerdicts) -> int:
@@ -75,11 +75,11 @@ class Kept(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged:
+class ChunkConsensus:
     """What N items of a stretch come to on each of D dimensions.
 
-    `which` (D × N) are numbers that `Kept.add` gave. `who` says of each item which set of raters it has, `groups` their
-    places in order of their codes. `decided` are places (row, part, dimension) and microseconds. `own` are the free
+    `which` (D × N) are numbers that `Collector.add` gave. `who` says of each item which set of raters it has, `groups`
+    their places in order of their codes. `decided` are places (row, part, dimension) and microseconds. `own` are the free
     answers: place (row, dimension, rank) and the number of the value.
     """
 
@@ -113,13 +113,13 @@ def place_of(rows: np.ndarray, parts: Any, dimensions: Any) -> np.ndarray:
     return found
 
 
-class Judge:
+class BatchConsensus:
     """Judges a round, stretch by stretch, its labels told in terms of a version.
 
     Without `has_own` no free answer is replaced by its rank.
     """
 
-    def __init__(self, round_: Round, telling: Telling, kept: Kept, *, has_own: bool = True) -> None:
+    def __init__(self, round_: Round, telling: VersionMapping, kept: Collector, *, has_own: bool = True) -> None:
         self.round, self.telling, self.kept = round_, telling, kept
         self.tree: VersionTree = published_version(round_.taxonomy_version_id)
         self.asked = questions(self.tree)
@@ -155,11 +155,11 @@ class Judge:
 
     def _forget(self) -> None:
         self.kept.forget()
-        self.values, self.bases = Values(self.tree), _Numbers()
+        self.values, self.bases = ValueCodes(self.tree), _Numbers()
         self.sets = [_Numbers() for _ in self.keys]
         self.known: list[dict[tuple[int, ...], int]] = [{} for _ in self.keys]
 
-    def judged(self, stretch: Stretch) -> Judged:
+    def judged(self, stretch: ItemChunk) -> ChunkConsensus:
         """What the items of a stretch come to; six queries, and those of what is judged item by item."""
         kept: list[Sized] = [self.bases, *self.sets, *self.known, self.values.words]
         if max(map(len, kept)) > KEPT_MOST:
@@ -167,7 +167,7 @@ class Judge:
         n = len(stretch.items)
         one_by_one = self._one_by_one(stretch)
         nothing = np.zeros(0, dtype=np.int64)
-        found = Judged(
+        found = ChunkConsensus(
             np.full((len(self.keys), n), NOTHING, dtype=np.int64), np.zeros(n, dtype=np.int64), [()],
             (nothing, nothing), (nothing, nothing), np.zeros(n, dtype=bool),
         )  # fmt: skip
@@ -182,11 +182,11 @@ class Judge:
                 found.is_complete[row] = each.is_complete
         return found
 
-    def _one_by_one(self, stretch: Stretch) -> np.ndarray:
+    def _one_by_one(self, stretch: ItemChunk) -> np.ndarray:
         """The items that are judged one by one: all of a worklist, else those that hang on more than one dimension."""
         return stretch.items if self.is_worklist else np.intersect1d(stretch.items, self.apart)
 
-    def _together(self, stretch: Stretch) -> tuple[Judged, np.ndarray]:
+    def _together(self, stretch: ItemChunk) -> tuple[ChunkConsensus, np.ndarray]:
         """What the items come to by their sets, and the items with a planned answer that was not given blind."""
         n = len(stretch.items)
         answers = stretch.answers()
@@ -228,10 +228,12 @@ class Judge:
         decided = place_of(owners[len(ratings) :], decisions["part"], decisions["dimension"])
         order = np.argsort(decided, kind="stable")
         times = (decided[order], decisions["at"].astype(np.int64)[order])
-        judged = Judged(which, who, [tuple(each.tolist()) for each in groups], times, own, complete)
+        judged = ChunkConsensus(which, who, [tuple(each.tolist()) for each in groups], times, own, complete)
         return judged, not_blind[stretch.rows_of(not_blind) >= 0]
 
-    def _complete(self, stretch: Stretch, answers: np.ndarray, rows: np.ndarray, is_planned: np.ndarray) -> np.ndarray:
+    def _complete(
+        self, stretch: ItemChunk, answers: np.ndarray, rows: np.ndarray, is_planned: np.ndarray
+    ) -> np.ndarray:
         """Of each item whether those who were planned are done with it."""
         n = len(stretch.items)
         if self.round.state != Round.State.OPEN:
@@ -242,7 +244,7 @@ class Judge:
 
     def _bases(
         self,
-        stretch: Stretch,
+        stretch: ItemChunk,
         complete: np.ndarray,
         n_answers: np.ndarray,
         current: np.ndarray,
@@ -328,7 +330,7 @@ class Judge:
             for (who, part, key), values in given.items():
                 if who == rank and part <= len(parts):
                     parts[part - 1][key] = tuple(sorted(values, key=str))
-            said.append(Answer(f"{rank:05}", parts, "skipped" if is_skip else "", is_third=is_third))
+            said.append(RaterAnswer(f"{rank:05}", parts, "skipped" if is_skip else "", is_third=is_third))
         decisions = {
             place: Decision(0, tuple(sorted(values, key=str)), method, decided_at=DECIDED)
             for place, (method, values) in decided.items()
@@ -339,7 +341,7 @@ class Judge:
 
     def _word(self, place: int, number: int) -> Any:
         first = self.values.first_free
-        return Own.of(number - first) if number >= first and self.is_own[place] else self.values.words[number]
+        return FreeAnswer.of(number - first) if number >= first and self.is_own[place] else self.values.words[number]
 
 
 def _judged_apart(round_: Round) -> np.ndarray:

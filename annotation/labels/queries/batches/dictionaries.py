@@ -19,7 +19,7 @@ def listed(values: Sequence[Value] | None) -> str | None:
     return None if values is None else json.dumps(list(values), ensure_ascii=False)
 
 
-class Column:
+class DictionaryColumn:
     """Words as numbers of a dictionary that grows as they are added."""
 
     def __init__(self) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from annotation.labels.queries.batches.chunks import Stretch, Values, stretches
-from annotation.labels.queries.batches.consensus import DECIDED, Judge, Judged, Own, place_of
-from annotation.labels.queries.batches.dictionaries import Column, listed, of_words
+from annotation.labels.queries.batches.chunks import ItemChunk, ValueCodes, stretches
+from annotation.labels.queries.batches.consensus import DECIDED, BatchConsensus, ChunkConsensus, FreeAnswer, place_of
+from annotation.labels.queries.batches.dictionaries import DictionaryColumn, listed, of_words
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.rows import LabelRow, label_rows, settled_here
 from annotation.labels.queries.verdicts import ItemVerdicts
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Round
 from taxonomy.models import TaxonomyVersion
 
@@ -37,10 +37,10 @@ def label_batches(
     Lists are dictionaries of JSON texts. Cost: six queries for every ITEMS items.
     """
     for round_ in rounds:
-        telling = Telling(version or label_version(round_, standing))
+        telling = VersionMapping(version or label_version(round_, standing))
         among = settled_here(round_, rounds) if len(rounds) > 1 else None
         templates = _Templates(round_, telling, dimension)
-        judge = Judge(round_, telling, templates)
+        judge = BatchConsensus(round_, telling, templates)
         for stretch in stretches(round_, among=among):
             yield (round_.number, stretch.last), _batch(stretch, templates, judge, judge.judged(stretch), hidden)
 
@@ -48,20 +48,20 @@ def label_batches(
 class _Templates:
     """The rows that sets of answers come to, below each other, and where those of each begin."""
 
-    def __init__(self, round_: Round, telling: Telling, only: str | None) -> None:
+    def __init__(self, round_: Round, telling: VersionMapping, only: str | None) -> None:
         self.round, self.telling, self.only = round_, telling, only
         self.forget()
 
     def forget(self) -> None:
         self.part: list[int] = []
         self.number: list[int] = []
-        self.label, self.kind = Column(), Column()
-        self.dimension, self.values, self.method = Column(), Column(), Column()
+        self.label, self.kind = DictionaryColumn(), DictionaryColumn()
+        self.dimension, self.values, self.method = DictionaryColumn(), DictionaryColumn(), DictionaryColumn()
         self.version: list[int] = []
-        self.raters = Column()
-        self.original_values = Column()
+        self.raters = DictionaryColumn()
+        self.original_values = DictionaryColumn()
         self.original_version: list[int] = []
-        self.unmapped = Column()
+        self.unmapped = DictionaryColumn()
         self.resolved_at: list[int] = []
         """Microseconds; −1 for none, −2 for each item's own."""
         self.own: list[int] = []
@@ -86,7 +86,7 @@ class _Templates:
 
     def _add(self, row: LabelRow, *, is_whole: bool) -> None:
         first = row.original_values[0] if row.original_values else None
-        is_own = isinstance(first, Own)
+        is_own = isinstance(first, FreeAnswer)
         self.part.append(row.part)
         self.number.append(row.round)
         self.label.add(row.round_label)
@@ -101,7 +101,7 @@ class _Templates:
         self.original_version.append(row.original_version)
         self.unmapped.add(row.unmapped)
         self.resolved_at.append(_microseconds(row.resolved_at))
-        self.own.append(first.rank if isinstance(first, Own) else -1)
+        self.own.append(first.rank if isinstance(first, FreeAnswer) else -1)
         self.is_mapped.append(row.values is not None)
 
 
@@ -114,13 +114,17 @@ def _microseconds(at: datetime | None) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def _repositories(stretch: Stretch, rows: np.ndarray) -> pa.DictionaryArray:
+def _repositories(stretch: ItemChunk, rows: np.ndarray) -> pa.DictionaryArray:
     column = stretch.names["repository"].combine_chunks()
     return of_words(column.dictionary.to_pylist(), column.indices.fill_null(-1).to_numpy()[rows])
 
 
 def _batch(
-    stretch: Stretch, templates: _Templates, judge: Judge, judged: Judged, hidden: Collection[tuple[int, int]]
+    stretch: ItemChunk,
+    templates: _Templates,
+    judge: BatchConsensus,
+    judged: ChunkConsensus,
+    hidden: Collection[tuple[int, int]],
 ) -> pa.RecordBatch:
     """The rows of each item after those of the one before, part after part."""
     rows, dimensions, at = judged.cells(templates.starts, templates.sizes)
@@ -166,7 +170,12 @@ def _batch(
 
 
 def _values(
-    templates: _Templates, known: Values, judged: Judged, at: np.ndarray, rows: np.ndarray, dimensions: np.ndarray
+    templates: _Templates,
+    known: ValueCodes,
+    judged: ChunkConsensus,
+    at: np.ndarray,
+    rows: np.ndarray,
+    dimensions: np.ndarray,
 ) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
     """What is agreed, and as what it was given; free answers are each item's own."""
     ranks = np.array(templates.own, dtype=np.int64)[at]
@@ -184,7 +193,7 @@ def _values(
 
 
 def _raters(
-    templates: _Templates, judge: Judge, judged: Judged, at: np.ndarray, rows: np.ndarray
+    templates: _Templates, judge: BatchConsensus, judged: ChunkConsensus, at: np.ndarray, rows: np.ndarray
 ) -> pa.DictionaryArray:
     """Whose answers a label rests on: of a set they are ranks of the item's raters, else codes."""
     groups = np.array(templates.group, dtype=np.int64)[at]

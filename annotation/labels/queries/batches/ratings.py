@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from annotation.core.access import Seat
 from annotation.core.binary_copy import read_binary
 from annotation.labels.queries.batches.chunks import (
+    ItemChunk,
     Raters,
-    Stretch,
-    Values,
+    ValueCodes,
     copied,
     grouped,
     raters_of,
@@ -21,10 +21,10 @@ from annotation.labels.queries.batches.chunks import (
     within,
 )
 from annotation.labels.queries.batches.consensus import KEPT_MOST, LIMITS
-from annotation.labels.queries.batches.dictionaries import Column, listed, of_words
+from annotation.labels.queries.batches.dictionaries import DictionaryColumn, listed, of_words
 from annotation.labels.queries.batches.labels import Batches
 from annotation.labels.queries.rows import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
-from annotation.labels.queries.version_mapping import Telling
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Membership, Round
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -58,7 +58,9 @@ def rating_batches(
         chosen = np.array([not raters or code.upper() in raters for code in everybody.codes], dtype=bool)
         if own is not None and (not own_round_ids or round_.pk in own_round_ids):
             chosen &= _own(own, everybody)
-        kept = _Kept(round_, Telling(version or round_.taxonomy_version), everybody, chosen, dimension, revision)
+        kept = _RoundReading(
+            round_, VersionMapping(version or round_.taxonomy_version), everybody, chosen, dimension, revision
+        )
         without = [item for number, item in hidden if number == round_.number]
         for stretch in stretches(round_, counting=False):
             yield (round_.number, stretch.last), kept.rows(stretch, without)
@@ -71,13 +73,13 @@ def _own(own: Seat, everybody: Raters) -> np.ndarray:
     return found
 
 
-class _Kept:
+class _RoundReading:
     """What is kept while a round is read: its raters, and what values are in terms of the version."""
 
     def __init__(
         self,
         round_: Round,
-        telling: Telling,
+        telling: VersionMapping,
         raters: Raters,
         chosen: np.ndarray,
         dimension: str | None,
@@ -95,10 +97,15 @@ class _Kept:
 
     def _forget(self) -> None:
         self.known: dict[bytes, int] = {}
-        self.values = Values(self.tree)
-        self.keys, self.told, self.given, self.unmapped = Column(), Column(), Column(), Column()
+        self.values = ValueCodes(self.tree)
+        self.keys, self.told, self.given, self.unmapped = (
+            DictionaryColumn(),
+            DictionaryColumn(),
+            DictionaryColumn(),
+            DictionaryColumn(),
+        )
 
-    def rows(self, stretch: Stretch, without: Collection[int]) -> pa.RecordBatch:
+    def rows(self, stretch: ItemChunk, without: Collection[int]) -> pa.RecordBatch:
         """The rows of a stretch of the round."""
         if max(len(self.known), len(self.values.words)) > KEPT_MOST:
             self._forget()
@@ -131,7 +138,7 @@ class _Kept:
         at, parts, told = at[order], parts[order], told[order]
         return self._batch(stretch, annotations[at], rows[at], raters[at], roles[at], revisions[at], parts, told)
 
-    def _listed(self, stretch: Stretch, without: Collection[int]) -> tuple[np.ndarray, ...]:
+    def _listed(self, stretch: ItemChunk, without: Collection[int]) -> tuple[np.ndarray, ...]:
         """The annotations whose ratings are listed: of which row, by whom, in which role, blind, current or first."""
         answers = stretch.answers()
         raters = self.raters.places_of(answers["rater"])
@@ -182,7 +189,7 @@ class _Kept:
 
     def _batch(
         self,
-        stretch: Stretch,
+        stretch: ItemChunk,
         annotations: np.ndarray,
         rows: np.ndarray,
         raters: np.ndarray,
@@ -237,7 +244,7 @@ def _put_first(before: np.ndarray, answers: np.ndarray, first: np.ndarray) -> No
 
 def _memos(noting: np.ndarray, annotations: np.ndarray, parts: np.ndarray) -> pa.DictionaryArray:
     """What was noted beside each part, else beside the whole answer; `noting` are the annotations with any note."""
-    words = Column()
+    words = DictionaryColumn()
     said = np.full(len(annotations), words.number(""), dtype=np.int64)
     noted = np.flatnonzero(np.isin(annotations, noting))
     if len(noted):
