@@ -10,7 +10,7 @@ import krippendorff
 import numpy as np
 from django.core.cache import cache
 
-from annotation.agreement_report.queries.across_rounds import Asked
+from annotation.agreement_report.queries.across_rounds import AgreementQuery
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import get_seat
 from annotation.models import Rating, Round, Study
@@ -37,7 +37,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
             study = new_study(slug, kind)
             bring_in(study, "symptom", many_raters(size, values))
         seat, rounds = get_seat(user("owner"), slug), list(Round.objects.filter(study=study))
-        asked = Asked(dimension="symptom", resamples=0)
+        asked = AgreementQuery(dimension="symptom", resamples=0)
         cache.clear()
         with timed() as taken:
             (entry,) = agreement(seat, rounds, asked, round_number=None)

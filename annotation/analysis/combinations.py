@@ -11,7 +11,7 @@ from annotation.labels.columns import Flags, Floats, Ints, MultiColumn, SingleCo
 from shared.wording import counted
 
 from .folding import known, without_value
-from .shares import Denominator, LeftOut, Share, share
+from .shares import Denominator, ExcludedParts, Share, share
 
 LARGEST = 4
 MOST = 500
@@ -35,7 +35,7 @@ class Combinations:
     denominator: Denominator
     combinations: tuple[Combination, ...]
     n_found: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedParts, ...]
 
 
 def combinations(

@@ -42,7 +42,7 @@ class PairTest:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GroupComparison:
     """All groups at once, by Kruskal and Wallis, where there are three or more; and each pair of them.
 
     `h`, `p_value`, its `method` (exact or chi_square) and `epsilon_squared` are None with `undefined`, the reason as a
@@ -61,7 +61,7 @@ class Comparison:
     undefined: str | None = None
 
 
-def comparison(groups: Sequence[tuple[str, Floats]]) -> Comparison:
+def comparison(groups: Sequence[tuple[str, Floats]]) -> GroupComparison:
     """Groups of known numbers, each with its name.
 
     Pairs by U (Mann and Whitney 1947, doi:10.1214/aoms/1177730491): exact, with ties or without, where one group has at
@@ -83,16 +83,16 @@ def comparison(groups: Sequence[tuple[str, Floats]]) -> Comparison:
     n = sum(len(values) for _, values in with_numbers)
     if len(with_numbers) < 3:
         many = "Two groups are told by their pair." if len(with_numbers) == 2 else "A comparison needs two groups."
-        return Comparison(names, n, None, None, None, None, None, tested, missing, many)
+        return GroupComparison(names, n, None, None, None, None, None, tested, missing, many)
     everything = np.concatenate([values for _, values in with_numbers])
     if everything.min() == everything.max():
-        return Comparison(names, n, None, None, None, None, None, tested, missing, "All numbers are equal.")
+        return GroupComparison(names, n, None, None, None, None, None, tested, missing, "All numbers are equal.")
     h = float(scipy.stats.kruskal(*(values for _, values in with_numbers)).statistic)
     df = len(with_numbers) - 1
     method = "exact" if n <= MOST else "chi_square"
     exact = kruskal_p([values for _, values in with_numbers]) if method == "exact" else None
     p_value = float(scipy.special.chdtrc(df, h)) if exact is None else exact
-    return Comparison(names, n, h, df, p_value, method, min(1.0, h / (n - 1)), tested, missing)
+    return GroupComparison(names, n, h, df, p_value, method, min(1.0, h / (n - 1)), tested, missing)
 
 
 def _pair(first: tuple[str, Floats], second: tuple[str, Floats]) -> PairTest:

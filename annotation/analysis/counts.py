@@ -11,7 +11,7 @@ from shared.wording import counted
 
 from .folding import known, parts_by_category, without_value
 from .pairing import cross
-from .shares import Denominator, LeftOut, Share, share
+from .shares import Denominator, ExcludedParts, Share, share
 
 OF = ("all", "group", "category")
 OVERLAP = "A part can have several values of {title}, so that the numbers add up to {sum}, not to {n}."
@@ -27,7 +27,7 @@ class CategoryShare:
 
 
 @dataclass(frozen=True)
-class Group:
+class CountGroup:
     """The parts with one value of another column (`value` None: all of them); n of them have a known value."""
 
     value: str | None
@@ -43,9 +43,9 @@ class Counts:
 
     n: int
     n_parts: int
-    total: Group
-    groups: tuple[Group, ...]
-    left_out: tuple[LeftOut, ...]
+    total: CountGroup
+    groups: tuple[CountGroup, ...]
+    left_out: tuple[ExcludedParts, ...]
     notes: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ def counts(
     n, per_category = int(with_value.sum()), parts_by_category(column)
     title = column.title.lower()
     everything = Denominator("all", f"of the {counted(n, 'part')} with a value of {title}", n)
-    total = Group(None, "All", n, everything, _shares(column, per_category, n))
+    total = CountGroup(None, "All", n, everything, _shares(column, per_category, n))
     notes = overlap(column, per_category, n)
     left_out = without_value([column])
     if by is None:
@@ -89,7 +89,7 @@ def counts(
             denominator, whole = Denominator("category", words, None), per_category_grouped
         else:
             denominator, whole = everything, n
-        groups.append(Group(key, name, n_here, denominator, _shares(column, table[code], whole)))
+        groups.append(CountGroup(key, name, n_here, denominator, _shares(column, table[code], whole)))
     notes += overlap(by, grouped, int(both.sum()))
     left_out += without_value([by], with_value)
     return Counts(n, len(with_value), total, tuple(groups), left_out, notes)

@@ -13,7 +13,7 @@ from .association import SEED, Association, association
 from .counts import overlap
 from .folding import known, parts_by_category, without_value
 from .pairing import cross
-from .shares import Denominator, LeftOut
+from .shares import Denominator, ExcludedParts
 
 OF = ("row", "column", "all")
 
@@ -35,7 +35,7 @@ class Crosstab:
     column_totals: Ints
     association: Association | None
     untested: str | None
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedParts, ...]
     notes: tuple[str, ...]
 
     def shares(self, of: str) -> tuple[Floats, Denominator]:

@@ -13,13 +13,13 @@ from shared.wording import counted, listed
 from .counts import overlap
 from .folding import known, parts_by_category, without_value
 from .pairing import cross
-from .shares import Denominator, LeftOut, Share, share
+from .shares import Denominator, ExcludedParts, Share, share
 
 FEWEST, MOST = 2, 4
 
 
 @dataclass(frozen=True)
-class Node:
+class FlowNode:
     """A category at one step (0 first) and the parts that pass it."""
 
     step: int
@@ -29,7 +29,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Band:
+class FlowBand:
     """The parts that go from a category at `step` to one at the next: a share of the group, and of those at `start`."""
 
     step: int
@@ -40,7 +40,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Path:
+class FlowPath:
     """One category of each step, and the parts that take this way."""
 
     categories: tuple[str, ...]
@@ -54,9 +54,9 @@ class FlowGroup:
     value: str | None
     name: str
     denominator: Denominator
-    nodes: tuple[Node, ...]
-    bands: tuple[Band, ...]
-    paths: tuple[Path, ...]
+    nodes: tuple[FlowNode, ...]
+    bands: tuple[FlowBand, ...]
+    paths: tuple[FlowPath, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Flow:
     n: int
     n_parts: int
     groups: tuple[FlowGroup, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedParts, ...]
     notes: tuple[str, ...]
 
 
@@ -88,7 +88,7 @@ def flow(steps: Sequence[SingleColumn | MultiColumn], within: SingleColumn | Mul
         if isinstance(column, MultiColumn):
             whole &= np.bincount(column.rows, minlength=len(whole)) > 0
     if n_empty := int((empty & ~whole).sum()):
-        left_out += (LeftOut("Of a dimension with several values none was chosen.", n_empty),)
+        left_out += (ExcludedParts("Of a dimension with several values none was chosen.", n_empty),)
     n = int(whole.sum())
     notes: tuple[str, ...] = ()
     for column in every:
@@ -116,7 +116,7 @@ def _group(
     n = len(rows)
     passing = [parts_by_category(column).tolist() for column in here]
     nodes = [
-        Node(step, column.categories.keys[code], column.categories.names[code], share(passed, n))
+        FlowNode(step, column.categories.keys[code], column.categories.names[code], share(passed, n))
         for step, column in enumerate(here)
         for code, passed in enumerate(passing[step])
         if passed
@@ -128,11 +128,11 @@ def _group(
         for a, b in zip(*(place.tolist() for place in np.nonzero(table)), strict=True):
             met = int(table[a, b])
             keys = (start.categories.keys[a], end.categories.keys[b])
-            bands.append(Band(step, *keys, share(met, n), share(met, passing[step][a])))
+            bands.append(FlowBand(step, *keys, share(met, n), share(met, passing[step][a])))
     return FlowGroup(value, name, of, tuple(nodes), tuple(bands), _paths(here, n))
 
 
-def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[Path, ...]:
+def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[FlowPath, ...]:
     """Every combination that occurs, the most frequent first."""
     rows, keys = np.arange(n), np.zeros(n, dtype=np.int64)
     sizes = [len(column.categories) for column in columns]
@@ -155,7 +155,7 @@ def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[Path,
         for column, size in zip(reversed(columns), reversed(sizes), strict=True):
             key, code = divmod(key, size)
             names.append(column.categories.keys[code])
-        paths.append(Path(tuple(reversed(names)), share(times_taken, n)))
+        paths.append(FlowPath(tuple(reversed(names)), share(times_taken, n)))
     return tuple(sorted(paths, key=lambda path: -path.share.n))
 
 

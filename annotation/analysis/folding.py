@@ -10,14 +10,14 @@ import numpy as np
 
 from annotation.labels.columns import LEFT_OUT, WHY_NONE, Categories, Flags, Ints, MultiColumn, SingleColumn
 
-from .shares import LeftOut
+from .shares import ExcludedParts
 
 OTHERS = "others"
 C = TypeVar("C", bound=SingleColumn | MultiColumn)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FoldingRule:
     """`fold`: a category that fewer have is told as “others” (a number from 1; below 1 a share of all with a value).
 
     A category in `without` stands for all below it.
@@ -29,14 +29,14 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Folded:
+class FoldedCategories:
     """The categories that became “others”, by key, and the number of parts there."""
 
     categories: tuple[str, ...] = ()
     n: int = 0
 
 
-def as_wanted(column: C, wanted: Wanted) -> tuple[C, Folded]:
+def as_wanted(column: C, wanted: FoldingRule) -> tuple[C, FoldedCategories]:
     """The column told at a level, without categories, folded; in this order.
 
     A part whose only value is left out has no value (code LEFT_OUT); in a set, only the category is missing. Rare is
@@ -44,15 +44,15 @@ def as_wanted(column: C, wanted: Wanted) -> tuple[C, Folded]:
     """
     found = _lifted(_without(column, wanted.without), wanted.level)
     if wanted.fold <= 0:
-        return found, Folded()
+        return found, FoldedCategories()
     n = parts_by_category(found)
     least = wanted.fold if wanted.fold >= 1 else wanted.fold * int(known(found).sum())
     rare = np.flatnonzero((n > 0) & (n < least))
     if not len(rare):
-        return found, Folded()
+        return found, FoldedCategories()
     folded = _recoded(found, *_with_others(found.categories, rare))
     keys = tuple(found.categories.keys[code] for code in rare)
-    return folded, Folded(keys, int(parts_by_category(folded)[-1]))
+    return folded, FoldedCategories(keys, int(parts_by_category(folded)[-1]))
 
 
 def known(column: SingleColumn | MultiColumn) -> Flags:
@@ -77,7 +77,9 @@ def at_codes(values: np.ndarray, codes: Ints, otherwise: Ints | int) -> np.ndarr
     return np.where(codes >= 0, values[np.maximum(codes, 0)], otherwise)
 
 
-def without_value(columns: Sequence[SingleColumn | MultiColumn], among: Flags | None = None) -> tuple[LeftOut, ...]:
+def without_value(
+    columns: Sequence[SingleColumn | MultiColumn], among: Flags | None = None
+) -> tuple[ExcludedParts, ...]:
     """Why parts have no value in one of these columns: a part counts once, under the first that has none."""
     found = []
     left = np.ones(len(_state(columns[0])), dtype=bool) if among is None else among.copy()
@@ -85,7 +87,7 @@ def without_value(columns: Sequence[SingleColumn | MultiColumn], among: Flags | 
         state = _state(column)
         for code, why in WHY_NONE.items():
             if n := int(((state == code) & left).sum()):
-                found.append(LeftOut(f"{column.title}: {why[0].lower()}{why[1:]}", n))
+                found.append(ExcludedParts(f"{column.title}: {why[0].lower()}{why[1:]}", n))
         left &= state >= 0
     return tuple(found)
 

@@ -10,11 +10,11 @@ from annotation.labels.columns import Categories, Ints, MultiColumn, SingleColum
 
 from .folding import at_codes, known, parts_by_category, without_value
 from .pairing import cross
-from .shares import LeftOut, Share, share
+from .shares import ExcludedParts, Share, share
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedShare:
     """A category: `share` of those of its parts whose mark is known; of the `unknown` ones it is not."""
 
     category: str
@@ -31,18 +31,18 @@ class MarkedGroup:
     name: str
     share: Share
     unknown: int
-    categories: tuple[Marked, ...]
+    categories: tuple[MarkedShare, ...]
 
 
 @dataclass(frozen=True)
-class Marks:
+class MarkShares:
     """All parts together (`total`), then group by group."""
 
     n_parts: int
     denominator: str
     total: MarkedGroup
     groups: tuple[MarkedGroup, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedParts, ...]
 
 
 def marks(
@@ -50,7 +50,7 @@ def marks(
     value: str,
     column: SingleColumn | MultiColumn | None = None,
     by: SingleColumn | MultiColumn | None = None,
-) -> Marks:
+) -> MarkShares:
     """The share of parts whose mark has this value, of those whose mark is known: in all, per category, per group.
 
     For a boolean the value is "true" or "false"; any category of a single dimension does as well, and stands for all
@@ -73,7 +73,7 @@ def marks(
     words = f"of the parts, in all or of the category, whose {mark.title.lower()} is known"
     others = [each for each in (column, by) if each is not None]
     left_out = without_value(others, known(mark)) if others else ()
-    return Marks(len(state), words, total, tuple(groups), without_value([mark]) + left_out)
+    return MarkShares(len(state), words, total, tuple(groups), without_value([mark]) + left_out)
 
 
 def _group(
@@ -81,12 +81,12 @@ def _group(
 ) -> MarkedGroup:
     here = mark.taken(rows)
     no, yes, unknown = parts_by_category(here).tolist()
-    categories: tuple[Marked, ...] = ()
+    categories: tuple[MarkedShare, ...] = ()
     if column is not None:
         table = cross(column.taken(rows), here).tolist()
         listed = zip(column.categories.keys, column.categories.names, table, strict=True)
         categories = tuple(
-            Marked(key, title, share(marked, marked + rest), open_) for key, title, (rest, marked, open_) in listed
+            MarkedShare(key, title, share(marked, marked + rest), open_) for key, title, (rest, marked, open_) in listed
         )
     return MarkedGroup(value, name, share(yes, no + yes), unknown, categories)
 

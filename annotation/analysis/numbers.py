@@ -8,9 +8,9 @@ import numpy as np
 
 from annotation.labels.columns import Floats, Ints, MultiColumn, NumberColumn, SingleColumn
 
-from .comparison import Comparison, comparison
+from .comparison import GroupComparison, comparison
 from .folding import without_value
-from .shares import LeftOut, Share, share
+from .shares import ExcludedParts, Share, share
 
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 MOST_POINTS = 200
@@ -64,9 +64,9 @@ class Numbers:
     cut: float | None
     total: Distribution
     groups: tuple[NumberGroup, ...]
-    comparison: Comparison | None
+    comparison: GroupComparison | None
     uncompared: str | None
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedParts, ...]
 
 
 def distribution(values: Floats, cut: float | None = None) -> Distribution:

@@ -10,13 +10,13 @@ import scipy
 from annotation.labels.columns import Floats, Ints, MultiColumn, SingleColumn
 
 from .folding import known, without_value
-from .shares import LeftOut
+from .shares import ExcludedParts
 
 MOST_POINTS = 400
 
 
 @dataclass(frozen=True)
-class FirstSeen:
+class FirstOccurrence:
     """The item with which a category came up (its place in the order, from 1, and its id), and how many have it."""
 
     category: str
@@ -27,7 +27,7 @@ class FirstSeen:
 
 
 @dataclass(frozen=True)
-class Point:
+class SaturationPoint:
     """After `n_items` items: categories seen in the order of labelling, and on average over all orders."""
 
     n_items: int
@@ -48,9 +48,9 @@ class Saturation:
     n_unseen: int
     n_once: int
     chance_new: float | None
-    first_seen: tuple[FirstSeen, ...]
-    curve: tuple[Point, ...]
-    left_out: tuple[LeftOut, ...]
+    first_seen: tuple[FirstOccurrence, ...]
+    curve: tuple[SaturationPoint, ...]
+    left_out: tuple[ExcludedParts, ...]
     undefined: str | None = None
 
 
@@ -81,7 +81,7 @@ def saturation(column: SingleColumn | MultiColumn, items: Ints) -> Saturation:
     seen_codes = frozenset(used.tolist())
     earliest[used] = item[start]
     seen = [
-        FirstSeen(
+        FirstOccurrence(
             column.categories.keys[k],
             column.categories.names[k],
             int(earliest[k]),
@@ -93,7 +93,7 @@ def saturation(column: SingleColumn | MultiColumn, items: Ints) -> Saturation:
     points = np.unique(np.linspace(1, n, min(n, MOST_POINTS)).round().astype(np.int64)) if n else np.zeros(0, np.int64)
     so_far = np.searchsorted(np.sort(earliest[used]), points, side="right")
     means = mean_over_orders(n_items[used], n, points)
-    curve = tuple(Point(*each) for each in zip(points.tolist(), so_far.tolist(), means.tolist(), strict=True))
+    curve = tuple(SaturationPoint(*each) for each in zip(points.tolist(), so_far.tolist(), means.tolist(), strict=True))
     n_once = int((n_items == 1).sum())
     return Saturation(
         n_items=n,

@@ -34,7 +34,7 @@ class Denominator:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class ExcludedParts:
     """How many parts are left out, and why as a sentence."""
 
     why: str

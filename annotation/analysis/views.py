@@ -13,10 +13,10 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.agreement_report.views.charts import FORMATS, Chart
 from annotation.analysis.actions import remove_analysis, save_analysis
 from annotation.analysis.queries.labels import labelled_for
-from annotation.analysis.queries.presentation.blocks import Answer, Choice
-from annotation.analysis.queries.presentation.kinds import KINDS, Kind, get_kind
+from annotation.analysis.queries.presentation.blocks import AnalysisMenu, AnalysisPresentation
+from annotation.analysis.queries.presentation.kinds import KINDS, AnalysisPage, get_kind
 from annotation.analysis.queries.presentation.provenance import from_which
-from annotation.analysis.queries.presentation.question import Asked, Question
+from annotation.analysis.queries.presentation.question import AnalysisQuery, AnalysisRequest
 from annotation.analysis.queries.saved import get_analysis, saved_analyses
 from annotation.assignments.actions import reading_log as reading
 from annotation.charts.drawing import TYPES, draw
@@ -65,7 +65,7 @@ def analysis_kind(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     seat = reading_seat(request, slug)
     seat.require_reading()
     found = get_kind(kind)
-    return _page(request, seat, found, Question.read(kind, request.GET))
+    return _page(request, seat, found, AnalysisQuery.read(kind, request.GET))
 
 
 @open_to_reader_links
@@ -76,7 +76,7 @@ def saved_analysis(request: HttpRequest, slug: str, number: int) -> HttpResponse
     seat.require_reading()
     saved = get_analysis(seat, number)
     kind = get_kind(saved.kind)
-    return _page(request, seat, kind, Question.saved(saved), saved)
+    return _page(request, seat, kind, AnalysisQuery.saved(saved), saved)
 
 
 @login_required
@@ -85,7 +85,7 @@ def save(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     """Keeps the question of the address with the study."""
     seat = get_seat(me(request), slug)
     found = get_kind(kind)
-    question = Question.read(kind, request.GET)
+    question = AnalysisQuery.read(kind, request.GET)
     try:
         made = save_analysis(seat=seat, title=request.POST.get("title", ""), kind=kind, question=question.words)
     except Invalid as error:
@@ -117,8 +117,8 @@ def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) ->
     width = request.GET.get("width", "page")
     if width not in WIDTHS:
         raise Invalid("This figure can't be drawn.", fields={"width": [f"Write {' or '.join(WIDTHS)}."]})
-    question = Question.read(kind, request.GET)
-    figures = found.answer(Asked(seat, question)).figures
+    question = AnalysisQuery.read(kind, request.GET)
+    figures = found.answer(AnalysisRequest(seat, question)).figures
     _record(request, seat, f"figure: {kind}", format, question)
     if key not in figures:
         raise NotFound(f"Figure “{key[:40]}” not found{'. Figures: ' + ', '.join(figures) if figures else ''}.")
@@ -135,8 +135,8 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     found = get_kind(kind)
     if format not in ("csv", "tex"):
         raise NotFound("Tables are csv, tex.")
-    question = Question.read(kind, request.GET)
-    asked = Asked(seat, question)
+    question = AnalysisQuery.read(kind, request.GET)
+    asked = AnalysisRequest(seat, question)
     answer = found.answer(asked)
     _record(request, seat, f"table: {kind}", format, question)
     if key not in answer.tables:
@@ -149,7 +149,7 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     return _file(shown.as_latex(caption).encode(), "text/x-tex; charset=utf-8", name)
 
 
-def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: Question) -> None:
+def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: AnalysisQuery) -> None:
     """A line of the audit, whether or not there is anything to draw: it tells what was asked for, not what came out."""
     filters: dict[str, object] = {
         name: values[0] if len(values) == 1 else list(values) for name, values in question.words.items()
@@ -170,14 +170,14 @@ def _file(body: bytes, kind: str, name: str) -> HttpResponse:
 def _page(
     request: HttpRequest,
     seat: Seat,
-    kind: Kind,
-    question: Question,
+    kind: AnalysisPage,
+    question: AnalysisQuery,
     saved: Analysis | None = None,
     *,
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    asked = Asked(seat, question)
+    asked = AnalysisRequest(seat, question)
     answer = kind.answer(asked)
     slug = seat.study.slug
     query = question.query()
@@ -232,30 +232,32 @@ def _address(name: str, slug: str, kind: str, key: str, format: str, query: str)
     return f"{reverse(name, args=[slug, kind, key, format])}{'?' if query else ''}{query}"
 
 
-def _shared(asked: Asked, answer: Answer, versions: Sequence[TaxonomyVersion]) -> list[Choice]:
+def _shared(
+    asked: AnalysisRequest, answer: AnalysisPresentation, versions: Sequence[TaxonomyVersion]
+) -> list[AnalysisMenu]:
     """The choices that every analysis has, as far as they can change something here."""
     columns, question = asked.labelled.columns, asked.question
     found = []
     rounds = [each.number for each in in_sight(asked.seat, None)]
     if len(rounds) > 1:
         listed = [("", "all together"), *((str(number), f"Round {number}") for number in rounds)]
-        found.append(Choice("round", "Labels of", listed, question.one("round")))
+        found.append(AnalysisMenu("round", "Labels of", listed, question.one("round")))
     if len(versions) > 1:
         listed = [("", "as they stand"), *((str(each.number), f"version {each.number}") for each in versions)]
-        found.append(Choice("version", "Taxonomy version", listed, question.one("version")))
+        found.append(AnalysisMenu("version", "Taxonomy version", listed, question.one("version")))
     dimensions = [asked.dimensions[key] for key in answer.read if key in asked.dimensions]
     if any(parent >= 0 for column in dimensions for parent in column.categories.parents):
         chosen = question.one("level")
-        found.append(Choice("level", "Level", list(LEVEL_WORDS.items()), chosen if chosen in LEVELS else "leaf"))
+        found.append(AnalysisMenu("level", "Level", list(LEVEL_WORDS.items()), chosen if chosen in LEVELS else "leaf"))
     if bool(columns.in_several_parts.any()):
         listed = [("all", "all parts"), ("single", "items in one part")]
-        found.append(Choice("parts", "Parts", listed, question.one("parts") or "all"))
+        found.append(AnalysisMenu("parts", "Parts", listed, question.one("parts") or "all"))
     if dimensions:
-        found.append(Choice("fold", "Fold below n", (), question.one("fold"), control="number"))
+        found.append(AnalysisMenu("fold", "Fold below n", (), question.one("fold"), control="number"))
     return found
 
 
-def _without(asked: Asked, answer: Answer) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+def _without(asked: AnalysisRequest, answer: AnalysisPresentation) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """By dimension its categories, with whether they are left out."""
     gone = asked.question.words.get("left_out", ())
     return [

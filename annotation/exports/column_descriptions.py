@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class OnPage:
+class ExportPageText:
     """What the page says of a file that it writes while it is sent."""
 
     title: str
@@ -16,7 +16,7 @@ class OnPage:
     """The same over REST, below the address of the study."""
 
 
-LABELS = OnPage(
+LABELS = ExportPageText(
     title="Agreed labels",
     words="One row per item, part and dimension on which raters agree or that was resolved.",
     columns={
@@ -41,7 +41,7 @@ LABELS = OnPage(
     },
     rest="labels/",
 )
-RATINGS = OnPage(
+RATINGS = ExportPageText(
     title="Ratings",
     words="Labels of each rater: blind, and current if changed in discussion. For calibration items: first, and "
     "current if changed after feedback.",
@@ -68,7 +68,7 @@ RATINGS = OnPage(
     },
     rest="ratings/",
 )
-RESOLUTIONS = OnPage(
+RESOLUTIONS = ExportPageText(
     title="Resolutions",
     words="Every resolution of a disagreement, with its rationale. A later revision replaces an earlier one.",
     columns={
@@ -91,7 +91,7 @@ RESOLUTIONS = OnPage(
     },
     rest="resolutions/",
 )
-ISSUES = OnPage(
+ISSUES = ExportPageText(
     title="Issues",
     words="Every item with the text that raters read, its comments and its closing changes.",
     columns={
@@ -120,7 +120,7 @@ ISSUES = OnPage(
     },
     rest="issues/",
 )
-CHANGES = OnPage(
+CHANGES = ExportPageText(
     title="Changes",
     words="Every pull request and commit that closed an item’s issue, and linked pull requests that were not "
     "merged. A pull request and the commit it was merged as are one row.",

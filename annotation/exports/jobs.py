@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.core.access import OWNER, get_seat
 from annotation.exports.queries.kinds import KINDS, write_file
-from annotation.exports.queries.requests import Asked
+from annotation.exports.queries.requests import ExportRequest
 from annotation.exports.queries.rows import counting
 from annotation.models import Export
 from shared.disk_space import require_room
@@ -90,7 +90,7 @@ def _make(export: Export) -> None:
         progress(**{name: value for name, value in changes.items() if value is not None})
 
     with tempfile.TemporaryFile() as file:
-        write_file(Asked(export.what, export.format, export.asked), seat, file, told)
+        write_file(ExportRequest(export.what, export.format, export.asked), seat, file, told)
         progress.write()
         _store(export, file)
 

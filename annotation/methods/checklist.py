@@ -10,7 +10,7 @@ from typing import Any
 
 from agreement import bound
 from annotation.methods import sentences
-from annotation.methods.facts import IMPORTED, Dimension, Facts, day, numbered
+from annotation.methods.facts import IMPORTED, DimensionFacts, Facts, day, numbered
 from shared.wording import counted, for_markdown, listed
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
@@ -19,7 +19,7 @@ YES, PARTLY, MISSING, NOT_NEEDED = "yes", "partly", "missing", "not needed"
 
 
 @dataclass(frozen=True)
-class Check:
+class ChecklistItem:
     """A question of the standard: `answer` is yes, partly, missing or not needed.
 
     `evidence` is what the facts say; `mend` says how to come by what is missing, empty where nothing is.
@@ -33,12 +33,12 @@ class Check:
     mend: str = ""
 
 
-def checklist(facts: Facts) -> list[Check]:
+def checklist(facts: Facts) -> list[ChecklistItem]:
     """Every question in the order of the standard, essential ones first."""
     found = []
     for key, level, asks, answer in QUESTIONS:
         said, evidence, mend = answer(facts)
-        found.append(Check(key, level, asks, said, evidence, mend))
+        found.append(ChecklistItem(key, level, asks, said, evidence, mend))
     return found
 
 
@@ -89,7 +89,7 @@ def _raters(facts: Facts) -> Said:
     if not having:
         none = "No unit has two labels that count before discussion."
         return MISSING, f"{none} {double}".strip(), "Assign each item to two raters or more."
-    by: dict[tuple[str, ...], list[Dimension]] = {}
+    by: dict[tuple[str, ...], list[DimensionFacts]] = {}
     for each in having:
         by.setdefault(tuple(each.before.raters), []).append(each)
     every = [f"{facts.titles(some)}: {counted(len(codes), 'rater')} ({listed(codes)})" for codes, some in by.items()]
@@ -403,6 +403,6 @@ QUESTIONS: Sequence[Question] = (
 )
 
 
-def n_answered(found: Iterable[Check]) -> int:
+def n_answered(found: Iterable[ChecklistItem]) -> int:
     """How many questions need nothing more."""
     return sum(check.answer in (YES, NOT_NEEDED) for check in found)

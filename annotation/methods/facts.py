@@ -13,7 +13,7 @@ NO_HEADLINE = "no main round is finished"
 
 
 @dataclass(frozen=True)
-class Number:
+class CoefficientFacts:
     """A coefficient over some units: its value with the 95% confidence interval, or why it is undefined."""
 
     units: int
@@ -40,7 +40,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Dimension(HasKind):
+class DimensionFacts(HasKind):
     """A property that was rated, its primary coefficient and what came out, before discussion and after.
 
     `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default
@@ -57,10 +57,10 @@ class Dimension(HasKind):
     is_conditional: bool
     coefficient: str
     metric: str
-    before: Number
-    by_round: Mapping[int, Number] = field(default_factory=dict)
-    after: Number | None = None
-    after_by_round: Mapping[int, Number] = field(default_factory=dict)
+    before: CoefficientFacts
+    by_round: Mapping[int, CoefficientFacts] = field(default_factory=dict)
+    after: CoefficientFacts | None = None
+    after_by_round: Mapping[int, CoefficientFacts] = field(default_factory=dict)
     is_fixed: bool = False
     is_default: bool = False
     threshold: float | None = None
@@ -123,7 +123,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateFacts:
     """What a main round was opened on: the pilot, how many thresholds it had, and which it did not reach, by title."""
 
     pilot: int
@@ -142,7 +142,7 @@ class Minimum:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TryFacts:
     """What came of a try, the first or a later one, of these raters on items with known labels, by first answers."""
 
     n_raters: int
@@ -151,7 +151,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Wave:
+class RoundFacts:
     """A round: who labeled how many items under which version, what is outstanding, and where the labels came from.
 
     `raters` and `n_items` are those with a label, not a blank answer; `n_outstanding` counts assignments and free
@@ -175,7 +175,7 @@ class Wave:
     unblinded: Sequence[str] = ()
     n_unblinded: int = 0
     is_imported: bool = False
-    gate: Gate | None = None
+    gate: GateFacts | None = None
     minimum: Minimum | None = None
 
     @property
@@ -185,7 +185,7 @@ class Wave:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampleFacts:
     """A sample: how many issues were found, were in the frame, were drawn by which seed, and how it was screened.
 
     `out` has the reasons with how many issues each screened out; `stand` how many others were kept, not screened or
@@ -206,7 +206,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Control:
+class ControlFacts:
     """A random sample of what a filter or screening (`by`) excluded, screened whole: how many were kept, the bound.
 
     `most_share` is the exact one-sided 95% bound of the share that was missed among the `n_frame` excluded issues.
@@ -238,7 +238,7 @@ LEFT, JOINED, REJOINED = "left", "joined", "rejoined"
 
 
 @dataclass(frozen=True)
-class Migrated:
+class MigrationFacts:
     """To which version of the taxonomy the agreed labels were migrated, and how many of them have no value there."""
 
     version: int
@@ -247,7 +247,7 @@ class Migrated:
 
 
 @dataclass(frozen=True)
-class Screened:
+class ScreeningFacts:
     """What raters did in screening rounds: who screened how many items in which rounds, and their agreement on it.
 
     The agreement is on in or out, before discussion; None where there is none to report.
@@ -257,7 +257,7 @@ class Screened:
     raters: Sequence[str]
     n_items: int
     coefficient: str = ""
-    agreement: Number | None = None
+    agreement: CoefficientFacts | None = None
 
 
 IMPORTED, OVERRULED = "imported", "overruled"
@@ -265,7 +265,7 @@ IMPORTED, OVERRULED = "imported", "overruled"
 
 
 @dataclass(frozen=True)
-class Decided:
+class ResolutionFacts:
     """How many resolutions were taken in one way, and by which raters, by code."""
 
     method: str
@@ -295,8 +295,8 @@ class Facts:
     study: str
     taxonomy: str
     software: str
-    waves: Sequence[Wave] = ()
-    dimensions: Sequence[Dimension] = ()
+    waves: Sequence[RoundFacts] = ()
+    dimensions: Sequence[DimensionFacts] = ()
     raters: Sequence[str] = ()
     machines: Sequence[str] = ()
     has_guidelines: bool = False
@@ -308,12 +308,12 @@ class Facts:
     n_double: int = 0
     n_by_hand: int = 0
     n_rated_before: int = 0
-    drawn: Sequence[Drawn] = ()
-    controls: Sequence[Control] = ()
-    screened: Screened | None = None
+    drawn: Sequence[SampleFacts] = ()
+    controls: Sequence[ControlFacts] = ()
+    screened: ScreeningFacts | None = None
     n_labeled_out: int = 0
     keeps_out: bool = False
-    decided: Sequence[Decided] = ()
+    decided: Sequence[ResolutionFacts] = ()
     n_disputed: int | None = None
     n_unresolved: int = 0
     n_resolvers_without_labels: int = 0
@@ -330,8 +330,8 @@ class Facts:
     turnover: Sequence[Turnover] = ()
     n_third_asked: int = 0
     n_third_by_hand: int = 0
-    migrated: Migrated | None = None
-    tries: Sequence[Tried] = ()
+    migrated: MigrationFacts | None = None
+    tries: Sequence[TryFacts] = ()
 
     @property
     def no_headline(self) -> str:
@@ -360,7 +360,7 @@ class Facts:
         return any(each.before.units for each in self.measured)
 
     @property
-    def measured(self) -> list[Dimension]:
+    def measured(self) -> list[DimensionFacts]:
         """The dimensions on which agreement is measured: those of free text are none."""
         return [each for each in self.dimensions if each.has_coefficients]
 
@@ -370,7 +370,7 @@ class Facts:
         return max(wave.version for wave in self.waves if wave.number in self.headline)
 
     @property
-    def labeled(self) -> list[Wave]:
+    def labeled(self) -> list[RoundFacts]:
         """The rounds with a label."""
         return [wave for wave in self.waves if wave.n_items]
 
@@ -431,7 +431,7 @@ class Facts:
         """The pilot rounds with a label."""
         return [wave.number for wave in self.labeled if wave.kind == "pilot"]
 
-    def titles(self, some: Sequence[Dimension]) -> str:
+    def titles(self, some: Sequence[DimensionFacts]) -> str:
         """The titles of some dimensions; `every dimension` for all of several."""
         whole = len(some) > 2 and len(some) == len(self.dimensions) == len(self.measured)
         return "every dimension" if whole else listed([each.title for each in some])
@@ -442,7 +442,7 @@ class Facts:
         return sorted({each.ci_method for each in self.measured if each.ci_method})
 
     @property
-    def resolved(self) -> list[Decided]:
+    def resolved(self) -> list[ResolutionFacts]:
         """The ways in which disagreements were resolved in Concord."""
         return [each for each in self.decided if each.method not in (IMPORTED, OVERRULED)]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from annotation.core.latex import escaped
 from annotation.methods import sentences
-from annotation.methods.facts import IMPORTED, OVERRULED, Dimension, Facts
+from annotation.methods.facts import IMPORTED, OVERRULED, DimensionFacts, Facts
 from annotation.methods.sentences import Sentence
 from annotation.methods.table import latex, markdown_table, rows
 from shared.wording import for_markdown
@@ -133,7 +133,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
         yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on, stated=stated)
     else:
         yield sentences.no_headline(facts.no_headline)
-    alike: dict[tuple[object, ...], list[Dimension]] = {}
+    alike: dict[tuple[object, ...], list[DimensionFacts]] = {}
     for each in facts.measured:
         same = (each.is_fixed, each.statistic, each.threshold, each.fixed_on, each.is_fixed_before, each.reason)
         alike.setdefault(same, []).append(each)
@@ -152,7 +152,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
     )
 
 
-def _found(facts: Facts, each: Dimension) -> Iterable[Sentence]:
+def _found(facts: Facts, each: DimensionFacts) -> Iterable[Sentence]:
     """What came out for a dimension, and what is excluded from it."""
     if not each.before.units:
         yield sentences.nothing_compared(each)

@@ -10,7 +10,13 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from agreement import COEFFICIENTS
-from annotation.agreement_report.queries.across_rounds import OFF_SCALE, Asked, across, rater_codes, visible_rounds
+from annotation.agreement_report.queries.across_rounds import (
+    OFF_SCALE,
+    AgreementQuery,
+    across,
+    rater_codes,
+    visible_rounds,
+)
 from annotation.agreement_report.queries.coefficients import DimensionReport, Headline, primary, report
 from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
 from annotation.agreement_report.queries.model_raters import machines_in
@@ -34,19 +40,19 @@ from annotation.methods import (
     LEFT,
     OVERRULED,
     REJOINED,
-    Control,
-    Decided,
-    Dimension,
-    Drawn,
+    CoefficientFacts,
+    ControlFacts,
+    DimensionFacts,
     Facts,
-    Gate,
-    Migrated,
+    GateFacts,
+    MigrationFacts,
     Minimum,
-    Number,
-    Screened,
-    Tried,
+    ResolutionFacts,
+    RoundFacts,
+    SampleFacts,
+    ScreeningFacts,
+    TryFacts,
     Turnover,
-    Wave,
     as_text,
     checklist_as_document,
     latex,
@@ -213,7 +219,7 @@ def _turnover(seat: Seat, rounds: Sequence[Round]) -> list[Turnover]:
     return found
 
 
-def _migrated(seat: Seat) -> Migrated | None:
+def _migrated(seat: Seat) -> MigrationFacts | None:
     """The version that a plan moved the labels to, how many there are, and how many have no value; None without one.
 
     Cost: nothing where no plan did, else the reading of all labels.
@@ -230,7 +236,7 @@ def _migrated(seat: Seat) -> Migrated | None:
     for _, batch in label_batches(seen, standing=version, hidden=hidden):
         n_labels += batch.num_rows
         n_without += batch["values"].null_count
-    return Migrated(version.number, n_labels, n_without)
+    return MigrationFacts(version.number, n_labels, n_without)
 
 
 def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:
@@ -292,7 +298,7 @@ def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
     return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
-def _tries(seat: Seat, rounds: Sequence[Round]) -> list[Tried]:
+def _tries(seat: Seat, rounds: Sequence[Round]) -> list[TryFacts]:
     """What came of first tries on items with known labels, of second ones, and so on; a try is a rater's in a round."""
     found: dict[int, list[Trained]] = {}
     n_had: Counter[int] = Counter()
@@ -300,7 +306,7 @@ def _tries(seat: Seat, rounds: Sequence[Round]) -> list[Tried]:
         n_had[each.rater.pk] += 1
         found.setdefault(n_had[each.rater.pk], []).append(each)
     return [
-        Tried(len(those), sum(each.n_right for each in those), sum(each.n_items for each in those))
+        TryFacts(len(those), sum(each.n_right for each in those), sum(each.n_items for each in those))
         for _, those in sorted(found.items())
     ]
 
@@ -329,7 +335,7 @@ def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
     )
 
 
-def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[Wave]:
+def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[RoundFacts]:
     """The rounds in order; six queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
@@ -357,7 +363,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
     for round_ in sorted(rounds, key=lambda each: each.number):
         counts, answers = of_items.get(round_.pk, {}), known.get(round_.pk, {})
         waves.append(
-            Wave(
+            RoundFacts(
                 number=round_.number,
                 kind=round_.kind,
                 version=round_.taxonomy_version.number,
@@ -379,19 +385,23 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
     return waves
 
 
-def _gate(seat: Seat, round_: Round) -> Gate | None:
+def _gate(seat: Seat, round_: Round) -> GateFacts | None:
     """What a main round was opened on, unless that is hidden from the person."""
     found = gate_then(seat, round_)
     if not found:
         return None
     judged = [each for each in found["dimensions"] if each["verdict"] != NO_THRESHOLD]
     missed = [each["title"] for each in judged if each["verdict"] != MET]
-    return Gate(found["round"], len(judged), missed, found.get("reason") or "")
+    return GateFacts(found["round"], len(judged), missed, found.get("reason") or "")
 
 
 def _dimensions(
-    seat: Seat, rounds: Sequence[Round], headline: HeadlineSet, asked: Asked, reports: Sequence[DimensionReport]
-) -> list[Dimension]:
+    seat: Seat,
+    rounds: Sequence[Round],
+    headline: HeadlineSet,
+    asked: AgreementQuery,
+    reports: Sequence[DimensionReport],
+) -> list[DimensionFacts]:
     """What was found for each dimension in the headline set, with what was found after discussion, and by round.
 
     Without a headline no number is the study's: those by round are all there is.
@@ -408,7 +418,7 @@ def _dimensions(
         if not headline.rounds:
             of_all = replace(
                 of_all,
-                before=Number(0, (), None),
+                before=CoefficientFacts(0, (), None),
                 left_out=(),
                 warnings=(),
                 words=(),
@@ -430,7 +440,7 @@ def _dimensions(
     return found
 
 
-def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
+def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
     value: dict[str, Any] = next(each for each in entry.coefficients if each["name"] == head.coefficient)
     fixed_at = datetime.fromisoformat(head.fixed_at).astimezone(UTC) if head.fixed_at else None
@@ -438,7 +448,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> Dimension:
     if not why and entry.left_out:
         why = [("", entry.left_out)]
     weights = entry.weights or "quadratic"
-    return Dimension(
+    return DimensionFacts(
         key=dimension.key,
         title=dimension.title,
         kind=dimension.kind,
@@ -479,8 +489,10 @@ def _on_scale(found: DimensionReport, metric: str) -> dict[str, Any]:
 OFF_SCALE_WORDS = {PENDING: "a proposal", DOES_NOT_APPLY: "“does not apply”"}
 
 
-def _number(head: Headline) -> Number:
-    return Number(head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined, head.ci_method)
+def _number(head: Headline) -> CoefficientFacts:
+    return CoefficientFacts(
+        head.units, head.raters, head.value, head.ci_low, head.ci_high, head.undefined, head.ci_method
+    )
 
 
 def _samples(rounds: Sequence[Round]) -> list[Sample]:
@@ -497,7 +509,7 @@ CODED_WORDS = {
 }
 
 
-def _drawn(sample: Sample) -> Drawn:
+def _drawn(sample: Sample) -> SampleFacts:
     """A sample as it was drawn, and what screening made of it; two queries."""
     lines = flow(sample)
     by_kind = {line.kind: line.n for line in lines}
@@ -505,7 +517,7 @@ def _drawn(sample: Sample) -> Drawn:
         IN: by_kind.get("kept", 0) - by_kind.get("uncoded", 0),
         **{each: line.n for line in lines for each, words in CODED_THOUGH.items() if line.step == words},
     }
-    return Drawn(
+    return SampleFacts(
         n_found=sample.counts[0]["n"] if len(sample.counts) > 1 else None,
         n_frame=sample.n_frame if sample.n_frame is not None else (sample.counts[-1]["n"] if sample.counts else None),
         size=sample.size,
@@ -521,12 +533,12 @@ def _drawn(sample: Sample) -> Drawn:
     )
 
 
-def _control(each: Stretch) -> Control:
+def _control(each: Stretch) -> ControlFacts:
     by = "screening" if each.is_of_screening else "the filter"
-    return Control(by, each.sample.size, each.sample.n_frame or 0, each.n_kept, each.most_share)
+    return ControlFacts(by, each.sample.size, each.sample.n_frame or 0, each.n_kept, each.most_share)
 
 
-def _screened(seat: Seat, asked: Asked) -> Screened | None:
+def _screened(seat: Seat, asked: AgreementQuery) -> ScreeningFacts | None:
     """What raters did in screening rounds that are over and not hidden from the person.
 
     Two queries, and where there is such a round two more and those of its agreement.
@@ -539,7 +551,7 @@ def _screened(seat: Seat, asked: Asked) -> Screened | None:
         return None
     found = next((each for each in across(rounds, asked) if each.dimension.key == SCREENING), None)
     head = primary(seat, found, rater_codes(seat), asked) if found is not None and found.counted else None
-    return Screened(
+    return ScreeningFacts(
         rounds=[each.number for each in rounds],
         raters=raters,
         n_items=answered.values("item").distinct().count(),
@@ -563,7 +575,7 @@ def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
     return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
-def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
+def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts], int]:
     """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
 
     Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
@@ -595,7 +607,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[Decided], int]:
             elif row.decided_by_id:
                 others.add(row.decided_by_id)
         counted[way] += 1
-    decided = [Decided(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
+    decided = [ResolutionFacts(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
     return decided, len(others)
 
 

@@ -12,19 +12,19 @@ from agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside,
 from annotation.methods.facts import (
     JOINED,
     LEFT,
-    Control,
-    Decided,
-    Dimension,
-    Drawn,
+    CoefficientFacts,
+    ControlFacts,
+    DimensionFacts,
     Facts,
-    Gate,
-    Migrated,
+    GateFacts,
+    MigrationFacts,
     Minimum,
-    Number,
-    Screened,
-    Tried,
+    ResolutionFacts,
+    RoundFacts,
+    SampleFacts,
+    ScreeningFacts,
+    TryFacts,
     Turnover,
-    Wave,
     day,
     numbered,
     share,
@@ -115,7 +115,7 @@ def was(n: int) -> str:
     return "was" if n == 1 else "were"
 
 
-def statistic(name: str, number: Number, *, threshold: float | None = None) -> str:
+def statistic(name: str, number: CoefficientFacts, *, threshold: float | None = None) -> str:
     """The one pattern of a statistic: `Cohen's κ = 0.81, 95% CI [0.77, 0.85], n = 120 units, 2 raters`."""
     n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
     assert number.value is not None
@@ -136,7 +136,7 @@ def hidden(rounds: Sequence[int]) -> Sentence:
     return missing(f"{numbered('round', rounds)}; you rate there, so this text excludes it until it is over")
 
 
-def drawn(each: Drawn) -> list[Sentence]:
+def drawn(each: SampleFacts) -> list[Sentence]:
     frame = f" from a frame of {counted(each.n_frame, 'issue')}" if each.n_frame is not None else ""
     found = [Sentence(f"{opening(each.size, 'issue')} {was(each.size)} drawn at random (seed {each.seed}){frame}.")]
     if each.size == each.n_frame:
@@ -165,14 +165,14 @@ def drawn(each: Drawn) -> list[Sentence]:
     return found
 
 
-def control(each: Control) -> Sentence:
+def control(each: ControlFacts) -> Sentence:
     """What a filter or screening missed at most, by a random sample of what it excluded."""
     of = f"Of a random sample of {each.size:,} of the {counted(each.n_frame, 'issue')} that {each.by} excluded"
     kept = f"{each.n_kept:,} {was(each.n_kept)} kept on screening"
     return Sentence(f"{of}, {kept}; at most {each.most_share:.1%} were missed (exact one-sided 95% bound).")
 
 
-def screened(each: Screened) -> list[Sentence]:
+def screened(each: ScreeningFacts) -> list[Sentence]:
     """Who screened how many items, and their agreement on it; its interval is left to the page of agreement."""
     who = f"{opening(len(each.raters), 'rater')} ({listed(each.raters)})"
     found = [Sentence(f"{who} screened {counted(each.n_items, 'item')} in {numbered('round', each.rounds)}.")]
@@ -196,7 +196,7 @@ def by_hand(n_items: int) -> Sentence:
     )
 
 
-def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension], newest: int) -> Sentence:
+def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[DimensionFacts], newest: int) -> Sentence:
     """Which versions were used, with the dimensions of the newest one."""
     properties = "; ".join(f"{each.title}, {each.answers}" for each in dimensions)
     of = f" as of version {newest}" if list(versions) != [newest] else ""
@@ -218,7 +218,7 @@ def conditional(titles: Sequence[str], applies: str) -> Sentence:
     )
 
 
-def labeled(raters: Sequence[str], n_items: int, waves: Sequence[Wave]) -> Sentence:
+def labeled(raters: Sequence[str], n_items: int, waves: Sequence[RoundFacts]) -> Sentence:
     """Who labeled how many items, in which rounds: those with labels alone."""
     rounds = []
     for kind, name in ROUND_KINDS.items():
@@ -265,7 +265,7 @@ def no_labels() -> Sentence:
     return missing("who labeled what; there are no labels yet")
 
 
-def outstanding(wave: Wave) -> Sentence:
+def outstanding(wave: RoundFacts) -> Sentence:
     """Of a round that is open, how much of what was asked for is not in; all of it may change."""
     n, whole = wave.n_outstanding, wave.n_outstanding + wave.n_answers + wave.n_skipped
     left = f"{n:,} of {counted(whole, 'assignment')} {'is' if n == 1 else 'are'} outstanding"
@@ -297,7 +297,7 @@ def third_asked(n: int, n_by_hand: int) -> Sentence:
     return Sentence(f"A third rater was asked for {counted(n, 'item')}, {how}.")
 
 
-def migrated(each: Migrated) -> Sentence:
+def migrated(each: MigrationFacts) -> Sentence:
     """In terms of which version the agreed labels are, and how many of them have no value there."""
     of = f"The {counted(each.n_labels, 'agreed label')} {was(each.n_labels)} migrated to version {each.version}"
     without = f"{each.n_without:,} of them {'has' if each.n_without == 1 else 'have'} no value in that version"
@@ -361,7 +361,7 @@ def training(n_items: int) -> Sentence:
 NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def tries(found: Sequence[Tried]) -> Sentence:
+def tries(found: Sequence[TryFacts]) -> Sentence:
     """What came of tries on items with known labels, skipped ones included."""
     told = [
         f"{each.n_right:,} of {each.n_items:,} submissions in the {_nth(n)} try ({counted(each.n_raters, 'rater')})"
@@ -378,7 +378,7 @@ def no_training() -> Sentence:
     return missing("how raters were trained")
 
 
-def fixed(titles: str, one: Dimension, *, sheets: bool = False, stated: bool = False) -> list[Sentence]:
+def fixed(titles: str, one: DimensionFacts, *, sheets: bool = False, stated: bool = False) -> list[Sentence]:
     """When a coefficient was registered.
 
     With `sheets` some labels are from sheets, and nobody knows when they were given; `stated`: all is as the file of an
@@ -397,7 +397,7 @@ def fixed(titles: str, one: Dimension, *, sheets: bool = False, stated: bool = F
     return found
 
 
-def not_fixed(titles: str, one: Dimension) -> list[Sentence]:
+def not_fixed(titles: str, one: DimensionFacts) -> list[Sentence]:
     threshold = f" with a threshold of {bound(one.threshold)}" if one.threshold is not None else ""
     source = ", the default of the software" if one.is_default else ""
     return [
@@ -427,13 +427,13 @@ def no_headline(because: str) -> Sentence:
     return missing(f"the agreement of the study; {because}")
 
 
-def reason(titles: str, one: Dimension) -> Sentence:
+def reason(titles: str, one: DimensionFacts) -> Sentence:
     if not one.reason:
         return missing(f"why {one.statistic} suits {titles}")
     return Sentence(f"The reason given for {titles} was “{one.reason.strip().rstrip('.')}”.")
 
 
-def agreement(each: Dimension, *, when: str = "before") -> Sentence:
+def agreement(each: DimensionFacts, *, when: str = "before") -> Sentence:
     """Agreement on a dimension before or after discussion, in the rounds of the headline."""
     number = each.before if when == "before" else each.after
     assert number is not None
@@ -446,16 +446,16 @@ def agreement(each: Dimension, *, when: str = "before") -> Sentence:
     return Sentence(f"Agreement on {each.title} {when} discussion was {told}{apart}.")
 
 
-def nothing_compared(each: Dimension) -> Sentence:
+def nothing_compared(each: DimensionFacts) -> Sentence:
     return missing(f"agreement on {each.title}; {NOT_COMPARED}")
 
 
-def threshold(each: Dimension) -> Sentence | None:
+def threshold(each: DimensionFacts) -> Sentence | None:
     """Where the value is to the threshold; none where there is no threshold or no value."""
     return Sentence(f"This {each.standing}.") if each.standing else None
 
 
-def by_round(each: Dimension, pilots: Sequence[int]) -> Sentence | None:
+def by_round(each: DimensionFacts, pilots: Sequence[int]) -> Sentence | None:
     """The values of rounds in which something was compared, where there are several; pilots by name."""
     found = [(number, one) for number, one in sorted(each.by_round.items()) if one.units]
     if len(found) < 2:
@@ -471,12 +471,12 @@ def by_round(each: Dimension, pilots: Sequence[int]) -> Sentence | None:
     return Sentence(f"By round, {each.symbol} on {each.title} was {told}.")
 
 
-def excluded(each: Dimension, because: str, n: int) -> Sentence:
+def excluded(each: DimensionFacts, because: str, n: int) -> Sentence:
     why = EXCLUDED.get(because, because)
     return Sentence(f"For {each.title}, {counted(n, 'unit')} {was(n)} excluded because {why}.")
 
 
-def used(each: Dimension) -> Sentence:
+def used(each: DimensionFacts) -> Sentence:
     """On how many of the units an alpha of an order rests."""
     assert each.n_used is not None
     units, verb = counted(each.before.units, "unit"), "is" if len(each.off_scale) == 1 else "are"
@@ -514,7 +514,7 @@ def computed(facts: Facts) -> list[Sentence]:
     return [Sentence(f"Agreement was computed with {facts.software}.")] if some else []
 
 
-def few_units(numbers: Iterable[Number]) -> list[Sentence]:
+def few_units(numbers: Iterable[CoefficientFacts]) -> list[Sentence]:
     """Why values have no interval, where some have none."""
     bare = [each for each in numbers if each.value is not None and each.low is None]
     once = ", an item labeled in several rounds counting once" if any(each.units >= FEWEST for each in bare) else ""
@@ -532,7 +532,7 @@ def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Se
     ]
 
 
-def resolved(decided: Sequence[Decided]) -> Sentence:
+def resolved(decided: Sequence[ResolutionFacts]) -> Sentence:
     """How many disagreements were resolved, and how; those from sheets apart."""
     by_way = {each.method: each.n for each in decided}
     ways = [f"{by_way[way]:,} {words}" for way, words in WAYS.items() if by_way.get(way)]
@@ -602,7 +602,7 @@ def minimum(number: int, each: Minimum) -> Sentence:
     )
 
 
-def gate(number: int, each: Gate) -> Sentence:
+def gate(number: int, each: GateFacts) -> Sentence:
     """On which evidence of the pilot a main round was opened."""
     pilot = f"the pilot (round {each.pilot})"
     if not each.short_of:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agreement import bound
 from annotation.core.latex import escaped
-from annotation.methods.facts import Dimension, Facts, Number
+from annotation.methods.facts import CoefficientFacts, DimensionFacts, Facts
 from annotation.methods.sentences import computed, computed_rows, few_units
 from shared.wording import for_markdown, listed
 
@@ -18,13 +18,13 @@ UNDER_HEADS = ("Round", "Units", "Raters", "Value", "95% CI", "After discussion"
 
 
 @dataclass(frozen=True)
-class Row:
+class AgreementRow:
     """A line: one dimension in one round, or in those of the headline together (`round` None)."""
 
-    dimension: Dimension
+    dimension: DimensionFacts
     round: int | None
-    number: Number
-    after: Number | None
+    number: CoefficientFacts
+    after: CoefficientFacts | None
 
     @property
     def cells(self) -> list[str]:
@@ -48,7 +48,7 @@ class Row:
         return [told[column] for column in columns]
 
 
-def head_of(dimension: Dimension) -> str:
+def head_of(dimension: DimensionFacts) -> str:
     """What stands above a dimension's rows: `Symptom: Cohen's kappa, threshold 0.80`."""
     threshold = "no threshold" if dimension.threshold is None else f"threshold {bound(dimension.threshold)}"
     return f"{dimension.title}: {dimension.statistic}, {threshold}"
@@ -64,7 +64,7 @@ def heads(facts: Facts) -> list[str]:
     return list(HEADS if facts.n_changed else HEADS[:-1])
 
 
-def rows(facts: Facts) -> list[Row]:
+def rows(facts: Facts) -> list[AgreementRow]:
     """The dimensions in their order, round by round, and then in the headline where that is more than the one row.
 
     Rounds in which nothing was compared are left out.
@@ -72,9 +72,9 @@ def rows(facts: Facts) -> list[Row]:
     found = []
     for each in facts.measured:
         having = {number: one for number, one in sorted(each.by_round.items()) if one.units}
-        found += [Row(each, number, one, each.after_by_round.get(number)) for number, one in having.items()]
+        found += [AgreementRow(each, number, one, each.after_by_round.get(number)) for number, one in having.items()]
         if facts.headline and (len(having) > 1 or list(having) != list(facts.headline)):
-            found.append(Row(each, None, each.before, each.after))
+            found.append(AgreementRow(each, None, each.before, each.after))
     return found
 
 
@@ -93,7 +93,7 @@ def latex(facts: Facts) -> str:
         r"    \toprule",
         f"    {' & '.join(escaped(head) for head in columns)} \\\\",
     ]
-    before: Dimension | None = None
+    before: DimensionFacts | None = None
     for row in found:
         if row.dimension is not before:
             before = row.dimension
@@ -117,7 +117,7 @@ def _caption(facts: Facts) -> str:
     return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])
 
 
-def _rows_by_method(printed: Sequence[Row]) -> dict[str, list[str]]:
+def _rows_by_method(printed: Sequence[AgreementRow]) -> dict[str, list[str]]:
     """The rows of each interval method: a dimension's title, with its rounds where they differ in the method."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in printed:
@@ -130,7 +130,7 @@ def _rows_by_method(printed: Sequence[Row]) -> dict[str, list[str]]:
     }
 
 
-def _name(row: Row) -> str:
+def _name(row: AgreementRow) -> str:
     return "headline" if row.round is None else f"round {row.round}"
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.package.tables import Column, Table
+from annotation.package.tables import PackageColumn, PackageTable
 
 DATETIME = "%Y-%m-%dT%H:%M:%SZ"
 TYPES = {"list": "string", "object": "string"}
@@ -23,7 +23,7 @@ def descriptor(
     keywords: Sequence[str],
     licence: Mapping[str, str] | None,
     authors: Sequence[str],
-    resources: Sequence[tuple[Table, int, str]],
+    resources: Sequence[tuple[PackageTable, int, str]],
 ) -> dict[str, Any]:
     """`datapackage.json`; a resource is a table with its bytes and SHA-256, `licence` has name, title and path."""
     found: dict[str, Any] = {
@@ -47,7 +47,7 @@ def as_json(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _resource(table: Table, size: int, sha256: str) -> dict[str, Any]:
+def _resource(table: PackageTable, size: int, sha256: str) -> dict[str, Any]:
     return {
         "name": table.name.replace("_", "-"),
         "type": "table",
@@ -64,7 +64,7 @@ def _resource(table: Table, size: int, sha256: str) -> dict[str, Any]:
     }
 
 
-def schema_of(table: Table) -> dict[str, Any]:
+def schema_of(table: PackageTable) -> dict[str, Any]:
     """The Table Schema of a table, with categories, key and references."""
     found: dict[str, Any] = {"fields": [_field(column) for column in table.columns], "missingValues": [""]}
     if table.key:
@@ -80,7 +80,7 @@ def schema_of(table: Table) -> dict[str, Any]:
     return found
 
 
-def _field(column: Column) -> dict[str, Any]:
+def _field(column: PackageColumn) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": column.name,
         "type": TYPES.get(column.type, column.type),

@@ -3,33 +3,33 @@
 from collections.abc import Iterable, Sequence
 
 from agreement import CI_METHODS
-from annotation.package.tables import Column, Reference, Table
+from annotation.package.tables import PackageColumn, PackageTable, TableReference
 from taxonomy.kinds import KINDS
 
-ROUND = Column("round", "integer", "Number of the round.", is_required=True)
-ITEM = Column("item", "string", "owner/name#number, or the identifier as imported.", is_required=True)
-PART = Column("part", "integer", "From 1, where an issue has several parts.", is_required=True)
-VERSION = Column("taxonomy_version", "integer", "Number of the version of the taxonomy.", is_required=True)
-TAXONOMY = Column("taxonomy", "string", "Slug of the taxonomy.", is_required=True)
-OF_ITEM = Reference(["item"], "items", ["item"])
-OF_ROUND = Reference(["round"], "rounds", ["round"])
-OF_RATER = Reference(["rater"], "raters", ["rater"])
+ROUND = PackageColumn("round", "integer", "Number of the round.", is_required=True)
+ITEM = PackageColumn("item", "string", "owner/name#number, or the identifier as imported.", is_required=True)
+PART = PackageColumn("part", "integer", "From 1, where an issue has several parts.", is_required=True)
+VERSION = PackageColumn("taxonomy_version", "integer", "Number of the version of the taxonomy.", is_required=True)
+TAXONOMY = PackageColumn("taxonomy", "string", "Slug of the taxonomy.", is_required=True)
+OF_ITEM = TableReference(["item"], "items", ["item"])
+OF_ROUND = TableReference(["round"], "rounds", ["round"])
+OF_RATER = TableReference(["rater"], "raters", ["rater"])
 OF_VERSION = ["taxonomy", "taxonomy_version", "dimension"]
 ROUND_KINDS = ("screening", "pilot", "main", "relabel")
 VALUES = "Keys of categories, several joined by ;, or true, false, a number, a text; []: the empty set."
 RATING = ["round", "item", "rater", "revision", "part"]
 FIRST = "Whether it is of the rater's first answer. Of calibration items: the one before the rater saw what is known."
 GIVEN = (
-    Column("revision", "integer", "Of the answer.", is_required=True),
-    Column("first", "boolean", FIRST, is_required=True),
-    Column(
+    PackageColumn("revision", "integer", "Of the answer.", is_required=True),
+    PackageColumn("first", "boolean", FIRST, is_required=True),
+    PackageColumn(
         "blind",
         "boolean",
         "Whether it is of the last answer that this rater submitted before the others' labels were visible. Those of "
         "third raters, model raters and calibration items (answers.role, round_items.training) do not count.",
         is_required=True,
     ),
-    Column("current", "boolean", "Whether it is of the answer that is valid now.", is_required=True),
+    PackageColumn("current", "boolean", "Whether it is of the answer that is valid now.", is_required=True),
     PART,
 )
 """To which answer and part belongs what a rater gave."""
@@ -39,22 +39,22 @@ def _words(*words: str) -> list[tuple[str, str]]:
     return [(word, word) for word in words]
 
 
-def _rater(codes: Sequence[str]) -> Column:
-    return Column("rater", "string", "The rater's code.", [(code, code) for code in codes], is_required=True)
+def _rater(codes: Sequence[str]) -> PackageColumn:
+    return PackageColumn("rater", "string", "The rater's code.", [(code, code) for code in codes], is_required=True)
 
 
-def _dimension(dimensions: Sequence[tuple[str, str]]) -> Column:
-    return Column("dimension", "string", "Key of the dimension.", dimensions, is_required=True)
+def _dimension(dimensions: Sequence[tuple[str, str]]) -> PackageColumn:
+    return PackageColumn("dimension", "string", "Key of the dimension.", dimensions, is_required=True)
 
 
 def tables(
     dimensions: Sequence[tuple[str, str]],
     codes: Sequence[str],
-    wide: Sequence[Column],
+    wide: Sequence[PackageColumn],
     *,
     texts: str,
     attributes: Sequence[str] = (),
-) -> dict[str, Table]:
+) -> dict[str, PackageTable]:
     """The tables by name. `dimensions` are all (key, title), `codes` those of raters, `wide` a column per dimension.
 
     `attributes` are the names of what was imported with items. `texts` says what of the issues is in: `included`,
@@ -77,59 +77,61 @@ def tables(
     return {each.name: each for each in found}
 
 
-def _rounds() -> Table:
-    return Table(
+def _rounds() -> PackageTable:
+    return PackageTable(
         "rounds",
         "Rounds",
         "Every round that counts.",
         [
             ROUND,
-            Column("label", "string", "What the sheet that it came from calls it."),
-            Column("kind", "string", "What the round is for.", _words(*ROUND_KINDS), is_required=True),
-            Column("state", "string", "How far it is.", _words("open", "resolving", "closed"), is_required=True),
+            PackageColumn("label", "string", "What the sheet that it came from calls it."),
+            PackageColumn("kind", "string", "What the round is for.", _words(*ROUND_KINDS), is_required=True),
+            PackageColumn("state", "string", "How far it is.", _words("open", "resolving", "closed"), is_required=True),
             TAXONOMY,
             VERSION,
-            Column(
+            PackageColumn(
                 "told_version",
                 "integer",
                 "The version to which its agreed labels are mapped: its own, or that of a migration.",
                 is_required=True,
             ),
-            Column("raters_per_item", "integer", "Number of raters planned for an item."),
-            Column("double_share", "number", "Share of the items that get all of them, 0 to 1; the others get one."),
-            Column("mode", "string", "How items were assigned.", _words("planned", "pool")),
-            Column("seed", "integer", "Of the raters' orders and pairs."),
-            Column("sample", "integer", "The sample that its items come from, where they come from one."),
-            Column("n_items", "integer", "Number of items, calibration items included."),
-            Column("due_on", "string", "Its due date, if it had one."),
-            Column("opened_at", "datetime", "When labeling began."),
-            Column("resolving_at", "datetime", "When the last label was submitted."),
-            Column("closed_at", "datetime", "When the last disagreement was resolved."),
+            PackageColumn("raters_per_item", "integer", "Number of raters planned for an item."),
+            PackageColumn(
+                "double_share", "number", "Share of the items that get all of them, 0 to 1; the others get one."
+            ),
+            PackageColumn("mode", "string", "How items were assigned.", _words("planned", "pool")),
+            PackageColumn("seed", "integer", "Of the raters' orders and pairs."),
+            PackageColumn("sample", "integer", "The sample that its items come from, where they come from one."),
+            PackageColumn("n_items", "integer", "Number of items, calibration items included."),
+            PackageColumn("due_on", "string", "Its due date, if it had one."),
+            PackageColumn("opened_at", "datetime", "When labeling began."),
+            PackageColumn("resolving_at", "datetime", "When the last label was submitted."),
+            PackageColumn("closed_at", "datetime", "When the last disagreement was resolved."),
         ],
         ["round"],
     )
 
 
-def _raters(rater: Column) -> Table:
-    return Table(
+def _raters(rater: PackageColumn) -> PackageTable:
+    return PackageTable(
         "raters",
         "Raters",
         "The members with the code of a rater, also those without a label.",
         [
             rater,
-            Column(
+            PackageColumn(
                 "kind", "string", "Whether a person or a model rater.", _words("person", "machine"), is_required=True
             ),
-            Column("machine_name", "string", "Of a model rater: the model."),
-            Column("machine_version", "string", "Of a model rater: the model's version."),
-            Column("machine_prompt", "string", "Of a model rater: the prompt."),
+            PackageColumn("machine_name", "string", "Of a model rater: the model."),
+            PackageColumn("machine_version", "string", "Of a model rater: the model's version."),
+            PackageColumn("machine_prompt", "string", "Of a model rater: the prompt."),
         ],
         ["rater"],
     )
 
 
-def _dimensions(dimension: Column) -> Table:
-    return Table(
+def _dimensions(dimension: PackageColumn) -> PackageTable:
+    return PackageTable(
         "dimensions",
         "Dimensions",
         "The dimensions of each version of the taxonomies; their order is that of the rows.",
@@ -137,19 +139,19 @@ def _dimensions(dimension: Column) -> Table:
             TAXONOMY,
             VERSION,
             dimension,
-            Column("title", "string", "As raters read it."),
-            Column("kind", "string", "What can be answered.", _words(*KINDS), is_required=True),
-            Column("required", "boolean", "Whether an answer must be given where it is asked."),
-            Column("applies_when", "string", "The dimension on which it depends, if it is conditional."),
-            Column("applies_when_is", "list", "Its values under which this one is asked, with all below them."),
-            Column("help", "string", "What else raters read beside the question."),
+            PackageColumn("title", "string", "As raters read it."),
+            PackageColumn("kind", "string", "What can be answered.", _words(*KINDS), is_required=True),
+            PackageColumn("required", "boolean", "Whether an answer must be given where it is asked."),
+            PackageColumn("applies_when", "string", "The dimension on which it depends, if it is conditional."),
+            PackageColumn("applies_when_is", "list", "Its values under which this one is asked, with all below them."),
+            PackageColumn("help", "string", "What else raters read beside the question."),
         ],
         OF_VERSION,
     )
 
 
-def _categories(dimension: Column) -> Table:
-    return Table(
+def _categories(dimension: PackageColumn) -> PackageTable:
+    return PackageTable(
         "categories",
         "Categories",
         "The categories of each version of the taxonomies, in the order of the tree.",
@@ -157,74 +159,76 @@ def _categories(dimension: Column) -> Table:
             TAXONOMY,
             VERSION,
             dimension,
-            Column("category", "string", "Its key.", is_required=True),
-            Column("name", "string", "As raters read it.", is_required=True),
-            Column("parent", "string", "Key of the category above."),
-            Column("path", "string", "Keys from the top of the tree down to it, joined by /.", is_required=True),
-            Column("selectable", "boolean", "Whether it can be chosen itself."),
-            Column("definition", "string", "What it means."),
-            Column("include", "list", "What belongs to it."),
-            Column("exclude", "list", "What does not."),
-            Column("examples", "list", "Lines of issues that show it."),
+            PackageColumn("category", "string", "Its key.", is_required=True),
+            PackageColumn("name", "string", "As raters read it.", is_required=True),
+            PackageColumn("parent", "string", "Key of the category above."),
+            PackageColumn("path", "string", "Keys from the top of the tree down to it, joined by /.", is_required=True),
+            PackageColumn("selectable", "boolean", "Whether it can be chosen itself."),
+            PackageColumn("definition", "string", "What it means."),
+            PackageColumn("include", "list", "What belongs to it."),
+            PackageColumn("exclude", "list", "What does not."),
+            PackageColumn("examples", "list", "Lines of issues that show it."),
         ],
         [*OF_VERSION, "category"],
-        [Reference(OF_VERSION, "dimensions", OF_VERSION)],
+        [TableReference(OF_VERSION, "dimensions", OF_VERSION)],
     )
 
 
-def _items(attributes: Sequence[str]) -> Table:
+def _items(attributes: Sequence[str]) -> PackageTable:
     named = f": {', '.join(attributes)}" if attributes else ""
     imported = f"What was imported with it, as JSON{named}."
-    return Table(
+    return PackageTable(
         "items",
         "Items",
         "The issues of the study, or identifiers that were imported: where they come from and what is known of them.",
         [
             ITEM,
-            Column("repository", "string", "owner/name, where it is an issue."),
-            Column("number", "integer", "Number of the issue."),
-            Column("url", "string", "Its address."),
-            Column("screening", "string", "Whether it was taken.", _words("unscreened", "in", "out"), is_required=True),
-            Column("screening_reason", "string", "Why it was excluded."),
-            Column("samples", "list", "Numbers of the samples that drew it."),
-            Column("stratum", "string", "The stratum it was drawn from, in the newest of them."),
-            Column("rounds", "list", "Numbers of its rounds."),
-            Column("snapshot", "string", "SHA-256 of the state that raters read."),
-            Column("state", "string", "open or closed, in that state.", _words("open", "closed")),
-            Column("created_at", "datetime", "When the issue was opened."),
-            Column("closed_at", "datetime", "When it was closed."),
-            Column("days_open", "number", "Days from opening to closing."),
-            Column("comments", "number", "Comments, as counted by the host."),
-            Column("participants", "number", "People who wrote in it; empty where comments are not known."),
-            Column("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
-            Column("files", "number", "Files changed by them."),
-            Column("n_fixes", "number", "Number of these; empty where closing changes are not known."),
-            Column("days_to_fix", "number", "Days from opening to the first merge."),
-            Column("merged_at", "datetime", "When the first of them was merged."),
-            Column("attributes", "object", imported),
+            PackageColumn("repository", "string", "owner/name, where it is an issue."),
+            PackageColumn("number", "integer", "Number of the issue."),
+            PackageColumn("url", "string", "Its address."),
+            PackageColumn(
+                "screening", "string", "Whether it was taken.", _words("unscreened", "in", "out"), is_required=True
+            ),
+            PackageColumn("screening_reason", "string", "Why it was excluded."),
+            PackageColumn("samples", "list", "Numbers of the samples that drew it."),
+            PackageColumn("stratum", "string", "The stratum it was drawn from, in the newest of them."),
+            PackageColumn("rounds", "list", "Numbers of its rounds."),
+            PackageColumn("snapshot", "string", "SHA-256 of the state that raters read."),
+            PackageColumn("state", "string", "open or closed, in that state.", _words("open", "closed")),
+            PackageColumn("created_at", "datetime", "When the issue was opened."),
+            PackageColumn("closed_at", "datetime", "When it was closed."),
+            PackageColumn("days_open", "number", "Days from opening to closing."),
+            PackageColumn("comments", "number", "Comments, as counted by the host."),
+            PackageColumn("participants", "number", "People who wrote in it; empty where comments are not known."),
+            PackageColumn("lines", "number", "Lines added and deleted by the merged changes that closed it, together."),
+            PackageColumn("files", "number", "Files changed by them."),
+            PackageColumn("n_fixes", "number", "Number of these; empty where closing changes are not known."),
+            PackageColumn("days_to_fix", "number", "Days from opening to the first merge."),
+            PackageColumn("merged_at", "datetime", "When the first of them was merged."),
+            PackageColumn("attributes", "object", imported),
         ],
         ["item"],
     )
 
 
-def _round_items() -> Table:
-    return Table(
+def _round_items() -> PackageTable:
+    return PackageTable(
         "round_items",
         "Items of rounds",
         "Which items a round has, in its order.",
         [
             ROUND,
             ITEM,
-            Column("position", "integer", "Position in the round's order."),
-            Column("n_raters", "integer", "Number of raters planned for the item.", is_required=True),
-            Column(
+            PackageColumn("position", "integer", "Position in the round's order."),
+            PackageColumn("n_raters", "integer", "Number of raters planned for the item.", is_required=True),
+            PackageColumn(
                 "training",
                 "boolean",
                 "Whether it is a calibration item: its labels are known (known_labels), and labels of it count neither "
                 "in agreement nor in agreed labels.",
                 is_required=True,
             ),
-            Column(
+            PackageColumn(
                 "asked",
                 "object",
                 "In a relabeling queue: [part, dimension] of the agreed labels to relabel. []: none, only ratings of "
@@ -237,8 +241,8 @@ def _round_items() -> Table:
     )
 
 
-def _known_labels(dimension: Column) -> Table:
-    return Table(
+def _known_labels(dimension: PackageColumn) -> PackageTable:
+    return PackageTable(
         "known_labels",
         "Known labels",
         "The gold answers of calibration items, in long form. Dimensions that are not listed are not known, and raters "
@@ -248,18 +252,18 @@ def _known_labels(dimension: Column) -> Table:
             ITEM,
             PART,
             dimension,
-            Column("values", "list", VALUES, is_set=True),
-            Column("n_parts", "integer", "How many parts the item is known to have.", is_required=True),
+            PackageColumn("values", "list", VALUES, is_set=True),
+            PackageColumn("n_parts", "integer", "How many parts the item is known to have.", is_required=True),
             VERSION,
-            Column("why", "string", "The explanation that raters read with the feedback."),
+            PackageColumn("why", "string", "The explanation that raters read with the feedback."),
         ],
         ["round", "item", "part", "dimension"],
-        [OF_ROUND, OF_ITEM, Reference(["round", "item"], "round_items", ["round", "item"])],
+        [OF_ROUND, OF_ITEM, TableReference(["round", "item"], "round_items", ["round", "item"])],
     )
 
 
-def _answers(rater: Column) -> Table:
-    return Table(
+def _answers(rater: PackageColumn) -> PackageTable:
+    return PackageTable(
         "answers",
         "Answers",
         "Every revision of what a rater submitted that counts, a row for each part; also what is not answered yet. Of "
@@ -268,7 +272,7 @@ def _answers(rater: Column) -> Table:
             ROUND,
             ITEM,
             rater,
-            Column(
+            PackageColumn(
                 "role",
                 "string",
                 "Only ratings of those who hold a slot of the item (rater) count in agreement.",
@@ -279,36 +283,36 @@ def _answers(rater: Column) -> Table:
                 ],
                 is_required=True,
             ),
-            Column(
+            PackageColumn(
                 "state",
                 "string",
                 "What the rater did with the item.",
                 _words("waiting", "leased", "submitted", "skipped"),
                 is_required=True,
             ),
-            Column("revision", "integer", "From 1; 0: nothing is submitted yet.", is_required=True),
-            Column("first", "boolean", FIRST),
-            Column("blind", "boolean", "Whether it is the last one before this rater could see others'."),
-            Column("current", "boolean", "Whether it is the one that counts now."),
-            Column(
+            PackageColumn("revision", "integer", "From 1; 0: nothing is submitted yet.", is_required=True),
+            PackageColumn("first", "boolean", FIRST),
+            PackageColumn("blind", "boolean", "Whether it is the last one before this rater could see others'."),
+            PackageColumn("current", "boolean", "Whether it is the one that counts now."),
+            PackageColumn(
                 "part", "integer", "From 1; 0 where the item was skipped, or is not answered yet.", is_required=True
             ),
-            Column("agreed_part", "integer", "Which part of the item this part is, where parts were matched."),
-            Column("matched", "boolean", "Whether it was matched by hand."),
-            Column("n_parts", "integer", "How many parts this answer has."),
-            Column("skip_reason", "string", "Why it was skipped."),
-            Column("memo", "string", "What the rater noted."),
-            Column("confidence", "integer", "1 unsure, 2 fairly sure, 3 sure."),
-            Column("seconds", "integer", "Time spent with the page in sight."),
-            Column("flagged", "boolean", "Whether the rater wanted to talk about it."),
+            PackageColumn("agreed_part", "integer", "Which part of the item this part is, where parts were matched."),
+            PackageColumn("matched", "boolean", "Whether it was matched by hand."),
+            PackageColumn("n_parts", "integer", "How many parts this answer has."),
+            PackageColumn("skip_reason", "string", "Why it was skipped."),
+            PackageColumn("memo", "string", "What the rater noted."),
+            PackageColumn("confidence", "integer", "1 unsure, 2 fairly sure, 3 sure."),
+            PackageColumn("seconds", "integer", "Time spent with the page in sight."),
+            PackageColumn("flagged", "boolean", "Whether the rater wanted to talk about it."),
         ],
         RATING,
         [OF_ROUND, OF_ITEM, OF_RATER],
     )
 
 
-def _ratings(rater: Column, dimension: Column) -> Table:
-    return Table(
+def _ratings(rater: PackageColumn, dimension: PackageColumn) -> PackageTable:
+    return PackageTable(
         "ratings",
         "Ratings",
         "Labels of each rater in long form: blind (before discussion) and current (after it), and of calibration items "
@@ -319,19 +323,19 @@ def _ratings(rater: Column, dimension: Column) -> Table:
             rater,
             *GIVEN,
             dimension,
-            Column("values", "list", f"{VALUES} PENDING: a category is asked for that is missing.", is_set=True),
+            PackageColumn("values", "list", f"{VALUES} PENDING: a category is asked for that is missing.", is_set=True),
             VERSION,
-            Column("proposal", "string", "Name of the category that is asked for."),
-            Column("proposal_memo", "string", "Why."),
+            PackageColumn("proposal", "string", "Name of the category that is asked for."),
+            PackageColumn("proposal_memo", "string", "Why."),
         ],
         [*RATING, "dimension"],
-        [Reference(RATING, "answers", RATING)],
+        [TableReference(RATING, "answers", RATING)],
     )
 
 
-def _evidence(rater: Column, dimension: Column, *, has_texts: bool) -> Table:
-    quote = Column("quote", "string", "The words themselves.", is_required=True)
-    return Table(
+def _evidence(rater: PackageColumn, dimension: PackageColumn, *, has_texts: bool) -> PackageTable:
+    quote = PackageColumn("quote", "string", "The words themselves.", is_required=True)
+    return PackageTable(
         "evidence",
         "Evidence",
         "Which words of an issue a rating rests on, where its rater marked some.",
@@ -341,20 +345,26 @@ def _evidence(rater: Column, dimension: Column, *, has_texts: bool) -> Table:
             rater,
             *GIVEN,
             dimension,
-            Column("category", "string", "Which one it speaks for. PENDING: one that is asked for.", is_required=True),
-            Column("where", "string", "Where the quote is.", _words("title", "body", "comment"), is_required=True),
-            Column("comment", "integer", "Number of the comment in the thread as it was read."),
-            Column("start", "integer", "The first character in the Markdown, from 0; empty where it was not found."),
-            Column("end", "integer", "The character after the last."),
+            PackageColumn(
+                "category", "string", "Which one it speaks for. PENDING: one that is asked for.", is_required=True
+            ),
+            PackageColumn(
+                "where", "string", "Where the quote is.", _words("title", "body", "comment"), is_required=True
+            ),
+            PackageColumn("comment", "integer", "Number of the comment in the thread as it was read."),
+            PackageColumn(
+                "start", "integer", "The first character in the Markdown, from 0; empty where it was not found."
+            ),
+            PackageColumn("end", "integer", "The character after the last."),
             *((quote,) if has_texts else ()),
-            Column("snapshot", "string", "SHA-256 of the snapshot of the issue that contains them."),
+            PackageColumn("snapshot", "string", "SHA-256 of the snapshot of the issue that contains them."),
         ],
-        references=[Reference([*RATING, "dimension"], "ratings", [*RATING, "dimension"])],
+        references=[TableReference([*RATING, "dimension"], "ratings", [*RATING, "dimension"])],
     )
 
 
-def _resolutions(dimension: Column) -> Table:
-    return Table(
+def _resolutions(dimension: PackageColumn) -> PackageTable:
+    return PackageTable(
         "resolutions",
         "Resolutions",
         "Every resolution of a part on a dimension, also where raters agree; a later revision replaces an earlier one.",
@@ -363,16 +373,16 @@ def _resolutions(dimension: Column) -> Table:
             ITEM,
             PART,
             dimension,
-            Column("revision", "integer", "From 1.", is_required=True),
-            Column("values", "list", f"{VALUES} []: the part has no value there.", is_set=True),
-            Column(
+            PackageColumn("revision", "integer", "From 1.", is_required=True),
+            PackageColumn("values", "list", f"{VALUES} []: the part has no value there.", is_set=True),
+            PackageColumn(
                 "method",
                 "string",
                 "How it was decided.",
                 _words("adjudicator", "discussion", "third_rater", "majority", "owner", "imported", "reopened"),
                 is_required=True,
             ),
-            Column(
+            PackageColumn(
                 "reported_as",
                 "string",
                 "How the methods report it: the method as far as remarks, answers and roles bear it out, or a meeting "
@@ -382,27 +392,29 @@ def _resolutions(dimension: Column) -> Table:
                 ),
                 is_required=True,
             ),
-            Column("meeting_held_on", "string", "The day of the meeting that was stated, if there was one."),
-            Column("meeting_participants", "list", "Who took part in it: raters by code, others by pseudonym."),
-            Column("rationale", "string", "Why."),
-            Column(
+            PackageColumn("meeting_held_on", "string", "The day of the meeting that was stated, if there was one."),
+            PackageColumn("meeting_participants", "list", "Who took part in it: raters by code, others by pseudonym."),
+            PackageColumn("rationale", "string", "Why."),
+            PackageColumn(
                 "decider",
                 "string",
                 "Who resolved it: a rule of the study, a person, or an import.",
                 _words("rule", "person", "import"),
                 is_required=True,
             ),
-            Column("decided_by", "string", "A rater's code, or a pseudonym."),
-            Column("decided_at", "datetime", "When."),
-            Column("no_part", "boolean", "The part was resolved as one that does not exist, on every dimension."),
+            PackageColumn("decided_by", "string", "A rater's code, or a pseudonym."),
+            PackageColumn("decided_at", "datetime", "When."),
+            PackageColumn(
+                "no_part", "boolean", "The part was resolved as one that does not exist, on every dimension."
+            ),
         ],
         ["round", "item", "part", "dimension", "revision"],
         [OF_ROUND, OF_ITEM],
     )
 
 
-def _labels(dimension: Column) -> Table:
-    return Table(
+def _labels(dimension: PackageColumn) -> PackageTable:
+    return PackageTable(
         "labels",
         "Agreed labels",
         "What counts in the end, in long form: a row where raters agree on a part of an item, or where it was decided.",
@@ -411,8 +423,8 @@ def _labels(dimension: Column) -> Table:
             PART,
             ROUND,
             dimension,
-            Column("values", "list", f"{VALUES} Mapped to taxonomy_version.", is_set=True),
-            Column(
+            PackageColumn("values", "list", f"{VALUES} Mapped to taxonomy_version.", is_set=True),
+            PackageColumn(
                 "method",
                 "string",
                 "What the label rests on. unanimous and single are of the planned raters alone, each blind. "
@@ -422,40 +434,42 @@ def _labels(dimension: Column) -> Table:
                 "of a relabeling round, or one alone.",
             ),
             VERSION,
-            Column("original_values", "list", "As they were agreed.", is_set=True),
-            Column("original_version", "integer", "The version they were agreed under.", is_required=True),
-            Column("unmapped", "string", "Why there are no values in this version, where there are none."),
-            Column("raters", "list", "Codes of those who answered."),
-            Column("resolved_at", "datetime", "When it was resolved, if it was."),
+            PackageColumn("original_values", "list", "As they were agreed.", is_set=True),
+            PackageColumn("original_version", "integer", "The version they were agreed under.", is_required=True),
+            PackageColumn("unmapped", "string", "Why there are no values in this version, where there are none."),
+            PackageColumn("raters", "list", "Codes of those who answered."),
+            PackageColumn("resolved_at", "datetime", "When it was resolved, if it was."),
         ],
         ["item", "part", "dimension"],
         [OF_ITEM],
     )
 
 
-def _wide(wide: Sequence[Column]) -> Table:
+def _wide(wide: Sequence[PackageColumn]) -> PackageTable:
     means = "The same in wide form: a row per item and part, a column per dimension."
-    return Table("labels_wide", "Agreed labels, wide", means, [ITEM, PART, *wide], ["item", "part"], [OF_ITEM])
+    return PackageTable("labels_wide", "Agreed labels, wide", means, [ITEM, PART, *wide], ["item", "part"], [OF_ITEM])
 
 
-def _issues(*, has_texts: bool) -> Table:
-    texts: Iterable[Column] = (
-        Column("title", "string", "Of the state that raters read, as all that follows."),
-        Column("body", "string", "Markdown."),
-        Column("github_labels", "list", "Names of the host's labels."),
-        Column("author", "string", "Who opened it."),
-        Column("comments", "object", "A list of author, created_at and body; empty where they are not known."),
+def _issues(*, has_texts: bool) -> PackageTable:
+    texts: Iterable[PackageColumn] = (
+        PackageColumn("title", "string", "Of the state that raters read, as all that follows."),
+        PackageColumn("body", "string", "Markdown."),
+        PackageColumn("github_labels", "list", "Names of the host's labels."),
+        PackageColumn("author", "string", "Who opened it."),
+        PackageColumn("comments", "object", "A list of author, created_at and body; empty where they are not known."),
     )
-    return Table(
+    return PackageTable(
         "issues",
         "Issues",
         "The text that raters read." if has_texts else "Where the text is that raters read.",
         [
             ITEM,
-            Column("repository", "string", "owner/name."),
-            Column("number", "integer", "Number of the issue."),
-            Column("url", "string", "Its address."),
-            Column("snapshot", "string", "SHA-256 of title, body, state, labels and comments as raters read them."),
+            PackageColumn("repository", "string", "owner/name."),
+            PackageColumn("number", "integer", "Number of the issue."),
+            PackageColumn("url", "string", "Its address."),
+            PackageColumn(
+                "snapshot", "string", "SHA-256 of title, body, state, labels and comments as raters read them."
+            ),
             *(texts if has_texts else ()),
         ],
         ["item"],
@@ -463,30 +477,32 @@ def _issues(*, has_texts: bool) -> Table:
     )
 
 
-def _changes(*, has_texts: bool) -> Table:
-    texts = (Column("title", "string", "Of the pull request, or the first line of the commit message."),)
-    return Table(
+def _changes(*, has_texts: bool) -> PackageTable:
+    texts = (PackageColumn("title", "string", "Of the pull request, or the first line of the commit message."),)
+    return PackageTable(
         "changes",
         "Changes",
         "The pull requests and commits that closed the issues, and linked pull requests that were not merged. A pull "
         "request and the commit it was merged as are one row.",
         [
             ITEM,
-            Column("change", "string", "owner/name#number, or owner/name@SHA.", is_required=True),
-            Column("kind", "string", "What it is.", _words("pull_request", "commit"), is_required=True),
-            Column("number", "integer", "Of the pull request."),
-            Column("sha", "string", "Of the commit."),
+            PackageColumn("change", "string", "owner/name#number, or owner/name@SHA.", is_required=True),
+            PackageColumn("kind", "string", "What it is.", _words("pull_request", "commit"), is_required=True),
+            PackageColumn("number", "integer", "Of the pull request."),
+            PackageColumn("sha", "string", "Of the commit."),
             *(texts if has_texts else ()),
-            Column("author", "string", "Who wrote it."),
-            Column("created_at", "datetime", "When the pull request was opened, or the commit written."),
-            Column("merged_at", "datetime", "When the pull request was merged, or the commit made."),
-            Column("merged", "boolean", "Whether it was merged.", is_required=True),
-            Column("closes", "boolean", "False: linked, but not merged, so it closed nothing.", is_required=True),
-            Column("additions", "integer", "Lines added."),
-            Column("deletions", "integer", "Lines deleted."),
-            Column("files", "integer", "Files changed."),
-            Column("paths", "object", "A list of path, additions and deletions of each file."),
-            Column("url", "string", "Its address."),
+            PackageColumn("author", "string", "Who wrote it."),
+            PackageColumn("created_at", "datetime", "When the pull request was opened, or the commit written."),
+            PackageColumn("merged_at", "datetime", "When the pull request was merged, or the commit made."),
+            PackageColumn("merged", "boolean", "Whether it was merged.", is_required=True),
+            PackageColumn(
+                "closes", "boolean", "False: linked, but not merged, so it closed nothing.", is_required=True
+            ),
+            PackageColumn("additions", "integer", "Lines added."),
+            PackageColumn("deletions", "integer", "Lines deleted."),
+            PackageColumn("files", "integer", "Files changed."),
+            PackageColumn("paths", "object", "A list of path, additions and deletions of each file."),
+            PackageColumn("url", "string", "Its address."),
         ],
         ["item", "change"],
         [OF_ITEM],
@@ -495,53 +511,53 @@ def _changes(*, has_texts: bool) -> Table:
 
 FRAME = [
     ITEM,
-    Column("repository", "string", "owner/name."),
-    Column("number", "integer", "Number of the issue."),
-    Column("stratum", "string", "Its stratum; empty where the sample has none."),
-    Column("drawn", "integer", "Its place in the draw, from 1; empty for an issue that was not drawn."),
-    Column("snapshot", "string", "SHA-256 of its state when the sample was drawn."),
-    Column("created_at", "datetime", "When the issue was opened."),
-    Column("state", "string", "open or closed, at that time."),
+    PackageColumn("repository", "string", "owner/name."),
+    PackageColumn("number", "integer", "Number of the issue."),
+    PackageColumn("stratum", "string", "Its stratum; empty where the sample has none."),
+    PackageColumn("drawn", "integer", "Its place in the draw, from 1; empty for an issue that was not drawn."),
+    PackageColumn("snapshot", "string", "SHA-256 of its state when the sample was drawn."),
+    PackageColumn("created_at", "datetime", "When the issue was opened."),
+    PackageColumn("state", "string", "open or closed, at that time."),
 ]
 
 
-def frame_of(number: int) -> Table:
+def frame_of(number: int) -> PackageTable:
     """The frame of a sample, by repository and number, as it was drawn from."""
     means = f"All issues that sample {number} could have drawn, by host, owner and name of the repository, and number."
-    return Table(f"sample-{number}-frame", f"Frame of sample {number}", means, FRAME, (), (), "sample", ("csv",))
+    return PackageTable(f"sample-{number}-frame", f"Frame of sample {number}", means, FRAME, (), (), "sample", ("csv",))
 
 
-AGREEMENT = Table(
+AGREEMENT = PackageTable(
     "agreement",
     "Agreement",
     "Every coefficient of every dimension, over all rounds and in each, before and after discussion.",
     [
-        Column("dimension", "string", "Key of the dimension.", is_required=True),
-        Column("round", "integer", "Number of the round; empty: several rounds together, as headline tells."),
-        Column(
+        PackageColumn("dimension", "string", "Key of the dimension.", is_required=True),
+        PackageColumn("round", "integer", "Number of the round; empty: several rounds together, as headline tells."),
+        PackageColumn(
             "headline",
             "boolean",
             "Whether it is the study's number; a row without a round where it is false has all pilot and main rounds.",
             is_required=True,
         ),
-        Column("when", "string", "Before or after discussion.", _words("before", "after"), is_required=True),
-        Column("metric", "string", "The distance of Krippendorff's alpha."),
-        Column("weights", "string", "Of weighted kappa and AC2, where the dimension has an order."),
-        Column("units", "integer", "Parts of items with at least two ratings."),
-        Column("n_raters", "integer", "Raters who gave these."),
-        Column("coefficient", "string", "Its name.", is_required=True),
-        Column("value", "number", "Empty where it is undefined."),
-        Column("se", "number", "Analytic standard error, where one is published."),
-        Column("ci_low", "number", "Lower limit of the 95% confidence interval."),
-        Column("ci_high", "number", "Upper limit of the 95% confidence interval."),
-        Column("ci_method", "string", "How the interval was computed.", _words(*CI_METHODS)),
-        Column("ci_undefined", "string", "Why there is no interval, where there is a value."),
-        Column(
+        PackageColumn("when", "string", "Before or after discussion.", _words("before", "after"), is_required=True),
+        PackageColumn("metric", "string", "The distance of Krippendorff's alpha."),
+        PackageColumn("weights", "string", "Of weighted kappa and AC2, where the dimension has an order."),
+        PackageColumn("units", "integer", "Parts of items with at least two ratings."),
+        PackageColumn("n_raters", "integer", "Raters who gave these."),
+        PackageColumn("coefficient", "string", "Its name.", is_required=True),
+        PackageColumn("value", "number", "Empty where it is undefined."),
+        PackageColumn("se", "number", "Analytic standard error, where one is published."),
+        PackageColumn("ci_low", "number", "Lower limit of the 95% confidence interval."),
+        PackageColumn("ci_high", "number", "Upper limit of the 95% confidence interval."),
+        PackageColumn("ci_method", "string", "How the interval was computed.", _words(*CI_METHODS)),
+        PackageColumn("ci_undefined", "string", "Why there is no interval, where there is a value."),
+        PackageColumn(
             "p_threshold",
             "number",
             "Probability of reaching the threshold, taken as normal about the value with its standard error.",
         ),
-        Column("undefined", "string", "Why there is no value."),
+        PackageColumn("undefined", "string", "Why there is no value."),
     ],
     folder="results",
     formats=("csv",),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from annotation.exports.package_options import LICENCES, TEXTS
-from annotation.package.tables import Table
+from annotation.package.tables import PackageTable
 from shared.wording import counted, for_markdown, listed
 
 DRAW = """
@@ -32,7 +32,7 @@ class Cover:
     day: date
     software: str
     taxonomy: str
-    tables: Mapping[str, Table]
+    tables: Mapping[str, PackageTable]
     counts: Mapping[str, int]
     methods: str
     n_items: int

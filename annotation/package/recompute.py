@@ -44,7 +44,7 @@ UNSEEN = (
 DEFUSED = re.compile(f"'+[{UNSEEN}]*[=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]")
 
 
-class Report:
+class ComparisonReport:
     """What was compared so far."""
 
     def __init__(self):
@@ -89,7 +89,7 @@ def in_code_order(code):
     return len(code), code
 
 
-class Dimension:
+class VersionDimension:
     """A question under one version of a taxonomy."""
 
     def __init__(self, row):
@@ -107,7 +107,7 @@ class Dimension:
         return self.kind.value_in(cell)
 
 
-class Data:
+class PackageData:
     """The tables of the package, each cell a text."""
 
     def __init__(self, folder):
@@ -116,7 +116,7 @@ class Data:
         self.rounds = {int(row.round): row for row in rounds.itertuples()}
         self.dimensions = defaultdict(dict)
         for row in self.table("dimensions").itertuples():
-            self.dimensions[row.taxonomy, row.taxonomy_version][row.dimension] = Dimension(row)
+            self.dimensions[row.taxonomy, row.taxonomy_version][row.dimension] = VersionDimension(row)
         for row in self.table("categories").itertuples():
             dimension = self.dimensions[row.taxonomy, row.taxonomy_version][row.dimension]
             dimension.paths[row.category] = tuple(row.path.split("/"))
@@ -176,7 +176,7 @@ class Data:
 # Agreement ------------------------------------------------------------------------------------------------------------
 
 
-class Answer:
+class AnswerRevision:
     """One revision of what a rater said of an item in a round."""
 
     def __init__(self, row):
@@ -201,7 +201,7 @@ def answers_of(data, which):
     found = {}
     for row in data.answers[data.answers[which] == "true"].itertuples():
         key = (row.round, row.item, row.rater)
-        answer = found.setdefault(key, Answer(row))
+        answer = found.setdefault(key, AnswerRevision(row))
         if row.part:
             answer.n_parts = max(answer.n_parts, int(row.part))
             if row.matched == "true":
@@ -478,7 +478,7 @@ def against_known(dimension, both, told):
 # Agreed labels --------------------------------------------------------------------------------------------------------
 
 
-class Way:
+class ValueMapping:
     """What values become on the way from one version of a taxonomy to another; `is_known` where mappings lead there."""
 
     def __init__(self, data, taxonomy, old, new):
@@ -548,7 +548,7 @@ class Way:
         return found.pop(), None
 
 
-class Stand:
+class PartStatus:
     """How a part of an item stands on a question of a round: `value` is what is agreed, None for nothing.
 
     `ratings` (rater -> value) are what it rests on. `first` tells where a value comes from that a worklist carries on:
@@ -560,12 +560,12 @@ class Stand:
         self.is_open, self.is_decided, self.is_against, self.first = is_open, is_decided, is_against, None
 
     def carried(self, first, value, ratings):
-        found = Stand(self.place, value, self.method, ratings, is_decided=self.is_decided)
+        found = PartStatus(self.place, value, self.method, ratings, is_decided=self.is_decided)
         found.first = first
         return found
 
 
-class Before:
+class PreviousLabel:
     """What was agreed on an item of a worklist before it, in terms of the worklist's version."""
 
     def __init__(self, asked, n_parts, new):
@@ -587,7 +587,7 @@ class Before:
         return place[0] > self.n_parts or place[1] in self.new or dimension.above in judged
 
 
-class Agreed:
+class AgreedLabels:
     """What counts for each item in each round, from what raters gave and what was decided."""
 
     def __init__(self, data):
@@ -609,7 +609,7 @@ class Agreed:
 
     def way(self, taxonomy, old, new):
         if (taxonomy, old, new) not in self.ways:
-            self.ways[taxonomy, old, new] = Way(self.data, taxonomy, old, new)
+            self.ways[taxonomy, old, new] = ValueMapping(self.data, taxonomy, old, new)
         return self.ways[taxonomy, old, new]
 
     def is_complete(self, number, item):
@@ -620,7 +620,7 @@ class Agreed:
         return (number, item) not in self.unfinished and n_done >= int(self.data.round_items[number, item].n_raters)
 
     def stands(self, number, item):
-        """How an item stands in a round: a list of `Stand`, and what was agreed before a worklist (None elsewhere)."""
+        """How an item stands in a round: a list of `PartStatus`; what was agreed before a worklist (None elsewhere)."""
         if (number, item) not in self.known:
             place, before = self.data.round_items[number, item], self.before(number, item)
             decided = {at: row for at, row in self.decided[number, item].items() if row.method != "reopened"}
@@ -652,7 +652,7 @@ class Agreed:
         here, there = self.data.version_of(number), self.data.version_of(last)
         new = {key for key in here if key not in there or (way.is_known and (way.ends(key) or ("",))[0] == "dimension")}
         n_parts = max((stand.place[0] for stand in stands), default=0)
-        before = Before({(part, key) for part, key in json.loads(asked)}, n_parts, new)
+        before = PreviousLabel({(part, key) for part, key in json.loads(asked)}, n_parts, new)
 
         def told(key, value):
             return None if key not in here or value is None else way.tell(key, value)[0]
@@ -676,7 +676,7 @@ class Agreed:
         return before
 
     def labels(self, number, item, version):
-        """(part, dimension) -> (`Stand`, value told in a version or None, why there is none): the agreed labels.
+        """(part, dimension) -> (`PartStatus`, value told in a version or None, why there is none): the agreed labels.
 
         Also the places that wait for a decision.
         """
@@ -773,7 +773,7 @@ def judged(dimensions, answers, decided, n_raters, before=None, is_relabel=False
     for part in range(1, n_parts + 1):
         gone = [key for key in dimensions if (part, key) in decided and decided[part, key].no_part == "true"]
         if gone:
-            found += [Stand((part, key), None, decided[part, key].method, {}, is_decided=True) for key in gone]
+            found += [PartStatus((part, key), None, decided[part, key].method, {}, is_decided=True) for key in gone]
             continue
         values, waits, blank, anew, settled_by = {}, set(), set(), set(), {}
         above = before.above(part, dimensions) if before else ()
@@ -789,7 +789,7 @@ def judged(dimensions, answers, decided, n_raters, before=None, is_relabel=False
             if at not in decided and at in kept:
                 stand = kept[at]
                 if key in above and is_changed(at, given, stand):
-                    stand = Stand(at, None, None, {}, is_open=True, is_against=True)
+                    stand = PartStatus(at, None, None, {}, is_open=True, is_against=True)
             elif at not in decided and before and not before.is_judged(at, dimension, anew):
                 stand = None
             else:
@@ -836,12 +836,12 @@ def asked_again(at, given, stand, required, before):
     if stand is None:
         is_answered = any(not answer.is_skip for answer, _ in given)
         waits = is_answered and (before is not None or required)
-        return Stand(at, None, None, {}, is_open=True, is_against=before is not None) if waits else None
+        return PartStatus(at, None, None, {}, is_open=True, is_against=before is not None) if waits else None
     if stand.is_open or before is None or not before.is_decided or len(stand.ratings) > 1:
         return stand
     if before.value is not None and stand.value == before.value:
         return before
-    return Stand(at, None, None, stand.ratings, is_open=True, is_against=True)
+    return PartStatus(at, None, None, stand.ratings, is_open=True, is_against=True)
 
 
 def judged_here(at, dimension, given, decision, n_raters, required, is_new, others):
@@ -856,14 +856,14 @@ def judged_here(at, dimension, given, decision, n_raters, required, is_new, othe
     if decision is not None:
         has_value = decision.values or dimension.kind.is_set
         value = dimension.value(decision.values) if has_value else None
-        return Stand(at, value, decision.method, ratings, is_decided=True)
+        return PartStatus(at, value, decision.method, ratings, is_decided=True)
     n_raters += len(earlier)
     present = [ratings[rater] for rater in sorted(ratings, key=in_code_order)]
     if differ(present, given, part, n_raters, required, is_new):
-        return Stand(at, None, None, ratings, is_open=True)
+        return PartStatus(at, None, None, ratings, is_open=True)
     if not present:
         return None
-    return Stand(at, present[0], None, ratings)
+    return PartStatus(at, present[0], None, ratings)
 
 
 def rests_on(at, given, stand, n_raters, settled):
@@ -949,7 +949,7 @@ BY_FIX = {
 """Groups of items by what fixed them: the column, the upper bounds of the groups, and the group above these."""
 
 
-class Rows:
+class LabelRows:
     """The agreed labels as rows, one per part of an item, with dimensions and what is known of items as columns.
 
     Those of all rounds or of one, in the versions that the study tells them in or in the one that is asked for.
@@ -1044,7 +1044,7 @@ def of_kind(dimension, value):
     return value
 
 
-class Asked:
+class QuestionRows:
     """The places and columns that a question is about, told at their level, without what was left out, and folded."""
 
     def __init__(self, rows, question):
@@ -1147,12 +1147,12 @@ def check_analyses(data, agreed, report):
             report.leave(f"the analysis “{at}”: of a round that is not in the package")
             continue
         if which not in read:
-            read[which] = Rows(data, agreed, *which)
+            read[which] = LabelRows(data, agreed, *which)
 
         def check(key, reported, found, tolerance=TOLERANCE, at=at):
             report.compare(file, f"{at}: {key}", reported, found, tolerance)
 
-        CHECKS[entry["kind"]](check, Asked(read[which], question), question, answer, report)
+        CHECKS[entry["kind"]](check, QuestionRows(read[which], question), question, answer, report)
 
 
 def check_categories(check, key, reported, n, of):
@@ -1713,9 +1713,9 @@ def shares_of(sizes, sample):
 
 
 def main(folder):
-    data, report = Data(folder), Report()
+    data, report = PackageData(folder), ComparisonReport()
     check_samples(folder, report)
-    agreed = Agreed(data)
+    agreed = AgreedLabels(data)
     check_labels(data, agreed, report)
     check_agreement(data, report)
     check_training(data, report)

@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Column:
+class PackageColumn:
     """A column: its type, what it holds, its categories as (value, label) where it has any, whether it is filled."""
 
     name: str
@@ -42,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Reference:
+class TableReference:
     """Some columns of a table name rows of another."""
 
     columns: Sequence[str]
@@ -51,15 +51,15 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Table:
+class PackageTable:
     """A table of the package and where it lies, without its ending."""
 
     name: str
     title: str
     means: str
-    columns: Sequence[Column]
+    columns: Sequence[PackageColumn]
     key: Sequence[str] = ()
-    references: Sequence[Reference] = field(default=())
+    references: Sequence[TableReference] = field(default=())
     folder: str = "data"
     formats: Sequence[str] = ("csv", "parquet")
 
@@ -71,7 +71,7 @@ class Table:
 class TableWriter:
     """Writes rows of a table into open files, one for each of its formats; `close` ends them."""
 
-    def __init__(self, table: Table, files: Mapping[str, IO[bytes]]) -> None:
+    def __init__(self, table: PackageTable, files: Mapping[str, IO[bytes]]) -> None:
         self.table, self.files, self.n_rows = table, files, 0
         self._waiting: list[Row] = []
         self._text = io.StringIO()
@@ -105,7 +105,7 @@ class TableWriter:
             self._parquet.write_table(pa.Table.from_pydict(arrays, schema=self._schema))
 
 
-def _set(value: Any, column: Column) -> str:
+def _set(value: Any, column: PackageColumn) -> str:
     """How a set of values that holds none is written in CSV."""
     return "[]" if column.is_set and value is not None and not len(value) else ""
 

@@ -254,7 +254,7 @@ def test_every_text_column_of_every_file_keeps_every_hostile_text(what: str) -> 
     ]
 
 
-WIDE = [tables.Column("d", "string", "")]
+WIDE = [tables.PackageColumn("d", "string", "")]
 PACKAGE = dictionary.tables([("d", "D")], ["R1"], WIDE, texts="included", attributes=["a"])
 
 
@@ -280,7 +280,7 @@ def test_every_text_column_of_a_package_keeps_every_hostile_text_and_is_read_by_
     cells_of(files["csv"].getvalue().decode())
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / f"{name}.csv").write_bytes(files["csv"].getvalue())
-    data = recompute.Data.__new__(recompute.Data)
+    data = recompute.PackageData.__new__(recompute.PackageData)
     data.folder = tmp_path
     found = data.table(name).to_dict("records")
     packed = pq.read_table(io.BytesIO(files["parquet"].getvalue())).to_pylist() if "parquet" in table.formats else []

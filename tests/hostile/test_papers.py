@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.analysis.queries.presentation.blocks import Cell, Table
+from annotation.analysis.queries.presentation.blocks import AnalysisCell, AnalysisTable
 from annotation.core import latex
 from annotation.core.latex import escaped
 from tests.annotation import permission_study
@@ -62,8 +62,8 @@ def test_what_is_wrong_is_found() -> None:
 
 
 def table_of(*texts: str) -> str:
-    cells = [[Cell(text), Cell("1")] for text in texts]
-    return Table(key="counts", title="", heads=["Subject", "n"], rows=cells).as_latex(" ".join(texts))
+    cells = [[AnalysisCell(text), AnalysisCell("1")] for text in texts]
+    return AnalysisTable(key="counts", title="", heads=["Subject", "n"], rows=cells).as_latex(" ".join(texts))
 
 
 @pytest.mark.parametrize("text", [*PLACES, *MORE])

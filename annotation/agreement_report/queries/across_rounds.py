@@ -10,7 +10,7 @@ import numpy as np
 from agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
 from annotation.agreement_report.queries.exclusions import left_out
 from annotation.agreement_report.queries.headline import items_of_several_units, recurring_items
-from annotation.agreement_report.queries.mapped_patterns import Told
+from annotation.agreement_report.queries.mapped_patterns import MappedDimension
 from annotation.agreement_report.queries.patterns import (
     DOES_NOT_APPLY,
     PatternRow,
@@ -48,7 +48,7 @@ WEIGHTS = ("linear", "quadratic")
 
 
 @dataclass(frozen=True)
-class Asked:
+class AgreementQuery:
     """What agreement was asked for: each round in its own version, or all in terms of `version`.
 
     `raters` are the codes of the two whose ratings alone count; `fixed` is what the study fixed for a dimension
@@ -69,7 +69,7 @@ class Asked:
     keeps_out: bool = False
 
     @classmethod
-    def read(cls, given: dict[str, str]) -> "Asked":
+    def read(cls, given: dict[str, str]) -> "AgreementQuery":
         """From the words of an address or command; blank ones are left at their defaults.
 
         What has to be looked up in the study (repository, stratum, raters) is for `options.ask`.
@@ -99,7 +99,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Counted:
+class RoundPatterns:
     """The rating patterns of a dimension in one round, at the level asked for, and how many units were left out.
 
     `told` leads from the round's own version to `dimension`; `lost` counts the ratings that can't be told there, by
@@ -108,8 +108,8 @@ class Counted:
     """
 
     round: Round
-    told: Told
-    asked: Asked
+    told: MappedDimension
+    asked: AgreementQuery
     n_answers: int = 0
 
     @property
@@ -170,7 +170,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Across:
+class DimensionPatterns:
     """A dimension, as the version asked for or the newest one says, with its patterns in each round that has it.
 
     `astray` are the rounds from whose version no mapping leads to the one asked for; `standing` is what had come to
@@ -179,15 +179,15 @@ class Across:
     """
 
     dimension: TreeDimension
-    counted: Sequence[Counted]
+    counted: Sequence[RoundPatterns]
     astray: Sequence[Round] = ()
     standing: Mapping[int, Standing] = field(default_factory=dict)
     is_headline: bool = False
 
-    def only(self, rounds: Sequence[Round]) -> "Across":
+    def only(self, rounds: Sequence[Round]) -> "DimensionPatterns":
         """The same in some of the rounds."""
         wanted = {round_.pk for round_ in rounds}
-        return Across(
+        return DimensionPatterns(
             self.dimension,
             [each for each in self.counted if each.round.pk in wanted],
             [each for each in self.astray if each.pk in wanted],
@@ -230,7 +230,7 @@ class Across:
         return {key: tuple(category.keys) for key, category in self.categories.items()}
 
 
-def across(rounds: Sequence[Round], asked: Asked) -> list[Across]:
+def across(rounds: Sequence[Round], asked: AgreementQuery) -> list[DimensionPatterns]:
     """Patterns per dimension and round, in the order of the version asked for, else of the newest that has it.
 
     Raises Invalid for a dimension that none of the rounds has. Cost: one query; one more per round and dimension, two
@@ -248,11 +248,11 @@ def across(rounds: Sequence[Round], asked: Asked) -> list[Across]:
     for dimension in dimensions.values():
         told = [(round_, told_in(round_, ways[round_.pk], dimension, asked)) for round_ in rounds]
         counted = [
-            Counted(round_, each, asked, sum(n for *_, n in standing[round_.pk]))
+            RoundPatterns(round_, each, asked, sum(n for *_, n in standing[round_.pk]))
             for round_, each in told
             if each is not None
         ]
-        found.append(Across(dimension, counted, astray, standing))
+        found.append(DimensionPatterns(dimension, counted, astray, standing))
     return found
 
 
@@ -268,13 +268,15 @@ def dimensions_of(rounds: Sequence[Round], version: TaxonomyVersion | None) -> d
     return found
 
 
-def told_in(round_: Round, route: Route | None, dimension: TreeDimension, asked: Asked) -> Told | None:
+def told_in(
+    round_: Round, route: Route | None, dimension: TreeDimension, asked: AgreementQuery
+) -> MappedDimension | None:
     """How a round's values on a dimension are told; None where the round has no such dimension, or no way there."""
     own = published_version(round_.taxonomy_version_id).by_key.get(dimension.key)
     if own is None or route is None or (route.is_empty and own.kind != dimension.kind):
         return None
     number = asked.version.number if asked.version else round_.taxonomy_version.number
-    return Told(own, own if route.is_empty else dimension, route, number)
+    return MappedDimension(own, own if route.is_empty else dimension, route, number)
 
 
 def no_such_dimension(key: str) -> Invalid:
@@ -288,7 +290,7 @@ def rater_codes(seat: Seat) -> dict[int, str]:
     return {member.pk: member.code or "" for member in sorted(members, key=lambda each: code_order(each.code))}
 
 
-def metric_for(dimension: TreeDimension, asked: Asked) -> str | None:
+def metric_for(dimension: TreeDimension, asked: AgreementQuery) -> str | None:
     """The metric asked for, else the one that the study fixed; None: the kind's own.
 
     Raises Invalid for a metric, or weights, that don't suit the one dimension that was asked for.
@@ -309,7 +311,7 @@ def metric_for(dimension: TreeDimension, asked: Asked) -> str | None:
     return None
 
 
-def weights_for(dimension: TreeDimension, asked: Asked, patterns: Patterns) -> tuple[Weights | None, str]:
+def weights_for(dimension: TreeDimension, asked: AgreementQuery, patterns: Patterns) -> tuple[Weights | None, str]:
     """The weights asked for, else those that the study fixed; None: quadratic ones where there is an order.
 
     A matrix is laid out over the categories of the patterns; where it says nothing of one of them, a sentence says so
@@ -328,12 +330,14 @@ def weights_for(dimension: TreeDimension, asked: Asked, patterns: Patterns) -> t
         return None, f"The fixed weights can't be used here. {error}"
 
 
-def patterns_of(found: Across, codes: dict[int, str], asked: Asked) -> Patterns:
+def patterns_of(found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery) -> Patterns:
     rows = [row for each in found.counted for row in each.rows]
     return as_patterns(found.dimension, rows, codes, asked.level, keys=list(found.categories))
 
 
-def clusters_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Patterns) -> Clusters | None:
+def clusters_of(
+    found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, patterns: Patterns
+) -> Clusters | None:
     """The clusters of the headline set: the units of an item that was rated in several rounds; None without any.
 
     Cost: a query, and one more per round where items recur.
@@ -346,7 +350,9 @@ def clusters_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Pa
     return _as_clusters(patterns, found_twice)
 
 
-def items_of(found: Across, codes: dict[int, str], asked: Asked, patterns: Patterns) -> Clusters | None:
+def items_of(
+    found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, patterns: Patterns
+) -> Clusters | None:
     """The clusters of units of one item, in parts or in several rounds, for the bound of perfect agreement.
 
     None where ratings differ, where no interval is asked for, and where every unit is of its own item. Cost: none where
@@ -367,7 +373,7 @@ ItemUnits = list[tuple[int, list[Value | None]]]
 
 
 def _units_of(
-    found: Across, codes: dict[int, str], patterns: Patterns, items: Sequence[int]
+    found: DimensionPatterns, codes: dict[int, str], patterns: Patterns, items: Sequence[int]
 ) -> Mapping[int, ItemUnits]:
     """The units of these items: the round and a row of values, one per rater of the patterns."""
     place = {code: index for index, code in enumerate(patterns.raters)}

@@ -9,8 +9,8 @@ from typing import Any
 from agreement import COEFFICIENTS, one_coefficient, share_reaching, summary
 from annotation.agreement_report.queries.across_rounds import (
     OFF_SCALE,
-    Across,
-    Asked,
+    AgreementQuery,
+    DimensionPatterns,
     across,
     clusters_of,
     items_of,
@@ -33,7 +33,7 @@ from annotation.models import Round
 
 
 def agreement(
-    seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None, is_headline: bool = False
+    seat: Seat, rounds: Sequence[Round], asked: AgreementQuery, *, round_number: int | None, is_headline: bool = False
 ) -> list[dict[str, Any]]:
     """One entry per dimension over these rounds together, in the order of the version asked for or of the newest.
 
@@ -48,7 +48,7 @@ def agreement(
     return _covered(rounds, found, asked, entries)
 
 
-def coverage_of(rounds: Sequence[Round], found: Sequence[Across], asked: Asked) -> Coverage:
+def coverage_of(rounds: Sequence[Round], found: Sequence[DimensionPatterns], asked: AgreementQuery) -> Coverage:
     """How many items of these rounds are compared at all; kept until answers come to count otherwise."""
     if not found or asked.slice.stratum:
         return coverage(rounds, asked.slice)
@@ -57,14 +57,14 @@ def coverage_of(rounds: Sequence[Round], found: Sequence[Across], asked: Asked) 
 
 
 def _covered(
-    rounds: Sequence[Round], found: Sequence[Across], asked: Asked, entries: list[dict[str, Any]]
+    rounds: Sequence[Round], found: Sequence[DimensionPatterns], asked: AgreementQuery, entries: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     covered = asdict(coverage_of(rounds, found, asked))
     return [{**each, "coverage": covered} for each in entries]
 
 
 def agreement_and_raters(
-    seat: Seat, rounds: Sequence[Round], asked: Asked, *, round_number: int | None, is_headline: bool = False
+    seat: Seat, rounds: Sequence[Round], asked: AgreementQuery, *, round_number: int | None, is_headline: bool = False
 ) -> list[dict[str, Any]]:
     """The entries of `agreement` with each rater beside what was agreed on (`by_rater`); queries as there, and two."""
     codes = rater_codes(seat)
@@ -107,7 +107,9 @@ class AgreementEntry:
         return dict(vars(self))
 
 
-def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: int | None) -> AgreementEntry:
+def entry(
+    found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, *, round_number: int | None
+) -> AgreementEntry:
     """The entry of one dimension; kept until answers come to count otherwise."""
     metric = metric_for(found.dimension, asked)
     question = (replace(asked, dimension=None, metric=metric), round_number, codes)
@@ -115,7 +117,9 @@ def entry(found: Across, codes: dict[int, str], asked: Asked, *, round_number: i
     return found.kept("entry", question, compute, classes=(AgreementEntry,))
 
 
-def _entry(found: Across, codes: dict[int, str], asked: Asked, round_number: int | None) -> AgreementEntry:
+def _entry(
+    found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, round_number: int | None
+) -> AgreementEntry:
     patterns_found = patterns_of(found, codes, asked)
     clusters = clusters_of(found, codes, asked, patterns_found)
     weights, unsuited = weights_for(found.dimension, asked, patterns_found)
@@ -164,14 +168,14 @@ def coefficients_to_print(
     ]
 
 
-def is_own_question(asked: Asked) -> bool:
+def is_own_question(asked: AgreementQuery) -> bool:
     """Whether it is asked as the study itself does: before discussion, of everybody and everything."""
     part = replace(asked.slice, without=(), applies="both")
     is_whole = part == Slice() and asked.level == "leaf" and asked.version is None and not asked.raters
     return is_whole and asked.metric is None and asked.weights is None and asked.slice.applies == asked.applies_there
 
 
-def _because(found: Across) -> list[dict[str, Any]]:
+def _because(found: DimensionPatterns) -> list[dict[str, Any]]:
     """Why units are left out, the most frequent reason first: {reason, because, n}; the n add up to left_out."""
     counted: Counter[str] = Counter()
     for each in found.counted:
@@ -182,14 +186,14 @@ def _because(found: Across) -> list[dict[str, Any]]:
     ]
 
 
-def left_astray(round_: Round, asked: Asked) -> str:
+def left_astray(round_: Round, asked: AgreementQuery) -> str:
     """Says that no mapping leads from a round's version to the one asked for."""
     number = asked.version.number if asked.version else round_.taxonomy_version.number
     own = round_.taxonomy_version.number
     return f"Round {round_.number} is excluded: no mapping leads from version {own} to version {number}."
 
 
-def _unmapped(found: Across) -> list[dict[str, Any]]:
+def _unmapped(found: DimensionPatterns) -> list[dict[str, Any]]:
     """The ratings that can't be told in terms of the version asked for, by category, its version and the reason."""
     counted: dict[tuple[str, int, str], int] = {}
     for each in found.counted:
@@ -240,7 +244,7 @@ def of_rounds(seat: Seat, rounds: Sequence[Round], *, is_headline: bool = False)
     ]
 
 
-def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
+def primary(seat: Seat, found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery) -> Headline:
     """The primary coefficient of a dimension alone; kept until answers come to count otherwise."""
     metric = metric_for(found.dimension, asked)
     fixed = primary_of(seat.study.primary, found.dimension.key, found.dimension.kind)
@@ -248,7 +252,7 @@ def primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> H
     return found.kept("primary", question, lambda: _primary(seat, found, codes, asked), classes=(Headline,))
 
 
-def _primary(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> Headline:
+def _primary(seat: Seat, found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery) -> Headline:
     chosen = primary_of(seat.study.primary, found.dimension.key, found.dimension.kind)
     patterns_found = patterns_of(found, codes, asked)
     how: dict[str, Any] = {
@@ -296,7 +300,7 @@ class DimensionReport:
     `trend_after` the same after discussion, where that was asked for.
     """
 
-    across: Across
+    across: DimensionPatterns
     headline: Headline
     entry: AgreementEntry
     after: Headline | None
@@ -308,7 +312,7 @@ def report(
     seat: Seat,
     rounds: Sequence[Round],
     chosen: Sequence[Round],
-    asked: Asked,
+    asked: AgreementQuery,
     *,
     round_number: int | None,
     is_headline: bool = False,
@@ -343,5 +347,7 @@ def report(
     return found
 
 
-def _by_round(seat: Seat, found: Across, codes: dict[int, str], asked: Asked) -> dict[int, Headline]:
+def _by_round(
+    seat: Seat, found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery
+) -> dict[int, Headline]:
     return {one.round.number: primary(seat, found.only([one.round]), codes, asked) for one in found.counted}

@@ -15,7 +15,7 @@ TWICE = """
 
 
 @dataclass(frozen=True)
-class Twice:
+class RepeatedRating:
     """`n` parts of which a rater (member id) said `earlier` in one round and `later` in another, `days` after."""
 
     rater: int
@@ -26,7 +26,7 @@ class Twice:
     n: int
 
 
-def said_twice(rounds: Sequence[tuple[int, VersionTree, TreeDimension]], part: Slice) -> list[Twice]:
+def said_twice(rounds: Sequence[tuple[int, VersionTree, TreeDimension]], part: Slice) -> list[RepeatedRating]:
     """Counted by round, value and days between; rounds by id in their order with their own dimension. One query."""
     ids = [round_id for round_id, _, _ in rounds]
     pointer = POINTERS[part.when]
@@ -51,7 +51,7 @@ def said_twice(rounds: Sequence[tuple[int, VersionTree, TreeDimension]], part: S
         cursor.execute(sql, params)
         rows: list[Any] = cursor.fetchall()
     return [
-        Twice(
+        RepeatedRating(
             rater,
             (ids[place], ids[later_place]),
             value_of(rounds[place][2], value),

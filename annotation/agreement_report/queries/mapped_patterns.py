@@ -14,7 +14,7 @@ FREE = (PENDING, DOES_NOT_APPLY)
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostValue:
     """Why a value can't be told: each category that stands in the way, with the reason in words."""
 
     reasons: Sequence[tuple[str, str]]
@@ -25,16 +25,16 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Told:
+class MappedDimension:
     """A dimension's values under its `own` version, in terms of `dimension`, the same question in another version."""
 
     own: TreeDimension
     dimension: TreeDimension
     route: Route
     version: int
-    _known: dict[Value, "Value | Lost"] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[Value, "Value | LostValue"] = field(default_factory=dict, repr=False, compare=False)
 
-    def value(self, value: Value) -> "Value | Lost":
+    def value(self, value: Value) -> "Value | LostValue":
         """What a value is called there, or what it is lost by."""
         if self.route.is_empty:
             return value
@@ -42,16 +42,16 @@ class Told:
             self._known[value] = self._value(value)
         return self._known[value]
 
-    def _value(self, value: Value) -> "Value | Lost":
+    def _value(self, value: Value) -> "Value | LostValue":
         key = self.own.key
         given = tuple(sorted(value)) if isinstance(value, frozenset) else (value,)
         found = self.route.values(key, given, free=FREE)
         if isinstance(found, BlockedValue):
-            return Lost(self._reasons(given) or [(category_label(value), found.words)])
+            return LostValue(self._reasons(given) or [(category_label(value), found.words)])
         if self.dimension.is_set:
             return frozenset(str(each) for each in found)
         if not found:
-            return Lost([(category_label(value), BlockedValue("kind", self.version).words)])
+            return LostValue([(category_label(value), BlockedValue("kind", self.version).words)])
         return found[0]
 
     def _reasons(self, given: Sequence[str | float]) -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ class Told:
         if self.route.is_empty:
             return row
         told = [(rater, self.value(value)) for rater, value in zip(row.raters, row.values, strict=True)]
-        kept = [(rater, value) for rater, value in told if not isinstance(value, Lost)]
+        kept = [(rater, value) for rater, value in told if not isinstance(value, LostValue)]
         return PatternRow(tuple(rater for rater, _ in kept), tuple(value for _, value in kept), row.n)
 
     def rows(self, rows: Sequence[PatternRow]) -> tuple[list[PatternRow], int]:
@@ -79,6 +79,6 @@ class Told:
         if not self.route.is_empty:
             for row in rows:
                 for value in row.values:
-                    if isinstance(found := self.value(value), Lost):
+                    if isinstance(found := self.value(value), LostValue):
                         counted.update(dict.fromkeys(found.reasons, row.n))
         return counted

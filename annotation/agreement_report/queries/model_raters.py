@@ -6,7 +6,13 @@ from functools import partial
 from typing import Any
 
 from agreement import by_pair
-from annotation.agreement_report.queries.across_rounds import Across, Asked, across, as_patterns, rater_codes
+from annotation.agreement_report.queries.across_rounds import (
+    AgreementQuery,
+    DimensionPatterns,
+    across,
+    as_patterns,
+    rater_codes,
+)
 from annotation.core.access import Seat
 from annotation.models import Membership, Round, RoundRater
 
@@ -18,7 +24,7 @@ def machines_in(rounds: Sequence[Round]) -> list[Membership]:
     return sorted(found.values(), key=lambda each: (len(each.code or ""), each.code or ""))
 
 
-def against_machines(seat: Seat, rounds: Sequence[Round], asked: Asked) -> dict[str, list[dict[str, Any]]]:
+def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery) -> dict[str, list[dict[str, Any]]]:
     """By dimension, each machine beside each person: [{machine, name, version, pairs: [{rater, cohen_kappa, …}]}].
 
     Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both rated. One query where
@@ -38,7 +44,7 @@ def against_machines(seat: Seat, rounds: Sequence[Round], asked: Asked) -> dict[
 
 
 def with_machines(
-    seat: Seat, rounds: Sequence[Round], asked: Asked, entries: Sequence[dict[str, Any]]
+    seat: Seat, rounds: Sequence[Round], asked: AgreementQuery, entries: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The entries of `coefficients.agreement` with `by_machine`, empty where no machine rates."""
     found = against_machines(seat, rounds, asked)
@@ -46,7 +52,7 @@ def with_machines(
 
 
 def _told(
-    found: Across, codes: Mapping[int, str], machines: Sequence[Membership], asked: Asked
+    found: DimensionPatterns, codes: Mapping[int, str], machines: Sequence[Membership], asked: AgreementQuery
 ) -> list[dict[str, Any]]:
     rows = [row for each in found.counted for row in each.rows]
     pairs = by_pair(as_patterns(found.dimension, rows, dict(codes), asked.level, keys=list(found.categories)))

@@ -26,7 +26,7 @@ EXCEPTIONS = """
 
 
 @dataclass(frozen=True)
-class BesideAgreed:
+class AgreedComparison:
     """`n` units in which these raters (member ids) gave these values; `agreed` is None where nothing is agreed."""
 
     raters: tuple[int, ...]
@@ -42,7 +42,7 @@ def decisions_so_far(rounds: Sequence[Round]) -> tuple[int, int]:
     return found["n"], found["newest"] or 0
 
 
-def beside_agreed(round_: Round, dimension: TreeDimension, part: Slice) -> list[BesideAgreed]:
+def beside_agreed(round_: Round, dimension: TreeDimension, part: Slice) -> list[AgreedComparison]:
     """Patterns with the label agreed on, of the items where something was decided or an answer changed.
 
     A label that rests on one answer alone is none here: it agrees with its rater by itself. Anywhere else the patterns
@@ -66,10 +66,10 @@ def beside_agreed(round_: Round, dimension: TreeDimension, part: Slice) -> list[
     for item, number, raters, values in rows:
         agreed, is_decided = labels.get((item, number), (None, False))
         counted[tuple(raters), tuple(value_of(dimension, value) for value in values), agreed, is_decided] += 1
-    return [BesideAgreed(*key[:2], key[2], key[3], n) for key, n in counted.items()]
+    return [AgreedComparison(*key[:2], key[2], key[3], n) for key, n in counted.items()]
 
 
-class _Agreed:
+class _AgreedLabelSets:
     """The labels on a dimension that sets of answers come to, and where those of each begin."""
 
     def __init__(self, dimension: str) -> None:
@@ -95,7 +95,7 @@ class _Agreed:
 
 def _labels(round_: Round, dimension: TreeDimension, items: Sequence[int]) -> dict[tuple[int, int], tuple[Value, bool]]:
     """By item and part the label on a dimension and whether it was decided."""
-    agreed = _Agreed(dimension.key)
+    agreed = _AgreedLabelSets(dimension.key)
     judge = BatchConsensus(round_, VersionMapping(round_.taxonomy_version), agreed, has_own=False)
     found = {}
     for stretch in stretches(round_, among=items):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from annotation.agreement_report.queries.across_rounds import Asked
+from annotation.agreement_report.queries.across_rounds import AgreementQuery
 from annotation.core import strata as slices
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
@@ -12,14 +12,14 @@ from annotation.models import Study
 MOST_NAMED = 20
 
 
-def ask(seat: Seat, given: Mapping[str, str]) -> Asked:
+def ask(seat: Seat, given: Mapping[str, str]) -> AgreementQuery:
     """What the words ask for in this study, without the items that this person still has to answer as a third rater.
 
     `applies` is the study's where it is not asked for; so are metric and weights where it fixed them. Raises Invalid,
     which names what there is in place of an unknown repository, stratum or rater. Cost: a query for each of these
     three that is asked for, and one more that says what there is.
     """
-    asked = Asked.read(dict(given))
+    asked = AgreementQuery.read(dict(given))
     study = seat.study
     fields: dict[str, list[str]] = {}
     part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.withheld)))

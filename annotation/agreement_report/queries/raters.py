@@ -8,11 +8,11 @@ from statistics import median
 from typing import Any
 
 from agreement import Patterns, against_reference, intra_rater
-from annotation.agreement_report.queries.across_rounds import Across, Asked, Counted, at_level
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, DimensionPatterns, RoundPatterns, at_level
 from annotation.agreement_report.queries.intra_rater import said_twice
-from annotation.agreement_report.queries.mapped_patterns import Lost
+from annotation.agreement_report.queries.mapped_patterns import LostValue
 from annotation.agreement_report.queries.model_raters import machines_in
-from annotation.agreement_report.queries.newest_labels import BesideAgreed, beside_agreed, decisions_so_far
+from annotation.agreement_report.queries.newest_labels import AgreedComparison, beside_agreed, decisions_so_far
 from annotation.agreement_report.queries.patterns import PatternRow, Value, patterns
 from annotation.labels.consensus import PENDING
 from annotation.models import Membership, Round
@@ -22,7 +22,11 @@ AGREED = "agreed"
 
 
 def with_raters(
-    rounds: Sequence[Round], found: Sequence[Across], codes: Mapping[int, str], asked: Asked, entries: Sequence[Any]
+    rounds: Sequence[Round],
+    found: Sequence[DimensionPatterns],
+    codes: Mapping[int, str],
+    asked: AgreementQuery,
+    entries: Sequence[Any],
 ) -> list[dict[str, Any]]:
     """The entries with `by_rater`: [{rater, machine, n, cohen_kappa, percent_agreement, undefined, …}].
 
@@ -45,7 +49,7 @@ def with_raters(
     ]
 
 
-def _intra_rater(found: Across, codes: Mapping[int, str], asked: Asked) -> list[dict[str, Any]]:
+def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: AgreementQuery) -> list[dict[str, Any]]:
     """Each rater beside themselves where they labelled the same part in two pilot or main rounds; one query."""
     kinds = (Round.Kind.PILOT, Round.Kind.MAIN)
     counted = [
@@ -60,7 +64,7 @@ def _intra_rater(found: Across, codes: Mapping[int, str], asked: Asked) -> list[
     days: dict[int, list[int]] = {pk: [] for pk in codes}
     for row in said_twice(rounds, asked.slice):
         earlier, later = told[row.rounds[0]].value(row.earlier), told[row.rounds[1]].value(row.later)
-        if row.rater not in codes or isinstance(earlier, Lost) or isinstance(later, Lost):
+        if row.rater not in codes or isinstance(earlier, LostValue) or isinstance(later, LostValue):
             continue
         (lifted,) = at_level(found.dimension, [PatternRow((0, 1), (earlier, later), row.n)], asked.level)
         tables[row.rater][lifted.values[0], lifted.values[1]] += row.n
@@ -75,7 +79,7 @@ def _intra_rater(found: Across, codes: Mapping[int, str], asked: Asked) -> list[
 
 
 def _by_rater(
-    found: Across, codes: Mapping[int, str], machines: Sequence[Membership], asked: Asked
+    found: DimensionPatterns, codes: Mapping[int, str], machines: Sequence[Membership], asked: AgreementQuery
 ) -> list[dict[str, Any]]:
     said: dict[int, Counter[tuple[Value, Value, bool]]] = {pk: Counter() for pk in codes}
     for each in found.counted:
@@ -106,7 +110,7 @@ def _by_rater(
     return told
 
 
-def _beside(each: Counted, machines: Sequence[Membership], asked: Asked) -> list[BesideAgreed]:
+def _beside(each: RoundPatterns, machines: Sequence[Membership], asked: AgreementQuery) -> list[AgreedComparison]:
     """The patterns of a round with what was agreed on."""
     tree, own = published_version(each.round.taxonomy_version_id), each.told.own
     part = replace(asked.slice.whole, applies="both", machines=tuple(machine.pk for machine in machines))
@@ -120,7 +124,7 @@ def _beside(each: Counted, machines: Sequence[Membership], asked: Asked) -> list
     for (raters, values), n in counted.items():
         of_people = [value for pk, value in zip(raters, values, strict=True) if pk not in beside]
         if n > 0 and len(of_people) > 1 and len(set(of_people)) == 1 and not _is_pending(of_people[0]):
-            found.append(BesideAgreed(raters, values, of_people[0], False, n))
+            found.append(AgreedComparison(raters, values, of_people[0], False, n))
     return found
 
 
@@ -128,14 +132,16 @@ def _is_pending(value: Value) -> bool:
     return value == PENDING or (isinstance(value, frozenset) and PENDING in value)
 
 
-def _count(each: Counted, row: BesideAgreed, level: str, said: dict[int, Counter[tuple[Value, Value, bool]]]) -> None:
+def _count(
+    each: RoundPatterns, row: AgreedComparison, level: str, said: dict[int, Counter[tuple[Value, Value, bool]]]
+) -> None:
     """Counts what each rater gave beside what was agreed on, told and lifted as it was asked for."""
     assert row.agreed is not None
     agreed = each.told.value(row.agreed)
-    if isinstance(agreed, Lost):
+    if isinstance(agreed, LostValue):
         return
     for pk, value in zip(row.raters, row.values, strict=True):
         told = each.told.value(value)
-        if pk in said and not isinstance(told, Lost):
+        if pk in said and not isinstance(told, LostValue):
             (lifted,) = at_level(each.told.dimension, [PatternRow((pk, pk), (told, agreed), 1)], level)
             said[pk][lifted.values[0], lifted.values[1], row.is_decided] += row.n

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from annotation.agreement_report.queries.across_rounds import Asked, rater_codes, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, rater_codes, visible_rounds
 from annotation.agreement_report.queries.changed_statistics import ChangedErrors, changed_errors
 from annotation.agreement_report.queries.coefficients import DimensionReport, coverage_of, report
 from annotation.agreement_report.queries.coverage import Coverage
@@ -29,7 +29,7 @@ class AgreementReport:
     """
 
     seat: Seat
-    asked: Asked
+    asked: AgreementQuery
     every: Sequence[Round]
     rounds: Sequence[Round]
     chosen: Sequence[Round]
@@ -84,7 +84,7 @@ class AgreementReport:
 
 def agreement_report(
     seat: Seat,
-    asked: Asked,
+    asked: AgreementQuery,
     chosen: Sequence[Round],
     *,
     round_: Round | None = None,

@@ -6,9 +6,9 @@ from typing import Any
 
 from agreement import category_label
 from annotation.agreement_report.queries.across_rounds import (
-    Across,
-    Asked,
-    Counted,
+    AgreementQuery,
+    DimensionPatterns,
+    RoundPatterns,
     at_level,
     dimensions_of,
     no_such_dimension,
@@ -17,7 +17,7 @@ from annotation.agreement_report.queries.across_rounds import (
 )
 from annotation.agreement_report.queries.exclusions import BECAUSE, units_left_out
 from annotation.agreement_report.queries.intra_rater import TWICE
-from annotation.agreement_report.queries.mapped_patterns import Lost, Told
+from annotation.agreement_report.queries.mapped_patterns import LostValue, MappedDimension
 from annotation.agreement_report.queries.model_raters import machines_in
 from annotation.agreement_report.queries.patterns import PatternRow, Unit, Value, units
 from annotation.core.access import Seat
@@ -37,7 +37,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Behind:
+class DrillDown:
     """Which units of a dimension: with a category (a), with a pair (a, b), of two raters, differing, left out.
 
     With a pair of raters, a is what the first of them said and b what the second said; without, any two raters in any
@@ -53,7 +53,7 @@ class Behind:
     after: Place = (0, 0, 0)
 
     @classmethod
-    def read(cls, given: dict[str, str]) -> "Behind":
+    def read(cls, given: dict[str, str]) -> "DrillDown":
         """From the words of an address. Raises Invalid."""
         fields = {}
         if given.get("show", SHOWS[0]) not in SHOWS:
@@ -143,15 +143,17 @@ class UnitLine:
 
 
 @dataclass(frozen=True)
-class FoundUnits:
+class UnitPage:
     """A page of units; `next` is where the following one begins, empty at the end."""
 
-    across: Across
+    across: DimensionPatterns
     lines: Sequence[UnitLine]
     next: str
 
 
-def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behind, *, size: int = PAGE) -> FoundUnits:
+def units_behind(
+    seat: Seat, rounds: Sequence[Round], asked: AgreementQuery, behind: DrillDown, *, size: int = PAGE
+) -> UnitPage:
     """The units of a dimension that are meant, round by round in their order; rounds must be such as may be seen.
 
     They are those that the numbers in terms of `asked.version` rest on, without items that this person is yet to answer
@@ -163,7 +165,7 @@ def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behi
     having = _having(rounds, asked)
     if not having.counted:
         raise no_such_dimension(asked.dimension or "")
-    gathered: list[tuple[Counted, Unit]] = []
+    gathered: list[tuple[RoundPatterns, Unit]] = []
     for each in sorted(having.counted, key=lambda each: each.round.number):
         number, position, part = behind.after
         if each.round.number < number:
@@ -194,17 +196,17 @@ def units_behind(seat: Seat, rounds: Sequence[Round], asked: Asked, behind: Behi
     if has_more:
         each, unit = page[-1]
         following = f"{each.round.number}.{unit.position}.{unit.part}"
-    return FoundUnits(having, lines, following)
+    return UnitPage(having, lines, following)
 
 
-def _with_machines(rounds: Sequence[Round], asked: Asked, behind: Behind) -> Asked:
+def _with_machines(rounds: Sequence[Round], asked: AgreementQuery, behind: DrillDown) -> AgreementQuery:
     """The machines that are asked for by name count beside those who hold a slot; one query where one is named."""
     named = {behind.rater, *behind.raters} - {""}
     machines = tuple(each.pk for each in machines_in(rounds) if each.code in named) if named else ()
     return replace(asked, slice=replace(asked.slice, machines=machines)) if machines else asked
 
 
-def _among(each: Counted, having: Across, behind: Behind) -> tuple[str, list[Any]] | None:
+def _among(each: RoundPatterns, having: DimensionPatterns, behind: DrillDown) -> tuple[str, list[Any]] | None:
     """The items of a round that are meant, where they are not all of them."""
     if behind.show == "decided":
         return DECIDED, [each.round.pk, each.told.own.id]
@@ -213,7 +215,7 @@ def _among(each: Counted, having: Across, behind: Behind) -> tuple[str, list[Any
     return None
 
 
-def _having(rounds: Sequence[Round], asked: Asked) -> Across:
+def _having(rounds: Sequence[Round], asked: AgreementQuery) -> DimensionPatterns:
     """The dimension in the rounds that have it, without its patterns."""
     key = asked.dimension or ""
     dimensions = dimensions_of(rounds, asked.version)
@@ -223,11 +225,13 @@ def _having(rounds: Sequence[Round], asked: Asked) -> Across:
     for round_ in sorted(rounds, key=lambda each: -each.number):
         told = told_in(round_, way(round_, asked.version), dimensions[key], asked)
         if told is not None:
-            found.append(Counted(round_, told, asked))
-    return Across(dimensions[key], found)
+            found.append(RoundPatterns(round_, told, asked))
+    return DimensionPatterns(dimensions[key], found)
 
 
-def _wanted(told: Told, level: str, codes: dict[int, str], behind: Behind) -> Callable[[PatternRow], bool]:
+def _wanted(
+    told: MappedDimension, level: str, codes: dict[int, str], behind: DrillDown
+) -> Callable[[PatternRow], bool]:
     def wanted(row: PatternRow) -> bool:
         (lifted,) = at_level(told.dimension, [told.row(row)], level)
         said = dict(zip(lifted.raters, lifted.values, strict=True))
@@ -236,14 +240,14 @@ def _wanted(told: Told, level: str, codes: dict[int, str], behind: Behind) -> Ca
     return wanted
 
 
-def _line(each: Counted, unit: Unit, item: Item, codes: dict[int, str]) -> UnitLine:
+def _line(each: RoundPatterns, unit: Unit, item: Item, codes: dict[int, str]) -> UnitLine:
     said = dict(zip(unit.raters, unit.values, strict=True))
     given, unmapped = [], {}
     for pk, code in codes.items():
         if pk not in said:
             continue
         told = each.told.value(said[pk])
-        if isinstance(told, Lost):
+        if isinstance(told, LostValue):
             unmapped[code] = told.words
             given.append((code, _plain(each.told.own, said[pk])))
         else:

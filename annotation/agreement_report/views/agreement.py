@@ -10,15 +10,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from agreement import COEFFICIENTS
-from annotation.agreement_report.queries.across_rounds import CHOICES, Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import CHOICES, AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.exclusions import BECAUSE
 from annotation.agreement_report.queries.headline import WORD, HeadlineSet, headline_set
 from annotation.agreement_report.queries.more_items import WIDTH, planned, width_of
 from annotation.agreement_report.queries.options import ask, choices
 from annotation.agreement_report.queries.report import agreement_report
-from annotation.agreement_report.queries.units_behind import Behind, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
 from annotation.agreement_report.views.charts import files_of, section_charts, trend_charts
-from annotation.agreement_report.views.tables import Links, Section, beside, section
+from annotation.agreement_report.views.tables import DimensionSection, Links, beside, section
 from annotation.agreement_report.views.trend import trend
 from annotation.agreement_report.views.words import Names, which_rounds
 from annotation.assignments.actions.reading_log import PAGE, note_reading, note_results
@@ -65,7 +65,7 @@ def number_of(request: HttpRequest, name: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenRounds:
     """The rounds that an address asks about: one (`round`), the headline set, or all that the reader may see."""
 
     rounds: Sequence[Round]
@@ -82,7 +82,7 @@ class Chosen:
         return self.round.number if self.round else None
 
 
-def chosen_rounds(request: HttpRequest, seat: Seat, default: str = ALL) -> Chosen:
+def chosen_rounds(request: HttpRequest, seat: Seat, default: str = ALL) -> ChosenRounds:
     """`?round=` with a number, `headline` or `all`; without it the default, where there is a headline.
 
     Raises Invalid, NotFound, Blind.
@@ -91,15 +91,15 @@ def chosen_rounds(request: HttpRequest, seat: Seat, default: str = ALL) -> Chose
     headline = headline_set(seat) if default == WORD or word == WORD else HeadlineSet()
     word = word or (default if headline.rounds else ALL)
     if word == WORD:
-        return Chosen(list(headline.rounds), None, headline, WORD)
+        return ChosenRounds(list(headline.rounds), None, headline, WORD)
     if word == ALL:
-        return Chosen(visible_rounds(seat), None, headline, ALL)
+        return ChosenRounds(visible_rounds(seat), None, headline, ALL)
     round_ = get_round(seat, number_of(request, "round") or 0)
     seat.require_sight(round_)
-    return Chosen([round_], round_, headline, word)
+    return ChosenRounds([round_], round_, headline, word)
 
 
-def asked_for(request: HttpRequest, seat: Seat, default: str = ALL) -> tuple[Asked, Chosen, Links]:
+def asked_for(request: HttpRequest, seat: Seat, default: str = ALL) -> tuple[AgreementQuery, ChosenRounds, Links]:
     """What the address asks for. Raises Invalid, NotFound, Blind."""
     asked = ask(seat, {name: str(value) for name, value in request.GET.items()})
     chosen = chosen_rounds(request, seat, default)
@@ -152,7 +152,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-def _plan(request: HttpRequest, sections: Sequence[Section], links: Links) -> dict[str, Any]:
+def _plan(request: HttpRequest, sections: Sequence[DimensionSection], links: Links) -> dict[str, Any]:
     """How many more units the primary coefficient of each dimension needs, for the width that the address asks for."""
     width = width_of(request.GET.get("width", "")) or WIDTH
     return {
@@ -192,7 +192,7 @@ def _filters(request: HttpRequest, seat: Seat, reports: Sequence[Any]) -> list[d
     return found
 
 
-def _only(asked: Asked) -> str:
+def _only(asked: AgreementQuery) -> str:
     """What the numbers are narrowed down to, as `items of acme/rocket, what R1 and R2 gave`; empty where to nothing."""
     part = asked.slice
     found = [f"items of {part.repository}"] if part.repository else []
@@ -201,7 +201,7 @@ def _only(asked: Asked) -> str:
     return ", ".join(found)
 
 
-def _slices(seat: Seat, asked: Asked) -> list[dict[str, Any]]:
+def _slices(seat: Seat, asked: AgreementQuery) -> list[dict[str, Any]]:
     """The choices of the bar that narrow down whose ratings count, and of which items."""
     chosen = {
         "repository": asked.slice.repository,
@@ -230,7 +230,7 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     rounds = [each for each in every if each.pk not in seat.sealed_round_ids]
     if every and not rounds:
         seat.require_answers(every[0])
-    behind = Behind.read({name: str(value) for name, value in request.GET.items()})
+    behind = DrillDown.read({name: str(value) for name, value in request.GET.items()})
     found = units_behind(seat, rounds, asked, behind)
     note_reading(seat, rounds, "items behind agreement", PAGE)
     names = Names(found.across)

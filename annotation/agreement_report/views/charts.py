@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from agreement import COEFFICIENTS, bound, decimals
 from annotation.agreement_report.queries.coefficients import DimensionReport, Headline
-from annotation.agreement_report.views.tables import Links, Section
+from annotation.agreement_report.views.tables import DimensionSection, Links
 from annotation.charts.drawing import TYPES
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.charts.specifications import ChartStyle, Panel, TrendPoint, trend, trends
@@ -86,7 +86,7 @@ def _trend_words(panel: Panel) -> str:
     return f"{panel.title}, {panel.coefficient} before discussion: {', '.join(before)}.{threshold}"
 
 
-def confusion_map(section: Section) -> HeatMap | None:
+def confusion_map(section: DimensionSection) -> HeatMap | None:
     """The confusion matrix as a figure: agreement is quiet, differences are strong."""
     matrix = section.matrix
     if matrix is None:
@@ -111,7 +111,7 @@ def confusion_map(section: Section) -> HeatMap | None:
     )
 
 
-def pair_map(section: Section) -> HeatMap | None:
+def pair_map(section: DimensionSection) -> HeatMap | None:
     """Cohen's kappa of every two raters: the further apart, the stronger. None with fewer than three raters."""
     pairs = [each for each in section.pairs if each["cohen_kappa"] is not None]
     codes = list(dict.fromkeys(code for place in (0, 1) for each in section.pairs for code in [each["raters"][place]]))
@@ -141,7 +141,7 @@ def _heat_of(kappa: float) -> int:
     return 1 + sum(kappa < band for band in BANDS)
 
 
-def section_charts(section: Section, links: Links) -> dict[str, Chart]:
+def section_charts(section: DimensionSection, links: Links) -> dict[str, Chart]:
     """The figures of one dimension by name."""
     found = {}
     for name, drawn, words in (
@@ -157,7 +157,7 @@ def section_charts(section: Section, links: Links) -> dict[str, Chart]:
 def figure(
     name: str,
     reports: Sequence[DimensionReport],
-    sections: Sequence[Section],
+    sections: Sequence[DimensionSection],
     rounds: Sequence[Round],
     links: Links,
     look: ChartStyle,

@@ -20,7 +20,7 @@ from annotation.agreement_report.queries.coefficients import (
 from annotation.agreement_report.views.words import (
     FIXED,
     METRICS,
-    Defined,
+    CategoryDefinition,
     Names,
     about_coefficients,
     meaning,
@@ -43,7 +43,7 @@ OF_TWO = ("prevalence", "bias", "pabak")
 
 
 @dataclass(frozen=True)
-class Bar:
+class IntervalBar:
     """An interval and its value on a scale from 0 to 1, and a threshold, as shares of the width."""
 
     low: str
@@ -52,13 +52,15 @@ class Bar:
     threshold: str
 
 
-def bar(value: float | None, low: float | None, high: float | None, threshold: float | None = None) -> Bar | None:
+def bar(
+    value: float | None, low: float | None, high: float | None, threshold: float | None = None
+) -> IntervalBar | None:
     """A drawing of a value; what lies below 0 is drawn at 0. None where there is no value."""
     if value is None:
         return None
     start, end = (_clamped(edge if edge is not None else value) for edge in (low, high))
     place = "" if threshold is None else f"{_clamped(threshold) * 100:.1f}%"
-    return Bar(f"{start * 100:.1f}%", f"{(end - start) * 100:.1f}%", f"{_clamped(value) * 100:.1f}%", place)
+    return IntervalBar(f"{start * 100:.1f}%", f"{(end - start) * 100:.1f}%", f"{_clamped(value) * 100:.1f}%", place)
 
 
 def _clamped(value: float) -> float:
@@ -82,7 +84,7 @@ class Links:
 
 
 @dataclass(frozen=True)
-class TalkAbout:
+class ConfusedPair:
     """Two categories that raters take for each other, with the share of all differing pairs of ratings.
 
     `gain` is what the dimension's own coefficient (`of`) would gain if they were one, None where that is undefined.
@@ -93,11 +95,11 @@ class TalkAbout:
     gain: float | None
     of: str
     url: str
-    sides: Sequence[Sequence[Defined]]
+    sides: Sequence[Sequence[CategoryDefinition]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ConfusionCell:
     """A cell of the confusion matrix; heat 0 is none, `diagonal` is agreement."""
 
     n: int
@@ -108,28 +110,28 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class MatrixRow:
+class ConfusionRow:
     """A row with the number of its category, which heads the category's column, too."""
 
     number: int
     name: str
-    cells: Sequence[Cell | None]
+    cells: Sequence[ConfusionCell | None]
     total: int
 
 
 @dataclass(frozen=True)
-class Matrix:
+class ConfusionMatrix:
     """Who said what where the other said what; pooled over all pairs of raters when there are more than two."""
 
     raters: Sequence[str]
-    rows: Sequence[MatrixRow]
+    rows: Sequence[ConfusionRow]
     totals: Sequence[int]
     total: int
     n_hidden: int
 
 
 @dataclass(frozen=True)
-class Section(HasKind):
+class DimensionSection(HasKind):
     """Everything about one dimension."""
 
     key: str
@@ -137,7 +139,7 @@ class Section(HasKind):
     kind: str
     position: int
     headline: Headline
-    headline_bar: Bar | None
+    headline_bar: IntervalBar | None
     after: Headline | None
     meaning: str
     scale: str
@@ -155,8 +157,8 @@ class Section(HasKind):
     coefficients: Sequence[Mapping[str, Any]]
     about_coefficients: Sequence[str]
     is_of_two: bool
-    talk: Sequence[TalkAbout]
-    matrix: Matrix | None
+    talk: Sequence[ConfusedPair]
+    matrix: ConfusionMatrix | None
     clashes: Sequence[Mapping[str, Any]]
     has_proposals: bool
     categories: Sequence[Mapping[str, Any]]
@@ -165,10 +167,10 @@ class Section(HasKind):
     machines: Sequence[Mapping[str, Any]]
 
 
-def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[str, Any]] = ()) -> Section:
+def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[str, Any]] = ()) -> DimensionSection:
     names, entry, head = Names(report.across), report.entry, report.headline
     key = report.across.dimension.key
-    return Section(
+    return DimensionSection(
         key=key,
         title=report.across.dimension.title,
         kind=report.across.dimension.kind,
@@ -281,9 +283,9 @@ def _rests_on(report: DimensionReport) -> str:
     return f"labeled by {who} in {where}" if having else f"in {where}"
 
 
-def _talk(entry: AgreementEntry, names: Names, links: Links) -> list[TalkAbout]:
+def _talk(entry: AgreementEntry, names: Names, links: Links) -> list[ConfusedPair]:
     return [
-        TalkAbout(
+        ConfusedPair(
             each["n"],
             each["share"],
             each["gain"],
@@ -312,7 +314,7 @@ def _clashes(entry: AgreementEntry, names: Names, links: Links) -> list[dict[str
     ]
 
 
-def _matrix(entry: AgreementEntry, raters: Sequence[str], names: Names, links: Links) -> Matrix | None:
+def _matrix(entry: AgreementEntry, raters: Sequence[str], names: Names, links: Links) -> ConfusionMatrix | None:
     """Of the categories that were used; where they are too many, of those that raters differ on most."""
     found = {(each["a"], each["b"]): each["n"] for each in entry.confusion}
     if not found or names.across.dimension.is_open:
@@ -329,7 +331,7 @@ def _matrix(entry: AgreementEntry, raters: Sequence[str], names: Names, links: L
     who = {"pair": ",".join(raters)} if raters else {}
     rows = []
     for number, a in enumerate(labels, start=1):
-        cells: list[Cell | None] = []
+        cells: list[ConfusionCell | None] = []
         for b in labels:
             n = found.get((a, b), 0)
             if not n:
@@ -337,10 +339,10 @@ def _matrix(entry: AgreementEntry, raters: Sequence[str], names: Names, links: L
                 continue
             heat = 0 if a == b else math.ceil(HEATS * n / max(most, HEATS))
             said = f"{names.of(a)} and {names.of(b)}: {n}"
-            cells.append(Cell(n, links.units(entry.dimension, a=a, b=b, **who), heat, a == b, said))
-        rows.append(MatrixRow(number, names.of(a), cells, sum(n for (row, _), n in found.items() if row == a)))
+            cells.append(ConfusionCell(n, links.units(entry.dimension, a=a, b=b, **who), heat, a == b, said))
+        rows.append(ConfusionRow(number, names.of(a), cells, sum(n for (row, _), n in found.items() if row == a)))
     totals = [sum(n for (_, column), n in found.items() if column == b) for b in labels]
-    return Matrix(raters, rows, totals, sum(found.values()), len(order) - len(labels))
+    return ConfusionMatrix(raters, rows, totals, sum(found.values()), len(order) - len(labels))
 
 
 def _in_order(confusion: Sequence[Mapping[str, Any]], names: Names) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.agreement_report.queries.coefficients import DimensionReport, Headline
-from annotation.agreement_report.views.tables import Bar, Links, bar
+from annotation.agreement_report.views.tables import IntervalBar, Links, bar
 from annotation.models import Round
 
 
@@ -14,7 +14,7 @@ class TrendCell:
 
     headline: Headline
     position: int
-    bar: Bar | None
+    bar: IntervalBar | None
     url: str
 
 

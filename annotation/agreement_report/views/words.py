@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from agreement import COEFFICIENTS, benchmark_words, bound
-from annotation.agreement_report.queries.across_rounds import Across
+from annotation.agreement_report.queries.across_rounds import DimensionPatterns
 from annotation.agreement_report.queries.coefficients import AgreementEntry, Headline
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
 from annotation.labels.consensus import PENDING
@@ -30,7 +30,7 @@ METRICS = {
 class Names:
     """Labels of an agreement entry in words."""
 
-    across: Across
+    across: DimensionPatterns
 
     def of(self, label: str) -> str:
         if label in FIXED:
@@ -41,14 +41,14 @@ class Names:
             return ", ".join(self.of(each) for each in label.split(" + "))
         return BOOLEANS.get(label, label) if self.across.dimension.is_two_valued else label
 
-    def defined(self, label: str) -> list["Defined"]:
+    def defined(self, label: str) -> list["CategoryDefinition"]:
         """A label with its definition; each of its categories, when it is a set."""
         members = label.split(" + ") if self.across.dimension.is_set else [label]
         found = []
         for member in members:
             category = self._categories.get(member)
             found.append(
-                Defined(
+                CategoryDefinition(
                     self.of(member),
                     category.definition if category else EXPLAINED.get(member, ""),
                     category.include if category else (),
@@ -72,7 +72,7 @@ BOOLEANS = {"true": "yes", "false": "no"}
 
 
 @dataclass(frozen=True)
-class Defined:
+class CategoryDefinition:
     """A category with what belongs to it."""
 
     name: str

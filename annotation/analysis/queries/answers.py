@@ -10,15 +10,15 @@ from annotation.analysis.combinations import Combinations
 from annotation.analysis.counts import Counts
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow
-from annotation.analysis.folding import Folded, Wanted, as_wanted
-from annotation.analysis.marks import Marks
+from annotation.analysis.folding import FoldedCategories, FoldingRule, as_wanted
+from annotation.analysis.marks import MarkShares
 from annotation.analysis.numbers import Numbers
 from annotation.analysis.profiles import Profiles
 from annotation.analysis.queries.effort import MEASURES, effort
-from annotation.analysis.queries.labels import Labelled, labelled_for
-from annotation.analysis.queries.questions import Question, QuestionSpec
+from annotation.analysis.queries.labels import StudyLabels, labelled_for
+from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec
 from annotation.analysis.saturation import Saturation
-from annotation.analysis.shares import LeftOut
+from annotation.analysis.shares import ExcludedParts
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.columns import Columns, Flags, Ints, MultiColumn, NumberColumn, SingleColumn, n_different
@@ -32,41 +32,41 @@ MOST_CELLS = 40_000
 """Cells of a cross table, or categories times groups: nobody reads more."""
 
 Column = SingleColumn | MultiColumn
-Found = Counts | Marks | Crosstab | Flow | Numbers | Profiles | Saturation | Combinations
-Compute = Callable[[Question, Mapping[str, Column], Ints, NumberColumn | None], Found]
+Found = Counts | MarkShares | Crosstab | Flow | Numbers | Profiles | Saturation | Combinations
+Compute = Callable[[AnalysisQuestion, Mapping[str, Column], Ints, NumberColumn | None], Found]
 """Computes an answer from the columns that are asked for, the item of each part, and the numbers that are measured."""
 
 
 @dataclass(frozen=True)
-class Selection:
+class PartSelection:
     """The parts that were looked at, and why others were not."""
 
     n_parts: int
     n_items: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedParts, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class AnalysisResult:
     """What was found, with the question, the labels it rests on, and the columns as they were asked for.
 
     `columns` are by key, told at their level, without what was left out, and folded; `folded` says into what. `rows`
     are the places in `labels.columns` of the parts that were looked at.
     """
 
-    question: Question
-    labels: Labelled
-    selection: Selection
+    question: AnalysisQuestion
+    labels: StudyLabels
+    selection: PartSelection
     rows: Ints
     columns: Mapping[str, Column]
     number: NumberColumn | None
-    folded: Mapping[str, Folded]
+    folded: Mapping[str, FoldedCategories]
     found: Found
 
 
 def answer_question(
-    seat: Seat, question: Question, spec: QuestionSpec, compute: Compute, *, labels: Labelled | None = None
-) -> Answer:
+    seat: Seat, question: AnalysisQuestion, spec: QuestionSpec, compute: Compute, *, labels: StudyLabels | None = None
+) -> AnalysisResult:
     """What agreed labels say to a question; `kinds.answer` explains."""
     if labels is None:
         labels = labelled_for(seat, round_number=question.round, version=question.version)
@@ -82,10 +82,10 @@ def answer_question(
     number = _number(seat, chosen, question) if question.measure else None
     _check_size(columns, question, spec)
     found = compute(question, columns, chosen.items, number)
-    return Answer(question, labels, selection, rows, columns, number, folded, found)
+    return AnalysisResult(question, labels, selection, rows, columns, number, folded, found)
 
 
-def _without_rounds(seat: Seat, labels: Labelled) -> Columns:
+def _without_rounds(seat: Seat, labels: StudyLabels) -> Columns:
     """Columns of nothing, so that before the first round, and for who is blind in all, questions are answered, too."""
     newest = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy).exclude(state=TaxonomyVersion.State.DRAFT)
     version = labels.told_in or newest.order_by("-number").first()
@@ -95,13 +95,13 @@ def _without_rounds(seat: Seat, labels: Labelled) -> Columns:
 # Which parts are looked at
 
 
-def _selected(columns: Columns, question: Question, fields: dict[str, list[str]]) -> tuple[Ints, Selection]:
+def _selected(columns: Columns, question: AnalysisQuestion, fields: dict[str, list[str]]) -> tuple[Ints, PartSelection]:
     """The places of the parts that are looked at."""
     kept = np.ones(columns.n_rows, dtype=bool)
     left_out = []
     if question.parts == "single":
         kept &= ~columns.in_several_parts
-        left_out.append(LeftOut("Their items have several parts.", int((~kept).sum())))
+        left_out.append(ExcludedParts("Their items have several parts.", int((~kept).sum())))
     wanted: dict[str, Flags] = {}
     for key, value in _pairs(columns, question.where, fields, "where", ""):
         column = columns.column(key)
@@ -112,11 +112,11 @@ def _selected(columns: Columns, question: Question, fields: dict[str, list[str]]
         if n := int((kept & ~has).sum()):
             column = columns.column(key)
             assert column is not None
-            left_out.append(LeftOut(f"{column.title}: other than requested.", n))
+            left_out.append(ExcludedParts(f"{column.title}: other than requested.", n))
         kept &= has
     rows = np.flatnonzero(kept)
     n_items = n_different(columns.items if len(rows) == columns.n_rows else columns.items[rows])
-    return rows, Selection(len(rows), n_items, tuple(each for each in left_out if each.n))
+    return rows, PartSelection(len(rows), n_items, tuple(each for each in left_out if each.n))
 
 
 def _having(column: Column, codes: Iterable[int]) -> Flags:
@@ -170,7 +170,7 @@ def _unknown_pair(columns: Columns, text: str, alone: str) -> str:
 # Which columns are asked for
 
 
-def _check(columns: Columns, question: Question, spec: QuestionSpec, fields: dict[str, list[str]]) -> None:
+def _check(columns: Columns, question: AnalysisQuestion, spec: QuestionSpec, fields: dict[str, list[str]]) -> None:
     """Whether every column that is named is there, and of a kind that suits."""
     named = spec.dimension_words
     for place, key in enumerate(question.dimensions):
@@ -205,7 +205,7 @@ def _check_alone(columns: Columns, key: str, fields: dict[str, list[str]]) -> No
         fields["dimensions"] = ["Name two dimensions, or one that can have several values."]
 
 
-def _check_mark(columns: Columns, question: Question, fields: dict[str, list[str]]) -> None:
+def _check_mark(columns: Columns, question: AnalysisQuestion, fields: dict[str, list[str]]) -> None:
     mark = columns.singles.get(question.mark) or columns.attributes.get(question.mark)
     if mark is None:
         marks_ = [key for key, each in columns.singles.items() if each.is_two_valued] or list(columns.singles)
@@ -231,24 +231,24 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
-def _alone(question: Question) -> str:
+def _alone(question: AnalysisQuestion) -> str:
     """The dimension that is meant where none is named with a category: the only one that is asked for."""
     return question.dimensions[0] if len(question.dimensions) == 1 else ""
 
 
-def _columns(columns: Columns, question: Question) -> tuple[dict[str, Column], dict[str, Folded]]:
+def _columns(columns: Columns, question: AnalysisQuestion) -> tuple[dict[str, Column], dict[str, FoldedCategories]]:
     """The columns that are asked for. What holds for all holds for the dimensions alone, not for what they are in."""
     without: dict[str, set[str]] = {}
     for key, value in _pairs(columns, question.left_out, {}, "left_out", _alone(question)):
         without.setdefault(key, set()).add(value)
     found: dict[str, Column] = {}
-    folded: dict[str, Folded] = {}
+    folded: dict[str, FoldedCategories] = {}
     for key in dict.fromkeys([*question.dimensions, question.by, question.mark]):
         column = columns.column(key)
         if column is None:
             continue
         is_asked = key in question.dimensions
-        wanted = Wanted(
+        wanted = FoldingRule(
             question.levels.get(key, question.levels.get("", "leaf") if is_asked else "leaf"),
             question.folds.get(key, question.folds.get("", 0.0) if is_asked else 0.0),
             frozenset(without.get(key, ())),
@@ -257,7 +257,7 @@ def _columns(columns: Columns, question: Question) -> tuple[dict[str, Column], d
     return found, folded
 
 
-def _check_size(columns: Mapping[str, Column], question: Question, spec: QuestionSpec) -> None:
+def _check_size(columns: Mapping[str, Column], question: AnalysisQuestion, spec: QuestionSpec) -> None:
     sizes = [len(columns[key].categories) for key in question.dimensions]
     groups = len(columns[question.by].categories) if question.by else 1
     pairs = [a * b for a, b in pairwise(sizes)]
@@ -269,7 +269,7 @@ def _check_size(columns: Mapping[str, Column], question: Question, spec: Questio
         raise Invalid("Analysis not valid.", fields={"fold": [sentence]})
 
 
-def _number(seat: Seat, columns: Columns, question: Question) -> NumberColumn:
+def _number(seat: Seat, columns: Columns, question: AnalysisQuestion) -> NumberColumn:
     if question.measure in columns.numbers:
         return columns.numbers[question.measure]
     return effort(seat.study, question.measure, columns)

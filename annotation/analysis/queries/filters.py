@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.analysis.folding import Wanted, as_wanted, known
+from annotation.analysis.folding import FoldingRule, as_wanted, known
 from annotation.analysis.queries.effort import MEASURES, effort
 from annotation.analysis.queries.labels import labelled_for
 from annotation.core.access import Seat
@@ -56,7 +56,7 @@ def rows_with(columns: Columns, filters: Sequence[LabelFilter], levels: Mapping[
         column = columns.column(each.key)
         if column is None:
             raise _cannot([f"Dimension “{each.key[:60]}” is not in these labels."])
-        told, _ = as_wanted(column, Wanted(level=levels.get(each.key, "leaf")))
+        told, _ = as_wanted(column, FoldingRule(level=levels.get(each.key, "leaf")))
         states = told.codes if isinstance(told, SingleColumn) else told.state
         here = np.zeros(columns.n_rows, dtype=bool)
         for value in each.values:
@@ -73,7 +73,7 @@ def rows_with(columns: Columns, filters: Sequence[LabelFilter], levels: Mapping[
 
 
 @dataclass(frozen=True)
-class WithLabels:
+class ItemsWithLabels:
     """The ids (ascending) of the items of which a part passes the filters, how many parts do, the filters in words."""
 
     items: Ints
@@ -90,7 +90,7 @@ def items_with(
     levels: Sequence[str] = (),
     parts: str = "",
     where: Sequence[str] = (),
-) -> WithLabels:
+) -> ItemsWithLabels:
     """The items behind a number of an analysis, as far as somebody may see their labels; queries as `labelled_for`.
 
     `levels` are words `dimension:level`, `where` and `parts` what the analysis looked at. Raises Invalid.
@@ -117,7 +117,7 @@ def items_with(
         columns = columns.taken(np.flatnonzero(_measured(seat, columns, each)))
     rows = rows_with(columns, [one for one in every if not is_measured(columns, one)], told)
     words = [(str(each), in_words(columns, each, told.get(each.key, "leaf"))) for each in filters]
-    return WithLabels(np.unique(columns.items[rows]), len(rows), words)
+    return ItemsWithLabels(np.unique(columns.items[rows]), len(rows), words)
 
 
 def is_measured(columns: Columns, each: LabelFilter) -> bool:

@@ -16,11 +16,11 @@ from annotation.analysis.marks import marks
 from annotation.analysis.numbers import numbers
 from annotation.analysis.profiles import profiles
 from annotation.analysis.queries import plain_values as plain
-from annotation.analysis.queries.answers import Answer, Column, Compute, Found, answer_question
+from annotation.analysis.queries.answers import AnalysisResult, Column, Compute, Found, answer_question
 from annotation.analysis.queries.effort import MEASURES
-from annotation.analysis.queries.labels import Labelled
+from annotation.analysis.queries.labels import StudyLabels
 from annotation.analysis.queries.plain_values import Plain, labels_of
-from annotation.analysis.queries.questions import Question, QuestionSpec, Words, read_question
+from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec, Words, read_question
 from annotation.analysis.saturation import saturation
 from annotation.core.access import Seat
 from annotation.labels.columns import Ints, NumberColumn, SingleColumn
@@ -33,22 +33,28 @@ class AnalysisKind:
     key: str
     asks: QuestionSpec
     compute: Compute
-    plain: Callable[[Answer], Plain]
+    plain: Callable[[AnalysisResult], Plain]
 
 
-def _shares(question: Question, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None) -> Found:
+def _shares(
+    question: AnalysisQuestion, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None
+) -> Found:
     mark = columns[question.mark]
     assert isinstance(mark, SingleColumn)
     column = columns[question.dimensions[0]] if question.dimensions else None
     return marks(mark, question.value or "true", column, columns.get(question.by))
 
 
-def _crosstab(question: Question, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None) -> Found:
+def _crosstab(
+    question: AnalysisQuestion, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None
+) -> Found:
     rows, across = (columns[key] for key in question.dimensions)
     return crosstab(rows, across, items)
 
 
-def _numbers(question: Question, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None) -> Found:
+def _numbers(
+    question: AnalysisQuestion, columns: Mapping[str, Column], items: Ints, number: NumberColumn | None
+) -> Found:
     assert number is not None
     of_item = question.measure in MEASURES
     return numbers(number, items, columns.get(question.by), of_item=of_item, cut=question.cut)
@@ -105,7 +111,7 @@ KINDS: dict[str, AnalysisKind] = {
 }
 
 
-def answer(seat: Seat, kind: str, words: Words, *, labels: Labelled | None = None) -> Answer:
+def answer(seat: Seat, kind: str, words: Words, *, labels: StudyLabels | None = None) -> AnalysisResult:
     """What agreed labels say to a question of a kind, asked in the words of an address.
 
     Only labels that this person may see count; `labels` are those of the round and version asked for, if they are read.
@@ -117,6 +123,6 @@ def answer(seat: Seat, kind: str, words: Words, *, labels: Labelled | None = Non
     return answer_question(seat, question, found.asks, found.compute, labels=labels)
 
 
-def plain_answer(answer: Answer) -> Plain:
+def plain_answer(answer: AnalysisResult) -> Plain:
     """The answer as JSON takes it, None for what is undefined, with which labels it rests on."""
     return {**KINDS[answer.question.kind].plain(answer), "labels": labels_of(answer)}

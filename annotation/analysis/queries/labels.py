@@ -25,7 +25,7 @@ ROUND = "round"
 
 
 @dataclass(frozen=True)
-class Labelled:
+class StudyLabels:
     """Agreed labels as columns, with repository, year, round and imported attributes, and which labels they are.
 
     `rounds` are those that count, `versions` by round number the version in whose terms its labels stand (`told_in`
@@ -49,7 +49,7 @@ class Labelled:
         return len(np.unique(self.columns.items))
 
 
-def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> Labelled:
+def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> StudyLabels:
     """The agreed labels of the rounds that somebody may see, of one of them, or in terms of a version.
 
     The same labels as exports give. Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has
@@ -95,7 +95,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     with_labels = {each.pk for each in every if each.has_labels}  # a round may hold training items alone
     rounds = [each for each in rounds if each.pk in with_labels]
     versions = {each.number: found.versions[each.number] for each in rounds if each.number in found.versions}
-    return Labelled(columns, rounds, versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
+    return StudyLabels(columns, rounds, versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
 
 
 def _with_attributes(seat: Seat, found: LabelColumns, rounds: Sequence[Round]) -> tuple[Columns, int]:

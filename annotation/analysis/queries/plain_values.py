@@ -8,22 +8,22 @@ import numpy as np
 
 from annotation.analysis.association import Association
 from annotation.analysis.combinations import Combinations
-from annotation.analysis.comparison import Comparison
-from annotation.analysis.counts import CategoryShare, Counts, Group
+from annotation.analysis.comparison import GroupComparison
+from annotation.analysis.counts import CategoryShare, CountGroup, Counts
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow
-from annotation.analysis.marks import MarkedGroup, Marks
+from annotation.analysis.marks import MarkedGroup, MarkShares
 from annotation.analysis.numbers import Distribution, Numbers
 from annotation.analysis.profiles import Profiles
-from annotation.analysis.queries.answers import Answer
+from annotation.analysis.queries.answers import AnalysisResult
 from annotation.analysis.saturation import Saturation
-from annotation.analysis.shares import Denominator, LeftOut, Share
+from annotation.analysis.shares import Denominator, ExcludedParts, Share
 from annotation.labels.columns import Categories
 
 Plain = dict[str, Any]
 
 
-def labels_of(answer: Answer) -> Plain:
+def labels_of(answer: AnalysisResult) -> Plain:
     """Which labels an answer rests on, and what of them was looked at."""
     labels, selection, question = answer.labels, answer.selection, answer.question
     return {
@@ -52,7 +52,7 @@ def _share(found: Share) -> Plain:
     return asdict(found)
 
 
-def _reasons(left_out: Sequence[LeftOut]) -> list[Plain]:
+def _reasons(left_out: Sequence[ExcludedParts]) -> list[Plain]:
     return [asdict(each) for each in left_out]
 
 
@@ -64,7 +64,7 @@ def _category(found: CategoryShare) -> Plain:
     return {"category": found.category, "name": found.name, **_share(found.share)}
 
 
-def _group(found: Group) -> Plain:
+def _group(found: CountGroup) -> Plain:
     return {
         "value": found.value,
         "name": found.name,
@@ -85,7 +85,7 @@ def _counts_of(found: Counts) -> Plain:
     }
 
 
-def counts(answer: Answer) -> Plain:
+def counts(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Counts)
     return {
@@ -96,7 +96,7 @@ def counts(answer: Answer) -> Plain:
     }
 
 
-def profiles(answer: Answer) -> Plain:
+def profiles(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Profiles)
     return {
@@ -120,9 +120,9 @@ def _marked(found: MarkedGroup) -> Plain:
     }
 
 
-def shares(answer: Answer) -> Plain:
+def shares(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
-    assert isinstance(found, Marks)
+    assert isinstance(found, MarkShares)
     return {
         "mark": question.mark,
         "marked": question.value or "true",
@@ -135,7 +135,7 @@ def shares(answer: Answer) -> Plain:
     }
 
 
-def crosstab(answer: Answer) -> Plain:
+def crosstab(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Crosstab)
     shares, denominator = found.shares(question.of)
@@ -190,7 +190,7 @@ def _table(values: np.ndarray | None) -> list[list[float]] | None:
     return None if values is None else values.tolist()
 
 
-def flow(answer: Answer) -> Plain:
+def flow(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Flow)
     groups = [
@@ -243,7 +243,7 @@ def _distribution(found: Distribution) -> Plain:
     }
 
 
-def _comparison(found: Comparison | None) -> Plain | None:
+def _comparison(found: GroupComparison | None) -> Plain | None:
     if found is None:
         return None
     return {
@@ -262,7 +262,7 @@ def _comparison(found: Comparison | None) -> Plain | None:
     }
 
 
-def numbers(answer: Answer) -> Plain:
+def numbers(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Numbers)
     assert answer.number is not None
@@ -283,7 +283,7 @@ def numbers(answer: Answer) -> Plain:
     }
 
 
-def saturation(answer: Answer) -> Plain:
+def saturation(answer: AnalysisResult) -> Plain:
     found = answer.found
     assert isinstance(found, Saturation)
     return {
@@ -303,7 +303,7 @@ def saturation(answer: Answer) -> Plain:
     }
 
 
-def combinations(answer: Answer) -> Plain:
+def combinations(answer: AnalysisResult) -> Plain:
     question, found = answer.question, answer.found
     assert isinstance(found, Combinations)
     return {

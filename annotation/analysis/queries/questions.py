@@ -49,7 +49,7 @@ class QuestionSpec:
 
 
 @dataclass(frozen=True)
-class Question:
+class AnalysisQuestion:
     """One question; words that were not given are empty, levels and folds stand by dimension ("" for all asked)."""
 
     kind: str
@@ -71,12 +71,12 @@ class Question:
     parts: str = PARTS[0]
 
 
-def read_question(kind: str, spec: QuestionSpec, words: Words) -> Question:
+def read_question(kind: str, spec: QuestionSpec, words: Words) -> AnalysisQuestion:
     """A question of a kind from the words of its address; words that it does not know are passed over.
 
     Raises Invalid with the word that is missing or can't be read.
     """
-    reading, takes = _Reading(words), spec.words
+    reading, takes = _QuestionReader(words), spec.words
     for name in spec.needed:
         if not reading.text(name):
             reading.fail(name, "Missing parameter: name a measure." if name == "measure" else "This field is required.")
@@ -90,7 +90,7 @@ def read_question(kind: str, spec: QuestionSpec, words: Words) -> Question:
             reading.fail("dimensions", words_)
     if "columns" in takes and len(set(dimensions)) == 1 and dimensions[0]:
         reading.fail("columns", "Name another dimension than in rows.")
-    found = Question(
+    found = AnalysisQuestion(
         kind=kind,
         dimensions=tuple(each for each in dimensions if each),
         by=(reading.text(spec.group) if spec.group in takes else "") or spec.default_by,
@@ -114,7 +114,7 @@ def read_question(kind: str, spec: QuestionSpec, words: Words) -> Question:
     return found
 
 
-class _Reading:
+class _QuestionReader:
     """Reads words, and gathers what can't be read."""
 
     def __init__(self, words: Words) -> None:

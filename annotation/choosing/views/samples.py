@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.analysis.queries.filters import WithLabels, items_with, label_filters
+from annotation.analysis.queries.filters import ItemsWithLabels, items_with, label_filters
 from annotation.choosing.actions import samples as actions
 from annotation.choosing.forms import ItemFilter, SampleForm
 from annotation.choosing.queries import samples as queries
@@ -242,7 +242,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
 LABEL_WORDS = ("version", "level", "parts", "where")
 
 
-def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> WithLabels | None:
+def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> ItemsWithLabels | None:
     """The items whose labels the address asks for (`?label=symptom:crash`), none where it does not; raises Invalid."""
     words = [word for word in request.GET.getlist("label") if word]
     if not words:

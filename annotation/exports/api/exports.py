@@ -111,7 +111,7 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
     }
 
 
-class Exports(APIView):
+class ExportsOfStudy(APIView):
     """The files that were made of a study, newest first, and a new one; for its owners."""
 
     in_archive_too = True

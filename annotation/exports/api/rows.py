@@ -73,7 +73,7 @@ def _about_issues(request: Request, slug: str, what: str, read: Callable[..., ro
     return page_of_items(request, read(seat, after=cursor_of(request)))
 
 
-class Issues(APIView):
+class IssuesOfStudy(APIView):
     """The study's issues as raters read them; people by pseudonym unless the study's owner decided otherwise."""
 
     permission_classes = [scope("manage")]

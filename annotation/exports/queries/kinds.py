@@ -10,12 +10,12 @@ from django.utils.module_loading import import_string
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.exports import column_descriptions as words
-from annotation.exports.column_descriptions import OnPage
+from annotation.exports.column_descriptions import ExportPageText
 from annotation.exports.columns import FORMATS, write
 from annotation.exports.queries import metadata as around
 from annotation.exports.queries import rows
 from annotation.exports.queries.options import REFUSED, reader
-from annotation.exports.queries.requests import Asked, Kind, Progress, Write
+from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest, Write
 from annotation.models import Round, RoundItem
 
 FILE_KINDS: Mapping[str, str] = cast("Any", apps.get_app_config("annotation")).file_kinds
@@ -23,7 +23,7 @@ NAMES = {"round": "round_number"}
 """What options are called where rows are read."""
 
 
-def write_rows(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+def write_rows(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: ExportProgress) -> None:
     """Writes labels, ratings, resolutions or issues, and tells about how many rows there will be."""
     options = {NAMES.get(name, name): value for name, value in asked.options.items()}
     if asked.what == "ratings":
@@ -51,7 +51,7 @@ def _sizes(rounds: Sequence[Round]) -> dict[int, int]:
 def _row_by_row(found: Callable[[Seat, Mapping[str, Any]], Iterator[dict[str, Any]]]) -> Write:
     """Writes what a reading gives, row after row."""
 
-    def written(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+    def written(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: ExportProgress) -> None:
         def counted() -> Iterator[dict[str, Any]]:
             n_rows = 0
             for n_rows, row in enumerate(found(seat, asked.options), start=1):
@@ -88,14 +88,14 @@ def kind_of_rows(
     *takes: str,
     formats: Sequence[str] = FORMATS,
     rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]] = no_rounds,
-    on_page: OnPage | None = None,
+    on_page: ExportPageText | None = None,
     has_texts: bool = False,
-) -> Kind:
+) -> ExportKind:
     """A kind of file that holds rows and takes these of the usual options."""
-    return Kind(title, formats, write, reader(*takes), rounds, takes, on_page, has_texts)
+    return ExportKind(title, formats, write, reader(*takes), rounds, takes, on_page, has_texts)
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, ExportKind] = {
     "labels": kind_of_rows(
         "Agreed labels",
         write_rows,
@@ -141,7 +141,7 @@ KINDS: dict[str, Kind] = {
 """Kinds by name. Those of other features are named in `annotation.apps`, because this module knows none of them."""
 
 
-def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, Any]) -> Asked:
+def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, Any]) -> ExportRequest:
     """What a request asks for. Raises Invalid with the fields, NotFound for a round that is not there, and Blind."""
     kind = KINDS.get(what) if isinstance(what, str) else None
     if kind is None:
@@ -150,9 +150,9 @@ def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, A
         format = kind.formats[0]
     if format not in kind.formats:
         raise Invalid(REFUSED, fields={"format": [f"Use one of {', '.join(kind.formats)}."]})
-    return Asked(str(what), str(format), kind.read(seat, options))
+    return ExportRequest(str(what), str(format), kind.read(seat, options))
 
 
-def write_file(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+def write_file(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: ExportProgress) -> None:
     """Writes what was asked for at the end of an open file."""
     KINDS[asked.what].write(asked, seat, file, progress)

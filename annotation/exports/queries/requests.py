@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
 from annotation.core.access import Seat
-from annotation.exports.column_descriptions import OnPage
+from annotation.exports.column_descriptions import ExportPageText
 from annotation.models import Round
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExportRequest:
     """A file that is wanted: the name of its kind, its format, and the options as its kind has read them."""
 
     what: str
@@ -18,7 +18,7 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Progress(Protocol):
+class ExportProgress(Protocol):
     """Is told how far the writing is: rows written, about how many there will be, and what is done now, in words.
 
     What is left out stays as it was told before. It may raise, where nobody waits for the file any more.
@@ -29,12 +29,12 @@ class Progress(Protocol):
     ) -> None: ...
 
 
-Write = Callable[[Asked, Seat, IO[bytes], Progress], None]
+Write = Callable[[ExportRequest, Seat, IO[bytes], ExportProgress], None]
 """Writes a file for somebody at the end of an open one, which can be read and sought in as well."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class ExportKind:
     """A kind of file.
 
     `read` takes what a request says besides `what` and `format`, and gives the options that are kept, or raises Invalid
@@ -49,7 +49,7 @@ class Kind:
     rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]]
     takes: Sequence[str] = ()
     """The names of its options, for the page's form."""
-    on_page: OnPage | None = None
+    on_page: ExportPageText | None = None
     """Of a kind that the page writes while it is sent; others are made by a job alone."""
     has_texts: bool = False
     """Whether it holds texts of issues, which not all members may see."""

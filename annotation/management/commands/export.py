@@ -15,7 +15,7 @@ from annotation.core.access import Seat, get_whole_study
 from annotation.core.download_log import record_download
 from annotation.exports.queries.kinds import KINDS, read_asked, write_file
 from annotation.exports.queries.options import READERS, REVISIONS, SHAPES
-from annotation.exports.queries.requests import Asked
+from annotation.exports.queries.requests import ExportRequest
 from shared.errors import ConcordError
 from shared.file_modes import mode_of_output
 
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         else:
             self.stdout.write(f"{path}: {n_rows} row{'' if n_rows == 1 else 's'}, SHA-256 {sha256}")
 
-    def _write(self, seat: Seat, asked: Asked, path: Path) -> tuple[int, str]:
+    def _write(self, seat: Seat, asked: ExportRequest, path: Path) -> tuple[int, str]:
         """Into a file beside it, which then takes its name."""
         n_written = 0
 

@@ -23,7 +23,7 @@ from annotation.core.errors import ConcordError, Conflict, Invalid
 from annotation.core.issue_texts import change_rows, issue_rows
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries import rows
-from annotation.exports.queries.requests import Asked, Kind, Progress
+from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
 from annotation.methods import checklist_as_markdown, whole_markdown
 from annotation.methods.queries import methods
 from annotation.models import Round, Sample
@@ -33,9 +33,9 @@ from annotation.package.dictionary import AGREEMENT, frame_of, tables
 from annotation.package.figures import agreement_figures
 from annotation.package.pdf import in_order
 from annotation.package.queries import tables as queries
-from annotation.package.queries.people import PEOPLE, People
+from annotation.package.queries.people import PEOPLE, PackagePeople
 from annotation.package.queries.results import agreement_document, agreement_rows, analyses, training_document
-from annotation.package.tables import Column, Row, Table, TableWriter
+from annotation.package.tables import PackageColumn, PackageTable, Row, TableWriter
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
 from taxonomy import kinds, schema
@@ -53,7 +53,7 @@ DEFAULTS: Mapping[str, Any] = {"texts": "referenced", "pseudonymise": True, "lic
 AUTHORS_MOST, LONGEST = 100, 200
 
 
-class Sight(Seat):
+class WholeRoundSeat(Seat):
     """A seat that sees whole rounds only: one of which an item is withheld is hidden as a blind one is."""
 
     @cached_property
@@ -69,7 +69,7 @@ class Sight(Seat):
 def in_sight(seat: Seat) -> list[Round]:
     """The rounds that a package made by this person holds, screening ones included."""
     shown = Round.objects.filter(study=seat.study).exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
-    hidden = Sight(seat.user, seat.study, seat.membership).blind_round_ids
+    hidden = WholeRoundSeat(seat.user, seat.study, seat.membership).blind_round_ids
     found = shown.select_related("taxonomy_version__taxonomy").order_by("number")
     return [each for each in found if each.pk not in hidden]
 
@@ -120,7 +120,7 @@ def _rounds_to_pack(seat: Seat) -> list[Round]:
     if not queries.n_answers(found):
         hidden = (
             ""
-            if not Sight(seat.user, seat.study, seat.membership).blind_round_ids
+            if not WholeRoundSeat(seat.user, seat.study, seat.membership).blind_round_ids
             else ", or you are still a rater in it"
         )
         raise Conflict(
@@ -130,18 +130,18 @@ def _rounds_to_pack(seat: Seat) -> list[Round]:
     return found
 
 
-def write_package(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+def write_package(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: ExportProgress) -> None:
     """Writes the archive in steady memory: tables lie in temporary files until they go into it.
 
     The same state of the study and the same options give the same bytes; files in it are of the day on which the last
     answer or decision was given. Raises Conflict where there is nothing to pack.
     """
     rounds = _rounds_to_pack(seat)
-    sight = Sight(seat.user, seat.study, seat.membership)
+    sight = WholeRoundSeat(seat.user, seat.study, seat.membership)
     at = queries.newest_answer(rounds)
     assert at is not None
     day = at.astimezone(UTC).date()
-    people = People(seat.study, is_on=bool(asked.options["pseudonymise"]))
+    people = PackagePeople(seat.study, is_on=bool(asked.options["pseudonymise"]))
     with ZipArchive(file, day) as archive:
         package = _Package(asked.options, sight, rounds, archive, progress, people)
         package.write()
@@ -160,7 +160,9 @@ def write_package(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress)
             archive.add(f"kinds/{path.name}", path.read_bytes())
 
 
-def _descriptor(cover: papers.Cover, resources: Sequence[tuple[Table, int, str]], created: str) -> dict[str, Any]:
+def _descriptor(
+    cover: papers.Cover, resources: Sequence[tuple[PackageTable, int, str]], created: str
+) -> dict[str, Any]:
     title, address = LICENCES[cover.licence]
     licence = None if cover.licence == "none" else {"name": cover.licence, "title": title, "path": address}
     return descriptor.descriptor(
@@ -184,15 +186,15 @@ class _Package:
     seat: Seat
     rounds: Sequence[Round]
     archive: ZipArchive
-    progress: Progress
-    people: People
+    progress: ExportProgress
+    people: PackagePeople
 
     def write(self) -> None:
         study = self.seat.study
         self.versions = queries.versions_of(self.rounds, study)
         self.trees = [published_version(each.pk) for each in self.versions]
         self.files: list[tuple[str, str]] = []
-        self.resources: list[Table] = []
+        self.resources: list[PackageTable] = []
         self.counts: dict[str, int] = {}
         self.n_ratings = self.n_labels = 0
         self.n_rows = 0
@@ -214,7 +216,7 @@ class _Package:
 
     # Tables
 
-    def _wide(self) -> list[Column]:
+    def _wide(self) -> list[PackageColumn]:
         """A column for each dimension of the study's taxonomy, as its newest version has it, with all categories."""
         found: dict[str, tuple[TreeDimension, dict[str, str]]] = {}
         for version in sorted(self.own, key=lambda each: -each.number):
@@ -223,7 +225,7 @@ class _Package:
                 for each in dimension.categories:
                     categories.setdefault(each.key, each.name)
         return [
-            Column(
+            PackageColumn(
                 key,
                 dimension.question_kind.table_type,
                 f"{dimension.title} ({dimension.kind}), in terms of the version that labels are told in.",
@@ -329,7 +331,7 @@ class _Package:
             yield writers
 
     @contextmanager
-    def _tables(self, wanted: Sequence[Table]) -> Iterator[list[TableWriter]]:
+    def _tables(self, wanted: Sequence[PackageTable]) -> Iterator[list[TableWriter]]:
         with ExitStack() as stack:
             writers = [
                 TableWriter(each, {format: stack.enter_context(tempfile.TemporaryFile()) for format in each.formats})
@@ -468,4 +470,4 @@ def _one(values: Sequence[Any] | None, type: str) -> Any:
     return values[0] if values else None
 
 
-FILE_KIND = Kind("Replication package", ("zip",), write_package, read_options, rounds_of)
+FILE_KIND = ExportKind("Replication package", ("zip",), write_package, read_options, rounds_of)

@@ -13,7 +13,7 @@ PEOPLE = frozenset({"author", "assignee", "assignees", "login", "user", "usernam
 """Attributes of imported items that name people."""
 
 
-class People:
+class PackagePeople:
     """The people of a study in a package. `is_on`: by pseudonyms everywhere; else by name, but raters by code."""
 
     def __init__(self, study: Study, *, is_on: bool) -> None:

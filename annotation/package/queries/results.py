@@ -11,14 +11,14 @@ from annotation.agreement_report.queries.across_rounds import across, rater_code
 from annotation.agreement_report.queries.coefficients import entry
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.agreement_report.queries.options import ask
-from annotation.analysis.queries import Answer, Words, answer, plain_answer
-from annotation.analysis.queries import Question as Read
+from annotation.analysis.queries import AnalysisQuestion as Read
+from annotation.analysis.queries import AnalysisResult, Words, answer, plain_answer
 from annotation.analysis.queries.effort import MEASURES
 from annotation.analysis.queries.labels import labelled_for
-from annotation.analysis.queries.presentation.blocks import Answer as Shown
+from annotation.analysis.queries.presentation.blocks import AnalysisPresentation as Shown
 from annotation.analysis.queries.presentation.kinds import KINDS
 from annotation.analysis.queries.presentation.provenance import from_which
-from annotation.analysis.queries.presentation.question import Asked, Question
+from annotation.analysis.queries.presentation.question import AnalysisQuery, AnalysisRequest
 from annotation.analysis.queries.saved import saved_analyses
 from annotation.calibration.calibration import Score
 from annotation.calibration.queries.training import Trained, results_of
@@ -172,7 +172,7 @@ def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str]
         step(f"analysis {place} of {n_all}")
         told = {"number": each.number, "title": each.title, "kind": each.kind, "words": dict(each.question)}
         try:
-            asked = Asked(seat, Question.saved(each))
+            asked = AnalysisRequest(seat, AnalysisQuery.saved(each))
             shown = KINDS[each.kind].answer(asked)
             given = asked.answers[0] if asked.answers else answer(seat, each.kind, each.question)
         except Invalid as error:
@@ -190,7 +190,7 @@ def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str]
     return found
 
 
-def _tell(found: Analyses, told: dict[str, Any], given: Answer | Invalid, without: frozenset[str]) -> bool:
+def _tell(found: Analyses, told: dict[str, Any], given: AnalysisResult | Invalid, without: frozenset[str]) -> bool:
     """Writes an answer, or why there is none; whether there is one that may be shown."""
     if isinstance(given, Invalid):
         sentences = [sentence for each in given.fields.values() for sentence in each]
@@ -204,7 +204,7 @@ def _tell(found: Analyses, told: dict[str, Any], given: Answer | Invalid, withou
     return True
 
 
-def _draw(found: Analyses, saved: Analysis, asked: Asked, shown: Shown) -> None:
+def _draw(found: Analyses, saved: Analysis, asked: AnalysisRequest, shown: Shown) -> None:
     name = f"analysis-{saved.number}"
     found.figures |= {f"{name}-{key}": on_paper(one.draw(PRINT, PAGE)) for key, one in shown.figures.items()}
     for key, one in shown.tables.items():

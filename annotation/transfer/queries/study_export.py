@@ -16,7 +16,7 @@ from annotation.core.access import Seat
 from annotation.core.archive import ZipArchive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import readable_states
-from annotation.exports.queries.requests import Asked, Kind, Progress
+from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
 from annotation.models import Plan, Round, Sample, Study
 from annotation.transfer.queries import rows as whole
 from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
@@ -66,7 +66,7 @@ def require_whole(seat: Seat) -> None:
             )
 
 
-def write_study(asked: Asked, seat: Seat, file: IO[bytes], progress: Progress) -> None:
+def write_study(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: ExportProgress) -> None:
     """Writes the file in steady memory, as the study stood at one moment; the same state gives the same bytes."""
     require_whole(seat)
     study = seat.study
@@ -310,4 +310,4 @@ def manifest_of(file: IO[bytes]) -> dict[str, Any]:
     return found
 
 
-FILE_KIND = Kind("The whole study", ("zip",), write_study, read_options, rounds_of)
+FILE_KIND = ExportKind("The whole study", ("zip",), write_study, read_options, rounds_of)

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement_report.queries import across_rounds as room
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
 from annotation.core.access import get_round, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
@@ -26,7 +26,7 @@ from tests.annotation.agreement_report.test_result_pages import visitor
 from tests.asserts import assert_queries
 from tests.scripts import Script
 
-ASKED = Asked(resamples=20)
+ASKED = AgreementQuery(resamples=20)
 TABLE = """
     item  bob    carol
     1     crash  crash
@@ -79,7 +79,7 @@ def test_page_rest_overview_and_trend_read_nothing_twice(rated: Round) -> None:
     with watched() as n_read:
         client.get("/studies/study/agreement/")
         of_rounds(seat, [rated])
-        agreement(seat, [rated], Asked(dimension="symptom"), round_number=None)
+        agreement(seat, [rated], AgreementQuery(dimension="symptom"), round_number=None)
     assert n_read() == 0
 
 

@@ -7,11 +7,11 @@ import pytest
 from django.core.cache import cache
 
 from agreement import COEFFICIENTS, benchmark_words, probability_at_least
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
 from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.units_behind import Behind, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Blind, Invalid
 from annotation.models import Round, Study
@@ -28,8 +28,10 @@ HOW_TO = {"kind": ["how-to"]}
 def entries(study: Study, number: int | None = None, **words: str) -> dict[str, dict[str, Any]]:
     """Entries by dimension as the shell sees them, without intervals."""
     seat = get_whole_study(study.slug)
-    asked = Asked.read(words)
-    asked = Asked(dimension=asked.dimension, level=asked.level, metric=asked.metric, resamples=0, slice=asked.slice)
+    asked = AgreementQuery.read(words)
+    asked = AgreementQuery(
+        dimension=asked.dimension, level=asked.level, metric=asked.metric, resamples=0, slice=asked.slice
+    )
     return {
         each["dimension"]: each for each in agreement(seat, visible_rounds(seat, number), asked, round_number=number)
     }
@@ -45,8 +47,8 @@ def behind(
 ) -> list[Any]:
     """(item number, part) of the units behind a number."""
     seat = get_whole_study(study.slug)
-    asked = Asked(dimension=dimension, level=words.pop("level", "leaf"), slice=slice or Slice())
-    found = units_behind(seat, visible_rounds(seat, number), asked, Behind.read({"dimension": dimension, **words}))
+    asked = AgreementQuery(dimension=dimension, level=words.pop("level", "leaf"), slice=slice or Slice())
+    found = units_behind(seat, visible_rounds(seat, number), asked, DrillDown.read({"dimension": dimension, **words}))
     return [(int(line.item.identifier.rpartition("#")[2]), line.part) for line in found.lines]
 
 
@@ -170,7 +172,7 @@ def test_the_report_never_puts_after_discussion_first() -> None:
     round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash hang")
     make.submit(round_, "bob", 2, {"symptom": ["hang"]})
     seat = make.seat(study, "rea")
-    asked = Asked.read({"when": "after"})
+    asked = AgreementQuery.read({"when": "after"})
     (found,) = report(seat, visible_rounds(seat), visible_rounds(seat), asked, round_number=None)
     assert found.headline.value == found.trend[1].value == pytest.approx(0)
     assert found.after is not None and found.after.value == 1
@@ -341,8 +343,8 @@ def test_what_a_rater_is_blind_in_is_left_out_and_refused_by_number() -> None:
     assert [round_.number for round_ in visible_rounds(make.seat(study, "rea"))] == [1]
     with pytest.raises(Blind, match="You are a rater in round 2"):
         visible_rounds(bob, 2)
-    assert agreement(bob, visible_rounds(bob), Asked(resamples=0), round_number=None)[0]["left_out"] == 0
-    assert agreement(ada, visible_rounds(ada), Asked(resamples=0), round_number=None)[0]["left_out"] == 1
+    assert agreement(bob, visible_rounds(bob), AgreementQuery(resamples=0), round_number=None)[0]["left_out"] == 0
+    assert agreement(ada, visible_rounds(ada), AgreementQuery(resamples=0), round_number=None)[0]["left_out"] == 1
 
 
 def test_the_primary_coefficient_is_the_fixed_one_with_the_interval_of_the_whole_table() -> None:
@@ -354,7 +356,7 @@ def test_the_primary_coefficient_is_the_fixed_one_with_the_interval_of_the_whole
     (line,) = of_rounds(seat, [round_])
     assert (line.coefficient, line.threshold, line.units, line.raters) == ("cohen_kappa", 0.8, 20, ("R1", "R2"))
     assert line.fixed_at is not None
-    (entry,) = agreement(seat, [round_], Asked(), round_number=1)
+    (entry,) = agreement(seat, [round_], AgreementQuery(), round_number=1)
     same = next(each for each in entry["coefficients"] if each["name"] == "cohen_kappa")
     assert (line.value, line.se, line.ci_low, line.ci_high) == tuple(
         same[name] for name in ("value", "se", "ci_low", "ci_high")
@@ -370,7 +372,7 @@ def test_an_entry_holds_its_coefficients_against_the_threshold_that_the_study_fi
     kappa = next(each for each in entry["coefficients"] if each["name"] == "cohen_kappa")
     assert kappa["p_threshold"] == probability_at_least(kappa["value"], kappa["se"], 0.6)
     assert kappa["words"] == benchmark_words("cohen_kappa", kappa["value"], kappa["se"])
-    (entry,) = agreement(seat, [round_], Asked(), round_number=1)
+    (entry,) = agreement(seat, [round_], AgreementQuery(), round_number=1)
     assert {each["p_threshold"] for each in entry["coefficients"]} == {None}
 
 
@@ -380,7 +382,7 @@ def test_an_entry_holds_its_coefficients_against_the_threshold_that_the_study_fi
 )
 def test_what_cannot_be_asked_names_its_field(words: dict[str, str]) -> None:
     with pytest.raises(Invalid) as refused:
-        Asked.read(words)
+        AgreementQuery.read(words)
     assert list(refused.value.fields) == list(words)
 
 
@@ -409,7 +411,7 @@ def test_queries_do_not_grow_with_the_study(faults: Study) -> None:
     fill(make.open_round(faults, 2), {number: [FAULT, HOW_TO] for number in (1, 2)})
     fill(make.open_round(faults, 20, first=3), {number: [FAULT, FAULT] for number in range(3, 23)})
     seat = get_whole_study(faults.slug)
-    asked = Asked(resamples=0)
+    asked = AgreementQuery(resamples=0)
     for number in (1, 2):
         chosen = visible_rounds(seat, number)
         agreement(seat, chosen, asked, round_number=number)
@@ -419,7 +421,7 @@ def test_queries_do_not_grow_with_the_study(faults: Study) -> None:
         with assert_queries(10 if number == 1 else 7):  # four dimensions, coverage, and why three leave units out
             agreement(seat, chosen, asked, round_number=number)
         with assert_queries(4):  # raters, patterns, units, items
-            units_behind(seat, chosen, Asked(dimension="kind"), Behind())
+            units_behind(seat, chosen, AgreementQuery(dimension="kind"), DrillDown())
 
 
 def test_units_come_in_pages_that_meet() -> None:
@@ -429,8 +431,8 @@ def test_units_come_in_pages_that_meet() -> None:
     seat = get_whole_study(study.slug)
     seen, after = [], ""
     for _ in range(5):
-        asked = Behind.read({"dimension": "symptom", "after": after})
-        found = units_behind(seat, visible_rounds(seat), Asked(dimension="symptom"), asked, size=2)
+        asked = DrillDown.read({"dimension": "symptom", "after": after})
+        found = units_behind(seat, visible_rounds(seat), AgreementQuery(dimension="symptom"), asked, size=2)
         seen.append([line.item.identifier for line in found.lines])
         after = found.next
         if not after:

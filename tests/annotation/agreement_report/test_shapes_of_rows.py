@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import Seat
 from annotation.exports.queries.kinds import read_asked, write_file
@@ -124,7 +124,7 @@ def test_a_version_of_the_taxonomy_comes_back_as_the_document_it_was(study: Stud
 def test_agreement_is_told_flat_and_as_rest_tells_it(study: Study) -> None:
     seat = make.owner_seat(study)
     found = lines(seat, "agreement")
-    entries = agreement(seat, visible_rounds(seat), Asked(fixed=study.primary), round_number=1)
+    entries = agreement(seat, visible_rounds(seat), AgreementQuery(fixed=study.primary), round_number=1)
     expected = {
         (entry["dimension"], each["name"]): each["value"] for entry in entries for each in entry["coefficients"]
     }

@@ -14,10 +14,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.units_behind import Behind, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Invalid
 from annotation.exports.queries import rows
@@ -87,7 +87,7 @@ def entries(study: Study, version: int | None, **words: Any) -> dict[str, dict[s
     told = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, number=version) if version else None
     number = words.pop("number", None)
     found = agreement(
-        seat, visible_rounds(seat, number), Asked(resamples=0, version=told, **words), round_number=number
+        seat, visible_rounds(seat, number), AgreementQuery(resamples=0, version=told, **words), round_number=number
     )
     return {each["dimension"]: each for each in found}
 
@@ -96,8 +96,8 @@ def behind(study: Study, version: int, *, slice: Slice | None = None, **words: s
     seat = get_whole_study(study.slug)
     told = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, number=version)
     dimension = words.pop("dimension", "symptom")
-    asked = Asked(dimension=dimension, level=words.pop("level", "leaf"), version=told, slice=slice or Slice())
-    found = units_behind(seat, visible_rounds(seat), asked, Behind.read({"dimension": dimension, **words}))
+    asked = AgreementQuery(dimension=dimension, level=words.pop("level", "leaf"), version=told, slice=slice or Slice())
+    found = units_behind(seat, visible_rounds(seat), asked, DrillDown.read({"dimension": dimension, **words}))
     return [(int(line.item.identifier.rpartition("#")[2]), line.part) for line in found.lines]
 
 
@@ -297,8 +297,8 @@ def test_a_blocked_value_is_a_missing_rating_and_a_unit_with_one_left_is_left_ou
 def test_a_left_out_unit_says_what_was_given_and_why_it_can_not_be_told(study: Study) -> None:
     seat = get_whole_study(study.slug)
     second = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, number=2)
-    asked = Asked(dimension="symptom", version=second)
-    left_out = Behind.read({"dimension": "symptom", "show": "left_out"})
+    asked = AgreementQuery(dimension="symptom", version=second)
+    left_out = DrillDown.read({"dimension": "symptom", "show": "left_out"})
     line = units_behind(seat, visible_rounds(seat), asked, left_out).lines[1]
     assert line.given == [("R1", ("stop",)), ("R2", ("hang",))]
     assert line.unmapped == {"R2": "split in version 2 into early, late"}
@@ -380,9 +380,9 @@ def test_agreement_in_terms_of_a_version_takes_no_query_for_each_pattern(study: 
     seat = get_whole_study(study.slug)
     for number in (1, 2):
         rounds = visible_rounds(seat, number)
-        agreement(seat, rounds, Asked(resamples=0, version=third), round_number=number)
+        agreement(seat, rounds, AgreementQuery(resamples=0, version=third), round_number=number)
         with assert_queries(2):
-            agreement(seat, rounds, Asked(resamples=0, version=third), round_number=number)
+            agreement(seat, rounds, AgreementQuery(resamples=0, version=third), round_number=number)
 
 
 def test_the_command_tells_the_version_and_what_can_not_be_told(

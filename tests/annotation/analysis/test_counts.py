@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from annotation.analysis.counts import counts
-from annotation.analysis.folding import Wanted, as_wanted
+from annotation.analysis.folding import FoldingRule, as_wanted
 from annotation.analysis.marks import marks
-from annotation.analysis.shares import LeftOut, share
+from annotation.analysis.shares import ExcludedParts, share
 from annotation.labels.columns import LEFT_OUT, NOT_AGREED, Categories, SingleColumn
 from tests.annotation.analysis.made_columns import multi, single
 
@@ -52,7 +52,7 @@ def test_a_total_is_of_the_parts_with_a_value_and_says_which_are_left_out():
     assert of(found.total) == {"crash": (4, 7), "hang": (2, 7), "slow": (1, 7)}
     assert found.total.denominator.words == "of the 7 parts with a value of symptom"
     assert (found.n, found.n_parts) == (7, 8)
-    assert found.left_out == (LeftOut("Symptom: not applicable, or not labeled.", 1),)
+    assert found.left_out == (ExcludedParts("Symptom: not applicable, or not labeled.", 1),)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_shares_within_groups_are_of_what_was_asked(whole, setup, train):
     found = counts(single("symptom", SYMPTOM), single("stage", STAGE), of=whole)
     assert [(group.value, group.n, of(group)) for group in found.groups] == [("setup", 3, setup), ("train", 3, train)]
     assert {group.denominator.of for group in found.groups} == {whole}
-    assert found.left_out[1] == LeftOut("Stage: not applicable, or not labeled.", 1)
+    assert found.left_out[1] == ExcludedParts("Stage: not applicable, or not labeled.", 1)
 
 
 def test_a_set_counts_in_each_of_its_categories_and_the_answer_says_so():
@@ -87,8 +87,8 @@ def test_why_nothing_counts_is_told_reason_by_reason():
         "s", "Symptom", "single", Categories(("a",), ("A",)), np.array([0, NOT_AGREED, LEFT_OUT, NOT_AGREED])
     )
     assert counts(column).left_out == (
-        LeftOut("Symptom: no agreed label.", 2),
-        LeftOut("Symptom: the category was excluded on request.", 1),
+        ExcludedParts("Symptom: no agreed label.", 2),
+        ExcludedParts("Symptom: the category was excluded on request.", 1),
     )
 
 
@@ -108,54 +108,54 @@ def keys(column):
 
 
 def test_rare_categories_become_others_after_the_level_was_chosen():
-    found, folded = as_wanted(COLUMN, Wanted(fold=2))
+    found, folded = as_wanted(COLUMN, FoldingRule(fold=2))
     assert keys(found) == ["hang", "hang", "hang", "others", "others", "others", -1]
     assert (folded.categories, folded.n) == (("nan", "setup", "oom"), 3)
-    found, folded = as_wanted(COLUMN, Wanted(level="root", fold=2))
+    found, folded = as_wanted(COLUMN, FoldingRule(level="root", fold=2))
     assert keys(found) == ["train"] * 4 + ["setup"] * 2 + [-1]
     assert folded.categories == ()
 
 
 def test_a_share_folds_what_fewer_than_that_share_of_the_known_parts_have():
-    found, _ = as_wanted(COLUMN, Wanted(fold=0.17))
+    found, _ = as_wanted(COLUMN, FoldingRule(fold=0.17))
     assert keys(found) == ["hang"] * 3 + ["others"] * 3 + [-1]
-    assert as_wanted(COLUMN, Wanted(fold=0.16))[1].categories == ()
+    assert as_wanted(COLUMN, FoldingRule(fold=0.16))[1].categories == ()
 
 
 def test_a_category_is_left_out_with_all_below_it():
-    found, _ = as_wanted(COLUMN, Wanted(without=frozenset({"setup"})))
+    found, _ = as_wanted(COLUMN, FoldingRule(without=frozenset({"setup"})))
     assert keys(found) == ["hang"] * 3 + ["nan", LEFT_OUT, LEFT_OUT, -1]
 
 
 def test_in_a_set_only_the_category_is_left_out_unless_nothing_else_was_chosen():
-    found, _ = as_wanted(multi("fix", [("a", "b"), ("a",), (), None]), Wanted(without=frozenset({"a"})))
+    found, _ = as_wanted(multi("fix", [("a", "b"), ("a",), (), None]), FoldingRule(without=frozenset({"a"})))
     assert found.state.tolist() == [0, LEFT_OUT, 0, -1]
     assert of(counts(found).total) == {"a": (0, 2), "b": (1, 2)}
 
 
 def test_two_of_a_set_that_become_one_count_once():
-    found, folded = as_wanted(multi("fix", [("a", "b"), ("c",), ("c",)]), Wanted(fold=2))
+    found, folded = as_wanted(multi("fix", [("a", "b"), ("c",), ("c",)]), FoldingRule(fold=2))
     assert of(counts(found).total) == {"c": (2, 3), "others": (1, 3)}
     assert folded.n == 1
 
 
 def test_a_category_that_is_called_others_is_not_confused_with_the_folded_ones():
-    found, _ = as_wanted(single("s", ["others", "others", "a"]), Wanted(fold=2))
+    found, _ = as_wanted(single("s", ["others", "others", "a"]), FoldingRule(fold=2))
     assert found.categories.keys == ("others", "others-folded")
 
 
 def test_columns_of_few_categories_bear_every_reason_for_none_in_a_byte():
     codes = np.array([0, -1, -2, -3, -4], dtype=np.int8)
     column = SingleColumn("s", "S", "single", Categories(("a",), ("A",), (-1,)), codes)
-    found, folded = as_wanted(column, Wanted(level="root", fold=2, without=frozenset()))
+    found, folded = as_wanted(column, FoldingRule(level="root", fold=2, without=frozenset()))
     assert (keys(found), folded.n) == (["others", -1, -2, -3, -4], 1)
-    assert keys(as_wanted(column, Wanted(without=frozenset({"a"})))[0]) == [-4, -1, -2, -3, -4]
+    assert keys(as_wanted(column, FoldingRule(without=frozenset({"a"})))[0]) == [-4, -1, -2, -3, -4]
     assert marks(column, "a").total.share.of == 1
 
 
 def test_an_unknown_category_can_not_be_left_out():
     with pytest.raises(KeyError):
-        as_wanted(COLUMN, Wanted(without=frozenset({"nothing"})))
+        as_wanted(COLUMN, FoldingRule(without=frozenset({"nothing"})))
 
 
 # marks

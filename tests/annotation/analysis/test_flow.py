@@ -14,7 +14,7 @@ from annotation.analysis.combinations import combinations
 from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
-from annotation.analysis.shares import LeftOut
+from annotation.analysis.shares import ExcludedParts
 from annotation.labels.columns import Categories, SingleColumn
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
@@ -67,8 +67,8 @@ def test_a_part_with_several_fixes_goes_through_each_of_them_and_the_answer_says
         ("p", "x", "s"): 1, ("p", "y", "s"): 1, ("p", "x", "t"): 1,
     }  # fmt: skip
     assert found.left_out == (
-        LeftOut("Fix: not applicable, or not labeled.", 1),
-        LeftOut("Of a dimension with several values none was chosen.", 1),
+        ExcludedParts("Fix: not applicable, or not labeled.", 1),
+        ExcludedParts("Of a dimension with several values none was chosen.", 1),
     )
     assert found.notes == ("A part can have several values of fix, so that the numbers add up to 3, not to 2.",)
 
@@ -127,7 +127,7 @@ def test_new_categories_come_item_by_item_in_the_order_of_labelling():
     ]  # fmt: skip
     assert (found.n_items, found.n_categories, found.n_unseen, found.n_once) == (5, 3, 1, 1)
     assert found.chance_new == pytest.approx(1 / 5)
-    assert found.left_out == (LeftOut("S: not applicable, or not labeled.", 1),)
+    assert found.left_out == (ExcludedParts("S: not applicable, or not labeled.", 1),)
 
 
 def test_the_mean_over_orders_is_that_of_all_orders():

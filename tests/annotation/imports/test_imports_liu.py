@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agreement import Patterns, cohen_kappa
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import get_seat
 from annotation.imports.actions.ratings import ImportReport, import_ratings
@@ -142,7 +142,7 @@ def test_agreement_on_liu_et_al_gives_the_kappas_of_the_sheets_in_every_round(li
     seat = get_seat(make.user("olga"), "liu")
 
     def found(number: int, **asked: str) -> tuple[int, float]:
-        (entry,) = agreement(seat, visible_rounds(seat, number), Asked.read(asked), round_number=number)
+        (entry,) = agreement(seat, visible_rounds(seat, number), AgreementQuery.read(asked), round_number=number)
         (value,) = [each["value"] for each in entry["coefficients"] if each["name"] == "cohen_kappa"]
         return entry["units"], pytest.approx(value)
 
@@ -160,7 +160,7 @@ def test_what_agreement_on_liu_et_al_leaves_out_adds_up_with_pending_in_and_out(
 
     def found(number: int, **asked: str) -> tuple[int, int]:
         words = {"parts": "single", **asked}
-        asked_for = replace(Asked.read(words), resamples=0)
+        asked_for = replace(AgreementQuery.read(words), resamples=0)
         (entry,) = agreement(seat, visible_rounds(seat, number), asked_for, round_number=number)
         assert sum(each["n"] for each in entry["left_out_because"]) == entry["left_out"]
         return entry["units"], entry["left_out"]

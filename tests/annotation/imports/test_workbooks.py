@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation import jobs
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import get_seat
 from annotation.members.actions.members import add_member, set_member
@@ -80,7 +80,7 @@ def imported(client: Client, address: str, **changed: str) -> Workbook:
 
 def kappas(slug: str, number: int, dimension: str) -> tuple[int, float | None]:
     seat = get_seat(make.user("olga"), slug)
-    asked = replace(Asked.read({"dimension": dimension, "parts": "single"}), resamples=0)
+    asked = replace(AgreementQuery.read({"dimension": dimension, "parts": "single"}), resamples=0)
     (entry,) = agreement(seat, visible_rounds(seat, number), asked, round_number=number)
     (value,) = [each["value"] for each in entry["coefficients"] if each["name"] == "cohen_kappa"]
     return entry["units"], value

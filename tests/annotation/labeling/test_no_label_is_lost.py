@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from annotation.agreement_report.queries.across_rounds import Asked, visible_rounds
+from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.errors import Conflict
 from annotation.exports.queries import rows
@@ -212,7 +212,7 @@ class Life:
         return {
             "labels": flat(rows.labels(seat)),
             "ratings": flat(rows.ratings(seat)),
-            "agreement": agreement(seat, every, Asked(resamples=0), round_number=None) if every else None,
+            "agreement": agreement(seat, every, AgreementQuery(resamples=0), round_number=None) if every else None,
         }
 
     def check(self) -> None:

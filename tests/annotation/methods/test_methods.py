@@ -8,14 +8,14 @@ import pytest
 
 from annotation.core.latex import escaped
 from annotation.methods import (
-    Check,
-    Decided,
-    Dimension,
-    Drawn,
+    ChecklistItem,
+    CoefficientFacts,
+    DimensionFacts,
     Facts,
-    Gate,
-    Number,
-    Wave,
+    GateFacts,
+    ResolutionFacts,
+    RoundFacts,
+    SampleFacts,
     as_latex,
     as_markdown,
     as_text,
@@ -27,7 +27,7 @@ from annotation.methods import (
 from annotation.methods.outline import paragraph
 
 BOTH = ("R1", "R2")
-SYMPTOM = Dimension(
+SYMPTOM = DimensionFacts(
     key="symptom",
     title="Symptom",
     kind="single",
@@ -35,10 +35,10 @@ SYMPTOM = Dimension(
     is_conditional=False,
     coefficient="cohen_kappa",
     metric="nominal",
-    before=Number(120, BOTH, 0.812, 0.77, 0.85),
-    by_round={1: Number(20, BOTH, 0.5, 0.2, 0.8), 2: Number(100, BOTH, 0.86, 0.81, 0.9)},
-    after=Number(120, BOTH, 0.95, 0.91, 0.98),
-    after_by_round={1: Number(20, BOTH, 0.9, 0.8, 1.0), 2: Number(100, BOTH, 0.96, 0.93, 0.99)},
+    before=CoefficientFacts(120, BOTH, 0.812, 0.77, 0.85),
+    by_round={1: CoefficientFacts(20, BOTH, 0.5, 0.2, 0.8), 2: CoefficientFacts(100, BOTH, 0.86, 0.81, 0.9)},
+    after=CoefficientFacts(120, BOTH, 0.95, 0.91, 0.98),
+    after_by_round={1: CoefficientFacts(20, BOTH, 0.9, 0.8, 1.0), 2: CoefficientFacts(100, BOTH, 0.96, 0.93, 0.99)},
     is_fixed=True,
     threshold=0.8,
     fixed_on=date(2026, 5, 3),
@@ -53,8 +53,19 @@ FACTS = Facts(
     taxonomy="Symptoms",
     software="Concord 0.1.0",
     waves=[
-        Wave(1, "pilot", 1, False, False, 20, BOTH, n_answers=40),
-        Wave(2, "main", 2, False, False, 103, BOTH, n_answers=203, n_skipped=3, gate=Gate(1, 1, ["Symptom"], "late.")),
+        RoundFacts(1, "pilot", 1, False, False, 20, BOTH, n_answers=40),
+        RoundFacts(
+            2,
+            "main",
+            2,
+            False,
+            False,
+            103,
+            BOTH,
+            n_answers=203,
+            n_skipped=3,
+            gate=GateFacts(1, 1, ["Symptom"], "late."),
+        ),
     ],
     dimensions=[SYMPTOM],
     raters=BOTH,
@@ -63,8 +74,8 @@ FACTS = Facts(
     n_defined=34,
     n_items=123,
     n_double=123,
-    drawn=[Drawn(2683, 1070, 123, 7, "repository", "proportional", out=[("Spam", 3), ("Old", 1)])],
-    decided=[Decided("discussion", 17, ["R1"]), Decided("third_rater", 2)],
+    drawn=[SampleFacts(2683, 1070, 123, 7, "repository", "proportional", out=[("Spam", 3), ("Old", 1)])],
+    decided=[ResolutionFacts("discussion", 17, ["R1"]), ResolutionFacts("third_rater", 2)],
     n_resolvers_without_labels=1,
     n_changed=5,
     headline=[2],
@@ -77,7 +88,7 @@ def said(facts: Facts) -> str:
     return as_text(paragraph(facts))
 
 
-def evidence(facts: Facts) -> dict[str, Check]:
+def evidence(facts: Facts) -> dict[str, ChecklistItem]:
     return {check.key: check for check in checklist(facts)}
 
 
@@ -123,14 +134,14 @@ def test_the_paragraph_of_a_study_that_has_everything_is_this():
 
 
 def test_raters_without_a_label_are_not_claimed_and_what_is_outstanding_is_counted():
-    third = Wave(3, "main", 2, True, False, 0, (), n_outstanding=32)
+    third = RoundFacts(3, "main", 2, True, False, 0, (), n_outstanding=32)
     words = said(replace(FACTS, waves=[*FACTS.waves, third]))
     assert "Two raters (R1 and R2) labeled 123 items in 1 pilot round (20 items) and 1 main round (103 items)." in words
     assert "[missing: the end of round 3, which is open; 32 of 32 assignments are outstanding" in words
 
 
 def test_how_disagreements_were_resolved_is_told_and_counted_alike():
-    met = [Decided("meeting", 44), Decided("discussion", 1)]
+    met = [ResolutionFacts("meeting", 44), ResolutionFacts("discussion", 1)]
     words = said(replace(FACTS, decided=met))
     told = "44 discussed in meetings, as reported in Concord; 1 in writing."
     assert f"Forty-five disagreements were resolved: {told}" in words
@@ -139,7 +150,7 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
     assert check.evidence == (
         "45 of 45 resolved disagreements were discussed: 44 in meetings, as reported in Concord; 1 in writing."
     )
-    alone = replace(FACTS, decided=[Decided("adjudicator", 45)])
+    alone = replace(FACTS, decided=[ResolutionFacts("adjudicator", 45)])
     assert "Forty-five disagreements were resolved: 45 by adjudication." in said(alone)
     check = evidence(alone)["discussed"]
     assert (check.answer, check.evidence) == ("missing", "No discussion is recorded for 45 resolved disagreements.")
@@ -151,7 +162,7 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
     [
         ({"drawn": (), "n_by_hand": 123}, "how the 123 items that were not drawn from a sample were chosen", None),
         ({"decided": ()}, "how disagreements were resolved", "resolved"),
-        ({"decided": [Decided("imported", 9)]}, "how disagreements in the sheets were resolved", "resolved"),
+        ({"decided": [ResolutionFacts("imported", 9)]}, "how disagreements in the sheets were resolved", "resolved"),
         ({"n_double": 100}, "", "single_rater"),
         ({"has_guidelines": False}, "", "materials"),
         ({"dimensions": [replace(SYMPTOM, reason="")]}, "why Cohen’s κ suits Symptom", "justified"),
@@ -198,14 +209,14 @@ def test_answers_from_sheets_are_not_said_to_be_blind():
 
 
 def test_a_value_below_its_threshold_is_called_so():
-    low = replace(FACTS, dimensions=[replace(SYMPTOM, before=Number(120, BOTH, 0.7996, 0.7, 0.85))])
+    low = replace(FACTS, dimensions=[replace(SYMPTOM, before=CoefficientFacts(120, BOTH, 0.7996, 0.7, 0.85))])
     assert "Cohen’s κ = 0.7996, 95% CI [0.70, 0.85], n = 120 units, 2 raters." in said(low)
     assert "This is below the threshold of 0.80, but the 95% CI includes it." in said(low)
     assert answers(low)["below"] == "partly"
 
 
 def test_an_undefined_value_stands_with_its_reason_everywhere():
-    one = replace(SYMPTOM, before=Number(9, BOTH, None, undefined="Only one category was used."), by_round={})
+    one = replace(SYMPTOM, before=CoefficientFacts(9, BOTH, None, undefined="Only one category was used."), by_round={})
     facts = replace(FACTS, dimensions=[one])
     assert (
         "Cohen’s κ on Symptom before discussion is undefined (n = 9 units, 2 raters): Only one category was used."
@@ -229,8 +240,8 @@ def test_the_checklist_claims_no_definitions_that_there_are_not(n: int, answer: 
 
 
 def test_the_caption_names_the_interval_method_of_each_dimension_and_round() -> None:
-    exact = Number(9, BOTH, 1.0, 0.7, 1.0, ci_method="exact_one_sided")
-    other = Number(9, BOTH, 0.5, 0.2, 0.8, ci_method="effective_sample")
+    exact = CoefficientFacts(9, BOTH, 1.0, 0.7, 1.0, ci_method="exact_one_sided")
+    other = CoefficientFacts(9, BOTH, 0.5, 0.2, 0.8, ci_method="effective_sample")
     symptom = replace(SYMPTOM, before=other, by_round={1: exact, 2: other})
     cause = replace(SYMPTOM, key="cause", title="Cause", before=exact, by_round={1: other, 2: exact})
     kind = replace(SYMPTOM, key="kind", title="Kind", before=other, by_round={1: other, 2: other})

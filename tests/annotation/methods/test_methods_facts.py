@@ -10,7 +10,7 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_item, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
-from annotation.methods import Check, Drawn, Facts, Wave, as_text, checklist
+from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
@@ -25,7 +25,7 @@ from tests.annotation.claims.test_claims import complaints
 pytestmark = pytest.mark.django_db
 
 
-LABELED = Wave(1, "main", 1, False, False, 60, ("R1", "R2"), n_answers=120)
+LABELED = RoundFacts(1, "main", 1, False, False, 60, ("R1", "R2"), n_answers=120)
 NOTHING = Facts(study="Faults", taxonomy="Symptoms", software="Concord 0.1.0")
 
 
@@ -50,7 +50,7 @@ def said(facts: Facts) -> str:
     return as_text(paragraph(facts))
 
 
-def checks(facts: Facts) -> dict[str, Check]:
+def checks(facts: Facts) -> dict[str, ChecklistItem]:
     return {each.key: each for each in checklist(facts)}
 
 
@@ -209,7 +209,7 @@ def test_items_of_a_sample_that_are_named_again_were_drawn() -> None:
 
 
 def test_a_census_is_called_so_and_uneven_strata_are_told() -> None:
-    census = Drawn(None, 60, 60, 7, "state", "equal", per_stratum=(7, 13))
+    census = SampleFacts(None, 60, 60, 7, "state", "equal", per_stratum=(7, 13))
     assert said(replace(NOTHING, waves=[LABELED], drawn=[census])).startswith(
         "Sixty issues were selected, which is the whole frame, in random order (seed 7). The draw was stratified by "
         "state with equal allocation, as far as the strata allowed (7 to 13 issues from each)."

@@ -35,7 +35,7 @@ from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.queries import package as exports_package
-from annotation.package.tables import Column, Table, TableWriter
+from annotation.package.tables import PackageColumn, PackageTable, TableWriter
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
@@ -446,7 +446,8 @@ def test_nonsense_is_refused_by_field(options: dict[str, Any], field: str) -> No
 def test_a_cell_with_a_lone_carriage_return_stays_one_cell() -> None:
     files = {"csv": io.BytesIO()}
     writer = TableWriter(
-        Table("t", "T", "", [Column("a", "string", ""), Column("b", "list", "")], formats=["csv"]), files
+        PackageTable("t", "T", "", [PackageColumn("a", "string", ""), PackageColumn("b", "list", "")], formats=["csv"]),
+        files,
     )
     writer.write({"a": "one\rtwo", "b": ["=x", 2.5, True]})
     writer.close()

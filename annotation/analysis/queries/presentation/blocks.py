@@ -17,7 +17,7 @@ Draw = Callable[[ChartStyle, float], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class AnalysisCell:
     """What stands in a table: as it is shown, as a value for files (else the same), and what is behind it."""
 
     text: str
@@ -32,13 +32,13 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class AnalysisTable:
     """A table with a head; the first column names its rows. `numbers` are the places of columns with numbers."""
 
     key: str
     title: str
     heads: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[AnalysisCell]]
     numbers: frozenset[int] = frozenset()
     caption: str = ""
 
@@ -76,7 +76,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Figure:
+class AnalysisFigure:
     """A figure by its key; `words` say what it shows, `is_map` that its cells are gone through by keyboard."""
 
     key: str
@@ -86,17 +86,17 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Section:
+class AnalysisSection:
     """A part of an answer with its own head; empty ones say nothing."""
 
     title: str
     sentences: Sequence[str] = ()
-    figure: Figure | None = None
-    table: Table | None = None
+    figure: AnalysisFigure | None = None
+    table: AnalysisTable | None = None
 
 
 @dataclass(frozen=True)
-class Choice:
+class AnalysisMenu:
     """A menu of the form: (value, words) of each choice, and which is chosen. `control`: select, number or several."""
 
     name: str
@@ -108,13 +108,13 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnalysisPresentation:
     """What was asked in a sentence, what of it comes first, and the sections."""
 
     title: str
     sentences: Sequence[str]
-    sections: Sequence[Section]
-    choices: Sequence[Choice]
+    sections: Sequence[AnalysisSection]
+    choices: Sequence[AnalysisMenu]
     left_out: Sequence[tuple[str, int, str]] = ()
     notes: Sequence[str] = ()
     read: Sequence[str] = field(default=())
@@ -127,11 +127,11 @@ class Answer:
         return [*self.sentences, *section.sentences, *filter(None, [section.table.caption])]
 
     @property
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> dict[str, AnalysisTable]:
         return {each.table.key: each.table for each in self.sections if each.table}
 
     @property
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, AnalysisFigure]:
         return {each.figure.key: each.figure for each in self.sections if each.figure}
 
 

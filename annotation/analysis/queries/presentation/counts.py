@@ -4,23 +4,23 @@ from dataclasses import replace
 from typing import cast
 
 from annotation.analysis.combinations import Combinations
-from annotation.analysis.counts import Counts, Group
-from annotation.analysis.marks import MarkedGroup, Marks
+from annotation.analysis.counts import CountGroup, Counts
+from annotation.analysis.marks import MarkedGroup, MarkShares
 from annotation.analysis.profiles import Profiles
-from annotation.analysis.queries import Answer as Told
+from annotation.analysis.queries import AnalysisResult as Told
 from annotation.analysis.queries.presentation.blocks import (
     TESTS,
-    Answer,
-    Cell,
-    Choice,
-    Figure,
-    Section,
-    Table,
+    AnalysisCell,
+    AnalysisFigure,
+    AnalysisMenu,
+    AnalysisPresentation,
+    AnalysisSection,
+    AnalysisTable,
     p_words,
     percent,
 )
 from annotation.analysis.queries.presentation.provenance import left_out, nothing
-from annotation.analysis.queries.presentation.question import STEPS, Asked
+from annotation.analysis.queries.presentation.question import STEPS, AnalysisRequest
 from annotation.analysis.shares import Share
 from annotation.charts.analysis import MOST_PANELS, ShareBar, ShareBars, bars
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
@@ -32,7 +32,7 @@ MOST_LISTED, MOST_DRAWN = 100, 20
 SHARES, WITH_MARK = (f"{words}95% CI" for words in ("share, with ", "share with the mark, "))
 
 
-def tallied(asked: Asked) -> Answer:
+def tallied(asked: AnalysisRequest) -> AnalysisPresentation:
     """How often each category was agreed on, in all or by another dimension or attribute."""
     if not asked.dimensions:
         return nothing("Counts")
@@ -46,14 +46,14 @@ def tallied(asked: Asked) -> Answer:
     sentences.append(_of_words(told, found))
     if by and len(found.groups) > MOST_PANELS:
         sentences.append(f"The figure pools all {len(found.groups)} groups. The table shows each group.")
-    return Answer(
+    return AnalysisPresentation(
         title=title,
         sentences=[*sentences, *_unused(found, column)],
-        sections=[Section("", figure=_bars_of(asked, told, title, found), table=_table(asked, told, found))],
+        sections=[AnalysisSection("", figure=_bars_of(asked, told, title, found), table=_table(asked, told, found))],
         choices=[
-            Choice("dimension", "Count", asked.choices_of(asked.groups), key),
-            Choice("by", "By", asked.choices_of(asked.groups, "all together"), by),
-            *([Choice("of", "Shares", list(OF_WORDS.items()), told.question.of)] if by else []),
+            AnalysisMenu("dimension", "Count", asked.choices_of(asked.groups), key),
+            AnalysisMenu("by", "By", asked.choices_of(asked.groups, "all together"), by),
+            *([AnalysisMenu("of", "Shares", list(OF_WORDS.items()), told.question.of)] if by else []),
         ],
         left_out=left_out(asked, told, found.left_out),
         notes=found.notes,
@@ -73,7 +73,7 @@ def _unused(found: Counts, column: SingleColumn | MultiColumn) -> list[str]:
     return [f"{counted(n, 'category', 'categories')} of {title.lower()} did not occur and {are} not listed."]
 
 
-def _most(group: Group) -> list[str]:
+def _most(group: CountGroup) -> list[str]:
     told = sorted((each for each in group.categories if each.share.n), key=lambda each: -each.share.n)
     if not told or told[0].share.share is None:
         return []
@@ -92,7 +92,7 @@ def _of_words(told: Told, found: Counts) -> str:
     return f"Shares are {found.groups[0].denominator.words}."
 
 
-def _bars_of(asked: Asked, told: Told, title: str, found: Counts) -> Figure | None:
+def _bars_of(asked: AnalysisRequest, told: Told, title: str, found: Counts) -> AnalysisFigure | None:
     rows = [place for place, each in enumerate(found.total.categories) if each.share.n]
     if not rows or found.n == 0:
         return None
@@ -108,7 +108,7 @@ def _bars_of(asked: Asked, told: Told, title: str, found: Counts) -> Figure | No
             drawn.append(bar_of(row, panel, each.share, words, asked.items_url(told, *labels)))
     panels = [f"{group.name}, n = {group.n:,}" for group in groups] if len(groups) > 1 else [""]
     figure = ShareBars(title, SHARES, names, panels, drawn, asked.position(key))
-    return Figure("counts", title, lambda look, width: bars(figure, look, width))
+    return AnalysisFigure("counts", title, lambda look, width: bars(figure, look, width))
 
 
 def bar_of(row: int, panel: int, share: Share, words: str, url: str) -> ShareBar:
@@ -122,23 +122,32 @@ def said_of(share: Share) -> str:
     return f"{share.n:,} of {share.of:,}, {percent(share.share)} ({between})"
 
 
-def _table(asked: Asked, told: Told, found: Counts) -> Table:
+def _table(asked: AnalysisRequest, told: Told, found: Counts) -> AnalysisTable:
     key, by = told.question.dimensions[0], told.question.by
     title = told.columns[key].title
     having = [place for place, each in enumerate(found.total.categories) if each.share.n]
-    whole = [Cell("All", is_strong=True), Cell(f"{found.n:,}", asked.items_url(told, (key, "~any")), found.n)]
+    whole = [
+        AnalysisCell("All", is_strong=True),
+        AnalysisCell(f"{found.n:,}", asked.items_url(told, (key, "~any")), found.n),
+    ]
     if not by:
         rows = [
-            [Cell(each.name), _n(each.share, asked.items_url(told, (key, each.category))), *_share_cells(each.share)]
+            [
+                AnalysisCell(each.name),
+                _n(each.share, asked.items_url(told, (key, each.category))),
+                *_share_cells(each.share),
+            ]
             for each in (found.total.categories[place] for place in having)
         ]
         heads = [title, "n", "Share", "95% CI"]
-        return Table("counts", title, heads, [*rows, [*whole, Cell(""), Cell("")]], frozenset({1, 2, 3}))
+        return AnalysisTable(
+            "counts", title, heads, [*rows, [*whole, AnalysisCell(""), AnalysisCell("")]], frozenset({1, 2, 3})
+        )
     heads = [title, "All", *(name for group in found.groups for name in (group.name, f"{group.name}, share"))]
     rows = []
     for place in having:
         each = found.total.categories[place]
-        cells = [Cell(each.name), _n(each.share, asked.items_url(told, (key, each.category)))]
+        cells = [AnalysisCell(each.name), _n(each.share, asked.items_url(told, (key, each.category)))]
         for group in found.groups:
             here = group.categories[place].share
             url = asked.items_url(told, (key, each.category), (by, group.value or ""))
@@ -147,25 +156,25 @@ def _table(asked: Asked, told: Told, found: Counts) -> Table:
         rows.append(cells)
     for group in found.groups:
         url = asked.items_url(told, (key, "~any"), (by, group.value or ""))
-        whole += [Cell(f"{group.n:,}", url, group.n), Cell("")]
-    return Table("counts", title, heads, [*rows, whole], frozenset(range(1, len(heads))))
+        whole += [AnalysisCell(f"{group.n:,}", url, group.n), AnalysisCell("")]
+    return AnalysisTable("counts", title, heads, [*rows, whole], frozenset(range(1, len(heads))))
 
 
-def _n(share: Share, url: str) -> Cell:
-    return Cell(f"{share.n:,}", url if share.n else "", share.n)
+def _n(share: Share, url: str) -> AnalysisCell:
+    return AnalysisCell(f"{share.n:,}", url if share.n else "", share.n)
 
 
-def _share_cells(share: Share) -> tuple[Cell, Cell]:
+def _share_cells(share: Share) -> tuple[AnalysisCell, AnalysisCell]:
     low, high = share.ci_low, share.ci_high
     interval = "" if low is None or high is None else f"{low * 100:.1f}–{high * 100:.1f}%"
-    return Cell(percent(share.share), value=rounded(share.share)), Cell(interval)
+    return AnalysisCell(percent(share.share), value=rounded(share.share)), AnalysisCell(interval)
 
 
 def rounded(share: float | None) -> float | str:
     return "" if share is None else round(share, 6)
 
 
-def marked(asked: Asked) -> Answer:
+def marked(asked: AnalysisRequest) -> AnalysisPresentation:
     """How many parts carry a mark, in each category and group."""
     singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, SingleColumn)}
     booleans = [key for key, each in singles.items() if each.is_two_valued]
@@ -178,14 +187,14 @@ def marked(asked: Asked) -> Answer:
         asked.question = asked.question.with_words(value=[])
     is_boolean = mark in singles and singles[mark].is_two_valued
     told = asked.ask(mark=mark, value="true" if is_boolean or not keys else keys[0], dimension=next(iter(rest), ""))
-    found = cast(Marks, told.found)
+    found = cast(MarkShares, told.found)
     column, value = told.columns[mark], told.question.value
     key, by = next(iter(told.question.dimensions), ""), told.question.by
     names = dict(zip(column.categories.keys, column.categories.names, strict=True))
     name = column.title if is_boolean and value == "true" else f"{column.title}: {names.get(value, value)}"
     title = f"{name}{f' by {told.columns[key].title.lower()}' if key else ''}"
     sections = [
-        Section(
+        AnalysisSection(
             "" if group is found.total else group.name,
             [] if group is found.total else [f"{said_of(group.share)}."],
             _mark_bars(asked, told, title, group, place),
@@ -194,31 +203,31 @@ def marked(asked: Asked) -> Answer:
         for place, group in enumerate((found.total, *found.groups))
         if group.categories
     ]
-    return Answer(
+    return AnalysisPresentation(
         title=title,
         sentences=[
             f"{name}: {said_of(found.total.share)} of the parts of which it is known.",
             f"Shares are {found.denominator}.",
         ],
-        sections=sections or [Section("")],
+        sections=sections or [AnalysisSection("")],
         choices=[
-            Choice("mark", "Mark", asked.choices_of(singles), mark),
-            Choice("value", "Value", list(names.items()), value),
-            Choice("dimension", "By category of", asked.choices_of(rest), key),
-            Choice("by", "Within", asked.choices_of(rest, "all together"), by),
+            AnalysisMenu("mark", "Mark", asked.choices_of(singles), mark),
+            AnalysisMenu("value", "Value", list(names.items()), value),
+            AnalysisMenu("dimension", "By category of", asked.choices_of(rest), key),
+            AnalysisMenu("by", "Within", asked.choices_of(rest, "all together"), by),
         ],
         left_out=left_out(asked, told, found.left_out),
         read=[each for each in (key, by) if each],
     )
 
 
-def _mark_url(asked: Asked, told: Told, group: MarkedGroup, category: str, value: str) -> str:
+def _mark_url(asked: AnalysisRequest, told: Told, group: MarkedGroup, category: str, value: str) -> str:
     question = told.question
     labels = [(question.dimensions[0], category), (question.mark, value)]
     return asked.items_url(told, *labels, *([(question.by, group.value)] if group.value is not None else []))
 
 
-def _mark_bars(asked: Asked, told: Told, title: str, group: MarkedGroup, place: int) -> Figure | None:
+def _mark_bars(asked: AnalysisRequest, told: Told, title: str, group: MarkedGroup, place: int) -> AnalysisFigure | None:
     having = [each for each in group.categories if each.share.of]
     if not having:
         return None
@@ -243,27 +252,29 @@ def _mark_bars(asked: Asked, told: Told, title: str, group: MarkedGroup, place: 
         drawn,
         asked.position(told.question.mark),
     )
-    return Figure(f"shares-{place}" if place else "shares", shows, lambda look, width: bars(figure, look, width))
+    return AnalysisFigure(
+        f"shares-{place}" if place else "shares", shows, lambda look, width: bars(figure, look, width)
+    )
 
 
-def _mark_table(asked: Asked, told: Told, title: str, group: MarkedGroup, place: int) -> Table:
+def _mark_table(asked: AnalysisRequest, told: Told, title: str, group: MarkedGroup, place: int) -> AnalysisTable:
     value = told.question.value
     rows = [
         [
-            Cell(each.name),
+            AnalysisCell(each.name),
             _n(each.share, _mark_url(asked, told, group, each.category, value)),
-            Cell(f"{each.share.of:,}", _mark_url(asked, told, group, each.category, "~any"), each.share.of),
+            AnalysisCell(f"{each.share.of:,}", _mark_url(asked, told, group, each.category, "~any"), each.share.of),
             *_share_cells(each.share),
-            Cell(f"{each.unknown:,}", value=each.unknown),
+            AnalysisCell(f"{each.unknown:,}", value=each.unknown),
         ]
         for each in group.categories
         if each.share.of or each.unknown
     ]
     heads = [told.columns[told.question.dimensions[0]].title, "With it", "Of", "Share", "95% CI", "Not known"]
-    return Table(f"shares-{place}" if place else "shares", title, heads, rows, frozenset({1, 2, 3, 4, 5}))
+    return AnalysisTable(f"shares-{place}" if place else "shares", title, heads, rows, frozenset({1, 2, 3, 4, 5}))
 
 
-def profiled(asked: Asked) -> Answer:
+def profiled(asked: AnalysisRequest) -> AnalysisPresentation:
     """Whether categories have the same order of frequency in two groups."""
     if not asked.dimensions:
         return nothing("Profiles")
@@ -279,12 +290,14 @@ def profiled(asked: Asked) -> Answer:
     title = f"{column.title}: profiles by {of.title.lower()}"
     rows = [
         [
-            Cell(names.get(each.a, each.a)),
-            Cell(names.get(each.b, each.b)),
-            Cell(f"{each.n_categories}", value=each.n_categories),
-            Cell("–" if each.rho is None else f"{each.rho:.2f}", value=rounded(each.rho)),
-            Cell(each.undefined or p_words(each.p_value).removeprefix("p = "), value=each.undefined or each.p_value),
-            Cell(TESTS.get(each.method or "", "")),
+            AnalysisCell(names.get(each.a, each.a)),
+            AnalysisCell(names.get(each.b, each.b)),
+            AnalysisCell(f"{each.n_categories}", value=each.n_categories),
+            AnalysisCell("–" if each.rho is None else f"{each.rho:.2f}", value=rounded(each.rho)),
+            AnalysisCell(
+                each.undefined or p_words(each.p_value).removeprefix("p = "), value=each.undefined or each.p_value
+            ),
+            AnalysisCell(TESTS.get(each.method or "", "")),
         ]
         for each in found.correlations
     ]
@@ -301,21 +314,23 @@ def profiled(asked: Asked) -> Answer:
                 f"{pair} are {how}: rho = {each.rho:.2f}, {p_words(each.p_value)} ({TESTS[each.method or 't']})."
             )
     sections = [
-        Section(
+        AnalysisSection(
             "Correlation",
             [],
             _correlation_map(title, found, names),
-            Table("profiles", title, heads, rows, frozenset({2, 3, 4})),
+            AnalysisTable("profiles", title, heads, rows, frozenset({2, 3, 4})),
         ),
-        Section("The profiles", [], _bars_of(asked, told, title, found.counts), _table(asked, told, found.counts)),
+        AnalysisSection(
+            "The profiles", [], _bars_of(asked, told, title, found.counts), _table(asked, told, found.counts)
+        ),
     ]
-    return Answer(
+    return AnalysisPresentation(
         title=title,
         sentences=sentences,
         sections=sections,
         choices=[
-            Choice("dimension", "Profile of", asked.choices_of(asked.dimensions), key),
-            Choice("by", "Of each", asked.choices_of(rest), by),
+            AnalysisMenu("dimension", "Profile of", asked.choices_of(asked.dimensions), key),
+            AnalysisMenu("by", "Of each", asked.choices_of(rest), by),
         ],
         left_out=left_out(asked, told, found.counts.left_out),
         notes=found.counts.notes,
@@ -323,7 +338,7 @@ def profiled(asked: Asked) -> Answer:
     )
 
 
-def _correlation_map(title: str, found: Profiles, names: dict[str | None, str]) -> Figure | None:
+def _correlation_map(title: str, found: Profiles, names: dict[str | None, str]) -> AnalysisFigure | None:
     groups = list(dict.fromkeys(code for each in found.correlations for code in (each.a, each.b)))
     place = {code: at for at, code in enumerate(groups)}
     cells = [
@@ -350,10 +365,10 @@ def _correlation_map(title: str, found: Profiles, names: dict[str | None, str]) 
         cells=cells,
         is_slanted=True,
     )
-    return Figure("correlation", title, lambda look, width: heat_map(drawn, look, width), is_map=True)
+    return AnalysisFigure("correlation", title, lambda look, width: heat_map(drawn, look, width), is_map=True)
 
 
-def combined(asked: Asked) -> Answer:
+def combined(asked: AnalysisRequest) -> AnalysisPresentation:
     """Which values of several dimensions parts have together."""
     if len(asked.groups) < 2:
         return nothing("Combinations", "Combinations need two dimensions or attributes with labels.")
@@ -370,10 +385,10 @@ def combined(asked: Asked) -> Answer:
     shown = [(each, " + ".join(names[value] for value in each.values)) for each in first]
     rows = [
         [
-            Cell(words),
+            AnalysisCell(words),
             _n(each.share, asked.items_url(told, *each.values)),
-            Cell(percent(each.share.share), value=rounded(each.share.share)),
-            Cell(f"{each.lift:.2f}", value=round(each.lift, 4)),
+            AnalysisCell(percent(each.share.share), value=rounded(each.share.share)),
+            AnalysisCell(f"{each.lift:.2f}", value=round(each.lift, 4)),
         ]
         for each, words in shown
     ]
@@ -399,14 +414,14 @@ def combined(asked: Asked) -> Answer:
             asked.position(keys[0]),
         )
         words = f"The {len(top)} most frequent combinations"
-        figure = Figure("combinations", words, lambda look, width: bars(drawn, look, width))
+        figure = AnalysisFigure("combinations", words, lambda look, width: bars(drawn, look, width))
     listed = "" if found.n_found == len(first) else f" The {len(first)} most frequent are listed."
-    table = Table("combinations", title, ["Values", "n", "Share", "Lift"], rows, frozenset({1, 2, 3}))
+    table = AnalysisTable("combinations", title, ["Values", "n", "Share", "Lift"], rows, frozenset({1, 2, 3}))
     menus = [
-        Choice(name, words, asked.choices_of(asked.groups, "–"), keys[place] if place < len(keys) else "")
+        AnalysisMenu(name, words, asked.choices_of(asked.groups, "–"), keys[place] if place < len(keys) else "")
         for place, (name, words) in enumerate(zip(STEPS, ("Of", "and", "and", "and"), strict=True))
     ]
-    return Answer(
+    return AnalysisPresentation(
         title=title,
         sentences=[
             f"{counted(found.n_found, 'combination')} of two to four values that at least "
@@ -414,8 +429,8 @@ def combined(asked: Asked) -> Answer:
             f"Shares are {found.denominator.words}.",
             "Lift is the ratio of the observed frequency to the frequency expected if values were independent.",
         ],
-        sections=[Section("", [], figure, table)],
-        choices=[*menus, Choice("least", "At least n", (), asked.question.one("least"), control="number")],
+        sections=[AnalysisSection("", [], figure, table)],
+        choices=[*menus, AnalysisMenu("least", "At least n", (), asked.question.one("least"), control="number")],
         left_out=left_out(asked, told, found.left_out),
         read=keys,
     )

@@ -7,20 +7,20 @@ import numpy as np
 from annotation.analysis.association import Strength
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow, FlowGroup
-from annotation.analysis.queries import Answer as Told
+from annotation.analysis.queries import AnalysisResult as Told
 from annotation.analysis.queries.presentation.blocks import (
     TESTS,
-    Answer,
-    Cell,
-    Choice,
-    Figure,
-    Section,
-    Table,
+    AnalysisCell,
+    AnalysisFigure,
+    AnalysisMenu,
+    AnalysisPresentation,
+    AnalysisSection,
+    AnalysisTable,
     p_words,
     percent,
 )
 from annotation.analysis.queries.presentation.provenance import left_out, nothing
-from annotation.analysis.queries.presentation.question import STEPS, Asked
+from annotation.analysis.queries.presentation.question import STEPS, AnalysisRequest
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Sankey, SankeyBand, SankeyNode, sankey
 from shared.wording import counted
@@ -33,7 +33,7 @@ SURE = 0.05
 LARGEST_TABLE = 60
 
 
-def crossed(asked: Asked) -> Answer:
+def crossed(asked: AnalysisRequest) -> AnalysisPresentation:
     """How often the categories of two dimensions meet, with a test where the parts allow one."""
     keys = [*asked.groups]
     if len(keys) < 2 or not asked.dimensions:
@@ -44,17 +44,17 @@ def crossed(asked: Asked) -> Answer:
     rows_key, columns_key = told.question.dimensions
     rows, columns = told.columns[rows_key], told.columns[columns_key]
     title = f"{rows.title} by {columns.title.lower()}"
-    return Answer(
+    return AnalysisPresentation(
         title=title,
         sentences=_tested(found, rows.title, columns.title),
         sections=[
-            Section("", [], _heat(asked, told, title, found), _table(asked, told, title, found)),
+            AnalysisSection("", [], _heat(asked, told, title, found), _table(asked, told, title, found)),
             *_stand_out(asked, told, found),
         ],
         choices=[
-            Choice("rows", "Rows", asked.choices_of(asked.groups), rows_key),
-            Choice("columns", "Columns", asked.choices_of(asked.groups), columns_key),
-            Choice("of", "Shares", list(OF.items()), told.question.of),
+            AnalysisMenu("rows", "Rows", asked.choices_of(asked.groups), rows_key),
+            AnalysisMenu("columns", "Columns", asked.choices_of(asked.groups), columns_key),
+            AnalysisMenu("of", "Shares", list(OF.items()), told.question.of),
         ],
         left_out=left_out(asked, told, found.left_out),
         notes=found.notes,
@@ -124,7 +124,7 @@ def _marks(found: Crosstab) -> np.ndarray:
     return np.where(sure, np.sign(np.nan_to_num(association.residuals)), 0).astype(np.int64)
 
 
-def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | None:
+def _heat(asked: AnalysisRequest, told: Told, title: str, found: Crosstab) -> AnalysisFigure | None:
     rows_key, columns_key = told.question.dimensions
     if not found.n or max(found.counts.shape) > LARGEST_TABLE:
         return None
@@ -153,7 +153,7 @@ def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | Non
         cells=cells,
         is_slanted=True,
     )
-    return Figure(
+    return AnalysisFigure(
         "crosstab",
         f"{title}: joint counts",
         lambda look, width: heat_map(drawn, look, width),
@@ -161,7 +161,7 @@ def _heat(asked: Asked, told: Told, title: str, found: Crosstab) -> Figure | Non
     )
 
 
-def _table(asked: Asked, told: Told, title: str, found: Crosstab) -> Table:
+def _table(asked: AnalysisRequest, told: Told, title: str, found: Crosstab) -> AnalysisTable:
     rows_key, columns_key = told.question.dimensions
     shares, _ = found.shares(told.question.of) if found.n else (found.counts.astype(np.float64), None)
     marks = _marks(found)
@@ -169,7 +169,7 @@ def _table(asked: Asked, told: Told, title: str, found: Crosstab) -> Table:
     heads = [asked.groups[rows_key].title, *found.columns.names, "All"]
     rows = []
     for row, (key, name) in enumerate(zip(found.rows.keys, found.rows.names, strict=True)):
-        cells = [Cell(name)]
+        cells = [AnalysisCell(name)]
         for place, other in enumerate(found.columns.keys):
             n = int(found.counts[row, place])
             sign = {1: f" {MORE}", -1: f" {FEWER}", 0: ""}[int(marks[row, place])]
@@ -177,19 +177,19 @@ def _table(asked: Asked, told: Told, title: str, found: Crosstab) -> Table:
             if residuals is not None and np.isfinite(residuals[row, place]):
                 words = f"{words} residual {residuals[row, place]:+.2f}".strip()
             url = asked.items_url(told, (rows_key, key), (columns_key, other)) if n else ""
-            cells.append(Cell(f"{n:,}{sign}", url, n, words=words))
+            cells.append(AnalysisCell(f"{n:,}{sign}", url, n, words=words))
         total = int(found.row_totals[row])
-        cells.append(Cell(f"{total:,}", asked.items_url(told, (rows_key, key), (columns_key, "~any")), total))
+        cells.append(AnalysisCell(f"{total:,}", asked.items_url(told, (rows_key, key), (columns_key, "~any")), total))
         rows.append(cells)
-    last = [Cell("All", is_strong=True)]
+    last = [AnalysisCell("All", is_strong=True)]
     for place, other in enumerate(found.columns.keys):
         total = int(found.column_totals[place])
-        last.append(Cell(f"{total:,}", asked.items_url(told, (rows_key, "~any"), (columns_key, other)), total))
-    last.append(Cell(f"{found.n:,}", asked.items_url(told, (rows_key, "~any"), (columns_key, "~any")), found.n))
-    return Table("crosstab", title, heads, [*rows, last], frozenset(range(1, len(heads))))
+        last.append(AnalysisCell(f"{total:,}", asked.items_url(told, (rows_key, "~any"), (columns_key, other)), total))
+    last.append(AnalysisCell(f"{found.n:,}", asked.items_url(told, (rows_key, "~any"), (columns_key, "~any")), found.n))
+    return AnalysisTable("crosstab", title, heads, [*rows, last], frozenset(range(1, len(heads))))
 
 
-def _stand_out(asked: Asked, told: Told, found: Crosstab) -> list[Section]:
+def _stand_out(asked: AnalysisRequest, told: Told, found: Crosstab) -> list[AnalysisSection]:
     """The cells that stand out, as a list with their residuals."""
     rows_key, columns_key = told.question.dimensions
     association = found.association
@@ -201,26 +201,30 @@ def _stand_out(asked: Asked, told: Told, found: Crosstab) -> list[Section]:
         return []
     rows = [
         [
-            Cell(found.rows.names[row]),
-            Cell(found.columns.names[place]),
-            Cell(
+            AnalysisCell(found.rows.names[row]),
+            AnalysisCell(found.columns.names[place]),
+            AnalysisCell(
                 f"{int(found.counts[row, place]):,}",
                 asked.items_url(told, (rows_key, found.rows.keys[row]), (columns_key, found.columns.keys[place]))
                 if found.counts[row, place]
                 else "",
                 int(found.counts[row, place]),
             ),
-            Cell(f"{association.expected[row, place]:.1f}", value=round(float(association.expected[row, place]), 4)),
-            Cell(f"{association.residuals[row, place]:+.2f}", value=round(float(association.residuals[row, place]), 4)),
+            AnalysisCell(
+                f"{association.expected[row, place]:.1f}", value=round(float(association.expected[row, place]), 4)
+            ),
+            AnalysisCell(
+                f"{association.residuals[row, place]:+.2f}", value=round(float(association.residuals[row, place]), 4)
+            ),
         ]
         for row, place in places
     ]
     heads = [asked.groups[rows_key].title, asked.groups[columns_key].title, "n", "Expected", "Adjusted residual"]
-    table = Table("residuals", "Cells that differ from independence", heads, rows, frozenset({2, 3, 4}))
-    return [Section("Cells that differ from independence", [], None, table)]
+    table = AnalysisTable("residuals", "Cells that differ from independence", heads, rows, frozenset({2, 3, 4}))
+    return [AnalysisSection("Cells that differ from independence", [], None, table)]
 
 
-def flowed(asked: Asked) -> Answer:
+def flowed(asked: AnalysisRequest) -> AnalysisPresentation:
     """How parts go from the categories of one dimension to those of the next."""
     known = asked.groups
     if len(known) < 2 or not asked.dimensions:
@@ -232,7 +236,7 @@ def flowed(asked: Asked) -> Answer:
     steps = [told.columns[key].title for key in keys]
     title = " → ".join(steps) + (f", within {told.columns[within].title.lower()}" if within else "")
     sections = [
-        Section(
+        AnalysisSection(
             group.name if within else "",
             [f"Shares are {group.denominator.words}."],
             _sankey(asked, told, title, steps, group, place),
@@ -241,17 +245,17 @@ def flowed(asked: Asked) -> Answer:
         for place, group in enumerate(found.groups)
     ]
     menus = [
-        Choice(name, words, asked.choices_of(known, none), keys[place] if place < len(keys) else "")
+        AnalysisMenu(name, words, asked.choices_of(known, none), keys[place] if place < len(keys) else "")
         for place, (name, words, none) in enumerate(
             zip(STEPS, ("From", "to", "then to", "then to"), ("", "", "no third step", "no fourth step"), strict=True)
         )
         if place <= len(keys)
     ]
-    return Answer(
+    return AnalysisPresentation(
         title=title,
         sentences=_said(found),
         sections=sections,
-        choices=[*menus, Choice("within", "Within each", asked.choices_of(known, "all together"), within)],
+        choices=[*menus, AnalysisMenu("within", "Within each", asked.choices_of(known, "all together"), within)],
         left_out=left_out(asked, told, found.left_out),
         notes=found.notes,
         read=[*keys, *([within] if within else [])],
@@ -270,7 +274,9 @@ def _labels(told: Told, group: FlowGroup, *values: tuple[int, str]) -> list[tupl
     return found + ([(within, group.value)] if within and group.value is not None else [])
 
 
-def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowGroup, place: int) -> Figure | None:
+def _sankey(
+    asked: AnalysisRequest, told: Told, title: str, steps: list[str], group: FlowGroup, place: int
+) -> AnalysisFigure | None:
     if not group.bands:
         return None
     names = {(node.step, node.category): node.name for node in group.nodes}
@@ -299,7 +305,7 @@ def _sankey(asked: Asked, told: Told, title: str, steps: list[str], group: FlowG
     ]
     shows = f"{title}: {group.name}" if group.value is not None else title
     drawn = Sankey(shows, steps, _ordered(nodes, bands, len(steps)), bands)
-    return Figure(f"flow-{place + 1}", shows, lambda look, width: sankey(drawn, look, width))
+    return AnalysisFigure(f"flow-{place + 1}", shows, lambda look, width: sankey(drawn, look, width))
 
 
 def _ordered(nodes: list[SankeyNode], bands: list[SankeyBand], n_steps: int) -> list[SankeyNode]:
@@ -323,20 +329,22 @@ def _ordered(nodes: list[SankeyNode], bands: list[SankeyBand], n_steps: int) -> 
 MOST_PATHS = 200
 
 
-def _paths(asked: Asked, told: Told, group: FlowGroup, place: int) -> Table:
+def _paths(asked: AnalysisRequest, told: Told, group: FlowGroup, place: int) -> AnalysisTable:
     columns = [told.columns[key] for key in told.question.dimensions]
     names = [dict(zip(each.categories.keys, each.categories.names, strict=True)) for each in columns]
     rows = []
     for path in group.paths[:MOST_PATHS]:
-        cells = [Cell(names[step].get(key, key)) for step, key in enumerate(path.categories)]
+        cells = [AnalysisCell(names[step].get(key, key)) for step, key in enumerate(path.categories)]
         url = asked.items_url(told, *_labels(told, group, *enumerate(path.categories)))
         cells += [
-            Cell(f"{path.share.n:,}", url, path.share.n),
-            Cell(percent(path.share.share), value="" if path.share.share is None else round(path.share.share, 6)),
+            AnalysisCell(f"{path.share.n:,}", url, path.share.n),
+            AnalysisCell(
+                percent(path.share.share), value="" if path.share.share is None else round(path.share.share, 6)
+            ),
         ]
         rows.append(cells)
     heads = [*(each.title for each in columns), "n", "Share"]
     title = "Paths of the parts" + (f": {group.name}" if group.value is not None else "")
     more = len(group.paths) - MOST_PATHS
     caption = f"{more:,} more paths of fewer parts are not listed." if more > 0 else ""
-    return Table(f"flow-{place + 1}", title, heads, rows, frozenset({len(heads) - 2, len(heads) - 1}), caption)
+    return AnalysisTable(f"flow-{place + 1}", title, heads, rows, frozenset({len(heads) - 2, len(heads) - 1}), caption)

@@ -3,70 +3,70 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from annotation.analysis.queries.presentation.blocks import Answer
+from annotation.analysis.queries.presentation.blocks import AnalysisPresentation
 from annotation.analysis.queries.presentation.counts import combined, marked, profiled, tallied
 from annotation.analysis.queries.presentation.cross_tables import crossed, flowed
 from annotation.analysis.queries.presentation.numbers import measured, saturated
-from annotation.analysis.queries.presentation.question import Asked
+from annotation.analysis.queries.presentation.question import AnalysisRequest
 from annotation.core.errors import NotFound
 
 
 @dataclass(frozen=True)
-class Kind:
+class AnalysisPage:
     """A page of analysis: its title, what it is for in a sentence, what answers it."""
 
     key: str
     title: str
     what_for: str
-    answer: Callable[[Asked], Answer]
+    answer: Callable[[AnalysisRequest], AnalysisPresentation]
 
 
 KINDS = {
     kind.key: kind
     for kind in (
-        Kind(
+        AnalysisPage(
             "counts",
             "Counts",
             "How often each category is the agreed label, in total and by group.",
             tallied,
         ),
-        Kind(
+        AnalysisPage(
             "crosstab",
             "Cross table",
             "How often the categories of two dimensions occur together, and whether they are associated.",
             crossed,
         ),
-        Kind(
+        AnalysisPage(
             "flow",
             "Flow",
             "From symptom to root cause to fix, within each stage.",
             flowed,
         ),
-        Kind(
+        AnalysisPage(
             "shares",
             "Share of a yes/no dimension",
             "How many parts of each category have a mark, such as “only distributed”.",
             marked,
         ),
-        Kind(
+        AnalysisPage(
             "numbers",
             "Numbers",
             "Days open, comments, changed lines: quantiles, the share at or below a cutoff, and whether groups differ.",
             measured,
         ),
-        Kind(
+        AnalysisPage(
             "profiles",
             "Profiles",
             "Whether two repositories or stages have the same ranking of categories.",
             profiled,
         ),
-        Kind(
+        AnalysisPage(
             "saturation",
             "Saturation",
             "Whether labeling more items still brings new categories.",
             saturated,
         ),
-        Kind(
+        AnalysisPage(
             "combinations",
             "Combinations",
             "Which values of several dimensions often occur together.",
@@ -76,7 +76,7 @@ KINDS = {
 }
 
 
-def get_kind(key: str) -> Kind:
+def get_kind(key: str) -> AnalysisPage:
     """Raises NotFound for a page that there is not."""
     if key not in KINDS:
         raise NotFound(f"Unknown analysis “{key[:40]}”. Use one of {', '.join(KINDS)}.")

@@ -4,24 +4,24 @@ from collections.abc import Mapping
 from typing import cast
 
 from agreement import interval_words
-from annotation.analysis.comparison import Comparison
+from annotation.analysis.comparison import GroupComparison
 from annotation.analysis.numbers import Distribution, Numbers
-from annotation.analysis.queries import Answer as Told
+from annotation.analysis.queries import AnalysisResult as Told
 from annotation.analysis.queries.effort import MEASURES
 from annotation.analysis.queries.presentation.blocks import (
     TESTS,
-    Answer,
-    Cell,
-    Choice,
-    Figure,
-    Section,
-    Table,
+    AnalysisCell,
+    AnalysisFigure,
+    AnalysisMenu,
+    AnalysisPresentation,
+    AnalysisSection,
+    AnalysisTable,
     p_words,
     percent,
 )
 from annotation.analysis.queries.presentation.counts import rounded, said_of
 from annotation.analysis.queries.presentation.provenance import left_out, nothing
-from annotation.analysis.queries.presentation.question import Asked
+from annotation.analysis.queries.presentation.question import AnalysisRequest
 from annotation.analysis.saturation import Saturation
 from annotation.charts.analysis import Box, Boxes, Curve, Curves, boxes, curves
 from annotation.models import Item
@@ -33,7 +33,7 @@ MOST_CURVES = 6
 SURE = 0.05
 
 
-def measured(asked: Asked) -> Answer:
+def measured(asked: AnalysisRequest) -> AnalysisPresentation:
     """How much work items were: quantiles, the share at or under a cut, and whether groups differ."""
     if not asked.labelled.columns.n_rows:
         return nothing("Numbers")
@@ -52,27 +52,29 @@ def measured(asked: Asked) -> Answer:
     groups = {"": ("All", found.total), **{each.value: (each.name, each.distribution) for each in found.groups}}
     known = {key: each for key, each in groups.items() if each[1].n}
     sentences = [*_first(found, unit), *(_compared(found, told) if by and found.total.n else [])]
-    sections: list[Section] = []
+    sections: list[AnalysisSection] = []
     if not found.total.n:
-        sections.append(Section(""))
+        sections.append(AnalysisSection(""))
     elif by and len(known) > 1:
         figure = _box_figure(asked, told, title, known, unit)
-        sections.append(Section("", [], figure, _quantiles(asked, told, title, groups, found.cut, unit)))
+        sections.append(AnalysisSection("", [], figure, _quantiles(asked, told, title, groups, found.cut, unit)))
     else:
-        sections.append(Section("", [], None, _quantiles(asked, told, title, groups, found.cut, unit)))
+        sections.append(AnalysisSection("", [], None, _quantiles(asked, told, title, groups, found.cut, unit)))
     if found.total.n:
-        sections.append(Section("At or below", [], _curve_figure(asked, told, title, known, found.cut, unit), None))
+        sections.append(
+            AnalysisSection("At or below", [], _curve_figure(asked, told, title, known, found.cut, unit), None)
+        )
     if found.comparison is not None and found.comparison.pairs:
         names = {each.value: each.name for each in found.groups}
-        sections.append(Section("By group", [], None, _pair_table(found.comparison, names)))
-    return Answer(
+        sections.append(AnalysisSection("By group", [], None, _pair_table(found.comparison, names)))
+    return AnalysisPresentation(
         title=title,
         sentences=sentences,
         sections=sections,
         choices=[
-            Choice("measure", "Measure", list(measures.items()), measure),
-            Choice("by", "By", asked.choices_of(asked.groups, "all together"), by),
-            Choice(
+            AnalysisMenu("measure", "Measure", list(measures.items()), measure),
+            AnalysisMenu("by", "By", asked.choices_of(asked.groups, "all together"), by),
+            AnalysisMenu(
                 "cut", "Cut", (), asked.question.one("cut") or (f"{cut:g}" if cut is not None else ""), control="number"
             ),
         ],
@@ -129,15 +131,20 @@ def _compared(found: Numbers, told: Told) -> list[str]:
     return said
 
 
-def _number(value: float | None) -> Cell:
+def _number(value: float | None) -> AnalysisCell:
     if value is None:
-        return Cell("–", value="")
-    return Cell(f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}", value=round(value, 6))
+        return AnalysisCell("–", value="")
+    return AnalysisCell(f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}", value=round(value, 6))
 
 
 def _quantiles(
-    asked: Asked, told: Told, title: str, groups: Mapping[str, tuple[str, Distribution]], cut: float | None, unit: str
-) -> Table:
+    asked: AnalysisRequest,
+    told: Told,
+    title: str,
+    groups: Mapping[str, tuple[str, Distribution]],
+    cut: float | None,
+    unit: str,
+) -> AnalysisTable:
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     heads = [told.columns[told.question.by].title if told.question.by else "", "n", "Not known", "Least"]
     heads += ["5%", "25%", "Median", "75%", "95%", "Most", "Mean", "SD"]
@@ -146,9 +153,11 @@ def _quantiles(
     for key, (name, each) in groups.items():
         at = dict(each.quantiles)
         cells = [
-            Cell(name, is_strong=not key),
-            Cell(f"{each.n:,}", _behind(asked, told, key, "~any") if each.n else "", each.n),
-            Cell(f"{each.n_missing:,}", _behind(asked, told, key, "~none") if each.n_missing else "", each.n_missing),
+            AnalysisCell(name, is_strong=not key),
+            AnalysisCell(f"{each.n:,}", _behind(asked, told, key, "~any") if each.n else "", each.n),
+            AnalysisCell(
+                f"{each.n_missing:,}", _behind(asked, told, key, "~none") if each.n_missing else "", each.n_missing
+            ),
             _number(each.minimum),
             *(_number(at.get(share)) for share in shares),
             _number(each.maximum),
@@ -164,12 +173,12 @@ def _quantiles(
             )
             share = under.share if under else None
             url = _behind(asked, told, key, f"<={cut:g}") if under and under.n else ""
-            cells += [Cell(percent(share), url, rounded(share)), Cell(between)]
+            cells += [AnalysisCell(percent(share), url, rounded(share)), AnalysisCell(between)]
         rows.append(cells)
-    return Table("numbers", f"{title}, in {unit}", heads, [*rows[1:], rows[0]], frozenset(range(1, len(heads))))
+    return AnalysisTable("numbers", f"{title}, in {unit}", heads, [*rows[1:], rows[0]], frozenset(range(1, len(heads))))
 
 
-def _behind(asked: Asked, told: Told, key: str, which: str) -> str:
+def _behind(asked: AnalysisRequest, told: Told, key: str, which: str) -> str:
     """Where the items of a group stand whose number is known, is not, or is up to another."""
     assert told.number is not None
     group = [(told.question.by, key)] if key else []
@@ -183,8 +192,8 @@ def _is_skewed(known: Mapping[str, tuple[str, Distribution]]) -> bool:
 
 
 def _box_figure(
-    asked: Asked, told: Told, title: str, known: Mapping[str, tuple[str, Distribution]], unit: str
-) -> Figure:
+    asked: AnalysisRequest, told: Told, title: str, known: Mapping[str, tuple[str, Distribution]], unit: str
+) -> AnalysisFigure:
     by = told.question.by
     drawn = []
     listed = [(key, *each) for key, each in known.items() if key]
@@ -197,7 +206,7 @@ def _box_figure(
     is_log = _is_skewed(known)
     axis = f"{unit}{', logarithmic' if is_log else ''}: box 25 to 75%, whiskers 5 to 95%"
     found = Boxes(title, axis, names, drawn, is_log, asked.position(by))
-    return Figure("boxes", title, lambda look, width: boxes(found, look, width))
+    return AnalysisFigure("boxes", title, lambda look, width: boxes(found, look, width))
 
 
 def known_of(name: str, n: int) -> str:
@@ -206,8 +215,13 @@ def known_of(name: str, n: int) -> str:
 
 
 def _curve_figure(
-    asked: Asked, told: Told, title: str, known: Mapping[str, tuple[str, Distribution]], cut: float | None, unit: str
-) -> Figure:
+    asked: AnalysisRequest,
+    told: Told,
+    title: str,
+    known: Mapping[str, tuple[str, Distribution]],
+    cut: float | None,
+    unit: str,
+) -> AnalysisFigure:
     chosen = {key: each for key, each in known.items() if key} if 1 < len(known) <= MOST_CURVES + 1 else {"": known[""]}
     is_log = _is_skewed(known)
     lines = [
@@ -229,28 +243,30 @@ def _curve_figure(
         is_log=is_log,
         is_step=True,
     )
-    return Figure("curve", f"{title}: share at or below each number", lambda look, width: curves(found, look, width))
+    return AnalysisFigure(
+        "curve", f"{title}: share at or below each number", lambda look, width: curves(found, look, width)
+    )
 
 
-def _pair_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
+def _pair_table(comparison: GroupComparison, names: Mapping[str, str]) -> AnalysisTable:
     rows = [
         [
-            Cell(names.get(each.a, each.a)),
-            Cell(names.get(each.b, each.b)),
-            Cell("–" if each.u is None else f"{each.u:,.1f}", value="" if each.u is None else each.u),
-            Cell(each.undefined or p_words(each.p_value).removeprefix("p = "), value=each.p_value),
-            Cell("" if each.p_holm is None else p_words(each.p_holm).removeprefix("p = "), value=each.p_holm),
-            Cell(TESTS.get(each.method or "", "")),
-            Cell("–" if each.delta is None else f"{each.delta:+.2f}", value=rounded(each.delta)),
-            Cell(interval_words(each.ci_low, each.ci_high, None, 2)),
+            AnalysisCell(names.get(each.a, each.a)),
+            AnalysisCell(names.get(each.b, each.b)),
+            AnalysisCell("–" if each.u is None else f"{each.u:,.1f}", value="" if each.u is None else each.u),
+            AnalysisCell(each.undefined or p_words(each.p_value).removeprefix("p = "), value=each.p_value),
+            AnalysisCell("" if each.p_holm is None else p_words(each.p_holm).removeprefix("p = "), value=each.p_holm),
+            AnalysisCell(TESTS.get(each.method or "", "")),
+            AnalysisCell("–" if each.delta is None else f"{each.delta:+.2f}", value=rounded(each.delta)),
+            AnalysisCell(interval_words(each.ci_low, each.ci_high, None, 2)),
         ]
         for each in comparison.pairs
     ]
     heads = ["Group", "and", "Mann–Whitney U", "p", "p after Holm", "Test", "Cliff’s delta", "95% CI"]
-    return Table("pairs", "Groups compared by rank", heads, rows, frozenset({2, 3, 4, 6, 7}))
+    return AnalysisTable("pairs", "Groups compared by rank", heads, rows, frozenset({2, 3, 4, 6, 7}))
 
 
-def saturated(asked: Asked) -> Answer:
+def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
     """Whether labelling more items still brings new categories."""
     if not asked.dimensions:
         return nothing("Saturation")
@@ -264,10 +280,10 @@ def saturated(asked: Asked) -> Answer:
     )
     rows = [
         [
-            Cell(each.name),
-            Cell(f"{each.place:,}", value=each.place),
-            Cell(identifiers.get(each.item, ""), asked.item_url(each.item)),
-            Cell(f"{each.n_items:,}", asked.items_url(told, (key, each.category)), each.n_items),
+            AnalysisCell(each.name),
+            AnalysisCell(f"{each.place:,}", value=each.place),
+            AnalysisCell(identifiers.get(each.item, ""), asked.item_url(each.item)),
+            AnalysisCell(f"{each.n_items:,}", asked.items_url(told, (key, each.category)), each.n_items),
         ]
         for each in found.first_seen
     ]
@@ -303,13 +319,15 @@ def saturated(asked: Asked) -> Answer:
             f"{percent(found.chance_new)} of further items would bring a category that no item had (Good and Turing)."
         )
     heads = [column.title, "With item", "Which", "Items that have it"]
-    figure = Figure("saturation", title, lambda look, width: curves(drawn, look, width)) if found.n_items else None
-    table = Table("saturation", "First item of each category", heads, rows, frozenset({1, 3}))
-    return Answer(
+    figure = (
+        AnalysisFigure("saturation", title, lambda look, width: curves(drawn, look, width)) if found.n_items else None
+    )
+    table = AnalysisTable("saturation", "First item of each category", heads, rows, frozenset({1, 3}))
+    return AnalysisPresentation(
         title=title,
         sentences=sentences,
-        sections=[Section("", [], figure, table)],
-        choices=[Choice("dimension", "Categories of", asked.choices_of(asked.dimensions), key)],
+        sections=[AnalysisSection("", [], figure, table)],
+        choices=[AnalysisMenu("dimension", "Categories of", asked.choices_of(asked.dimensions), key)],
         left_out=left_out(asked, told, found.left_out),
         read=[key],
     )

@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 
-from annotation.analysis.queries import Answer as Told
-from annotation.analysis.queries.presentation.blocks import Answer
-from annotation.analysis.queries.presentation.question import Asked
-from annotation.analysis.shares import LeftOut
+from annotation.analysis.queries import AnalysisResult as Told
+from annotation.analysis.queries.presentation.blocks import AnalysisPresentation
+from annotation.analysis.queries.presentation.question import AnalysisRequest
+from annotation.analysis.shares import ExcludedParts
 from annotation.labels.columns import WHY_NONE
 from shared.wording import counted, listed
 
 STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 
 
-def nothing(title: str, words: str = "") -> Answer:
+def nothing(title: str, words: str = "") -> AnalysisPresentation:
     """Where there is nothing to ask yet."""
-    return Answer(title, [words or "No agreed labels yet."], [], [])
+    return AnalysisPresentation(title, [words or "No agreed labels yet."], [], [])
 
 
-def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[str, int, str]]:
+def left_out(asked: AnalysisRequest, told: Told, found: Sequence[ExcludedParts]) -> list[tuple[str, int, str]]:
     """(why, how many parts, where their items stand, if that can be said) of what is left out."""
     out = [(each.why, each.n, "") for each in told.selection.left_out]
     out += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
@@ -29,7 +29,7 @@ def left_out(asked: Asked, told: Told, found: Sequence[LeftOut]) -> list[tuple[s
     return out
 
 
-def _url(asked: Asked, told: Told, why: str) -> str:
+def _url(asked: AnalysisRequest, told: Told, why: str) -> str:
     for key, column in told.columns.items():
         for code, word in STATES.items():
             reason = WHY_NONE[code]
@@ -38,7 +38,7 @@ def _url(asked: Asked, told: Told, why: str) -> str:
     return ""
 
 
-def from_which(asked: Asked) -> list[str]:
+def from_which(asked: AnalysisRequest) -> list[str]:
     """From which labels an analysis comes: rounds, versions, what was told otherwise, in sentences."""
     labels = asked.labelled
     rounds = [each.number for each in labels.rounds]

@@ -10,9 +10,9 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from annotation.analysis.folding import parts_by_category
-from annotation.analysis.queries import COMMON, KINDS, Answer, answer
+from annotation.analysis.queries import COMMON, KINDS, AnalysisResult, answer
 from annotation.analysis.queries.filters import LabelFilter
-from annotation.analysis.queries.labels import Labelled, labelled_for
+from annotation.analysis.queries.labels import StudyLabels, labelled_for
 from annotation.core.access import Seat
 from annotation.labels.columns import MultiColumn, SingleColumn
 from annotation.models import Analysis
@@ -23,14 +23,14 @@ STEPS = ("first", "second", "third", "fourth")
 
 
 @dataclass(frozen=True)
-class Question:
+class AnalysisQuery:
     """The words of an address that a kind of analysis knows, blank ones left out; REST takes the same."""
 
     kind: str
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, kind: str, given: QueryDict) -> "Question":
+    def read(cls, kind: str, given: QueryDict) -> "AnalysisQuery":
         known = (*KINDS[kind].asks.words, *COMMON)
         words = {name: [value for value in given.getlist(name) if value.strip()] for name in known}
         if "dimensions" in known and (steps := [str(given[name]) for name in STEPS if given.get(name)]):
@@ -38,7 +38,7 @@ class Question:
         return cls(kind, {name: values for name, values in words.items() if values})
 
     @classmethod
-    def saved(cls, analysis: Analysis) -> "Question":
+    def saved(cls, analysis: Analysis) -> "AnalysisQuery":
         """The question that is kept with the study, read as if it stood in an address."""
         words = [(name, value) for name, values in analysis.question.items() for value in values]
         return cls.read(analysis.kind, QueryDict(urlencode(words)))
@@ -51,7 +51,7 @@ class Question:
         given = self.one(name)
         return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
 
-    def with_words(self, **words: Sequence[str]) -> "Question":
+    def with_words(self, **words: Sequence[str]) -> "AnalysisQuery":
         """The same with other words; empty ones are taken away."""
         changed = {**self.words, **words}
         return replace(self, words={name: list(values) for name, values in changed.items() if values})
@@ -61,13 +61,13 @@ class Question:
 
 
 @dataclass
-class Asked:
+class AnalysisRequest:
     """A question of a person, with the labels that it is put to; `ask` gives its answer."""
 
     seat: Seat
-    question: Question
-    labelled: Labelled = field(init=False)
-    answers: list[Answer] = field(default_factory=list)
+    question: AnalysisQuery
+    labelled: StudyLabels = field(init=False)
+    answers: list[AnalysisResult] = field(default_factory=list)
     asked_words: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Asked:
             self.seat, round_number=question.number("round"), version=question.number("version")
         )
 
-    def ask(self, **defaults: str) -> Answer:
+    def ask(self, **defaults: str) -> AnalysisResult:
         """The answer; `defaults` are words where the address has none. Raises what `answer` raises."""
         words: dict[str, Any] = {name: [value] for name, value in defaults.items() if value}
         self.asked_words = words | {name: [*each] for name, each in self.question.words.items()}
@@ -104,7 +104,7 @@ class Asked:
         """The place of a dimension among those there are, for its colour."""
         return list(self.groups).index(key) if key in self.groups else 0
 
-    def levels(self, found: Answer) -> dict[str, str]:
+    def levels(self, found: AnalysisResult) -> dict[str, str]:
         """At which level each column of an answer is told, as far as it is not as labelled."""
         question = found.question
         told = {
@@ -113,7 +113,7 @@ class Asked:
         }
         return {key: level for key, level in told.items() if level != "leaf"}
 
-    def items_url(self, found: Answer, *labels: tuple[str, str]) -> str:
+    def items_url(self, found: AnalysisResult, *labels: tuple[str, str]) -> str:
         """Where the items stand of which a part has all these (column, category); folded ones are told each.
 
         Of a number the category is `<=10`, `~any` (known) or `~none`.
@@ -141,7 +141,7 @@ class Asked:
         query = urlencode([(name, value) for name, value in words if value])
         return f"{reverse('items', args=[self.seat.study.slug])}?{query}"
 
-    def left(self, found: Answer, key: str) -> tuple[str, ...]:
+    def left(self, found: AnalysisResult, key: str) -> tuple[str, ...]:
         """The categories of a column that were counted, where some are left out; folded ones each."""
         folded = found.folded.get(key)
         rare = folded.categories if folded else ()

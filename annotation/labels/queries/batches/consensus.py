@@ -78,9 +78,9 @@ class Collector(Protocol):
 class ChunkConsensus:
     """What N items of a stretch come to on each of D dimensions.
 
-    `which` (D × N) are numbers that `Collector.add` gave. `who` says of each item which set of raters it has, `groups`
-    their places in order of their codes. `decided` are places (row, part, dimension) and microseconds. `own` are the free
-    answers: place (row, dimension, rank) and the number of the value.
+    `which` (D × N) are numbers that `Collector.add` gave. `who` says of each item which set of raters it has,
+    `groups` their places in order of their codes. `decided` are places (row, part, dimension) and microseconds.
+    `own` are the free answers: place (row, dimension, rank) and the number of the value.
     """
 
     which: np.ndarray
