@@ -16,9 +16,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from ingest.identifiers import Identified, full_name
-from shared.job_time_limits import Turn
-from shared.jobs import Job
 from shared.job_time_limits import TaskTurn
+from shared.jobs import Job
 
 Viewer = User | AnonymousUser
 RepositoryName = tuple[str, str, str]

@@ -18,8 +18,8 @@ from ingest.upsert import BatchResult, copy, store
 from shared import disk_space as room
 from shared.errors import StorageAway
 from shared.job_holds import JobLockKind
-from shared.jobs import ClaimLost, JobKind, TurnOver
 from shared.job_time_limits import BATCHES, TaskTurn
+from shared.jobs import ClaimLost, JobKind, TurnOver
 
 RETRY_SECONDS = (5, 30, 120, 600)
 STORAGE_SECONDS = 30

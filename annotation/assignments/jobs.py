@@ -37,7 +37,7 @@ LOST_SECONDS = 10
 Touched = Collection[tuple[int, int, str]]
 
 
-class Rules(Work):
+class RulesJob(Work):
     """The applying of rules; that they wait, were applied or failed is marked in the round."""
 
     lock, task = JobLockKind.RULES, "annotation.tasks.rule_round"
@@ -61,7 +61,7 @@ class Rules(Work):
         return [pk for pk in waiting if place(pk) not in at_work]
 
 
-class Answers(Rules):
+class AnswersJob(RulesJob):
     """The applying of rules to single items that were answered, which has a schedule of its own."""
 
     task = "annotation.tasks.rule_answers"
@@ -70,7 +70,7 @@ class Answers(Rules):
         return []
 
 
-RULES, ANSWERS = Rules(), Answers()
+RULES, ANSWERS = RulesJob(), AnswersJob()
 
 
 def rule_round(round_id: int) -> None:

@@ -16,7 +16,7 @@ Capacities = Sequence[int | None]
 
 
 @dataclass(frozen=True)
-class Place:
+class PlannedAssignment:
     """One planned assignment: item number, rater number, slot 1 … N, and its place in that rater's own order."""
 
     item: int
@@ -26,7 +26,7 @@ class Place:
 
 
 @dataclass
-class Places(Sequence[Place]):
+class AssignmentPlan(Sequence[PlannedAssignment]):
     """The planned assignments, rater by rater in each rater's own order: 10 bytes each, so that millions have room."""
 
     items: "array[int]" = field(default_factory=lambda: array("i"))
@@ -39,14 +39,16 @@ class Places(Sequence[Place]):
         return len(self.items)
 
     @overload
-    def __getitem__(self, index: int) -> Place: ...
+    def __getitem__(self, index: int) -> PlannedAssignment: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Place]: ...
-    def __getitem__(self, index: int | slice) -> Place | list[Place]:
+    def __getitem__(self, index: slice) -> list[PlannedAssignment]: ...
+    def __getitem__(self, index: int | slice) -> PlannedAssignment | list[PlannedAssignment]:
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
         rater = self.raters[index]
-        return Place(self.items[index], rater, self.slots[index], index % len(self) - self.starts[rater] + 1)
+        return PlannedAssignment(
+            self.items[index], rater, self.slots[index], index % len(self) - self.starts[rater] + 1
+        )
 
     def n_of(self, rater: int) -> int:
         """How many a rater is given."""
@@ -73,7 +75,7 @@ def raters_planned(n_items: int, raters_per_item: int, double_share: float, seed
     return planned
 
 
-def plan(planned: Sequence[int], n_raters: int, seed: int, capacities: Capacities | None = None) -> Places:
+def plan(planned: Sequence[int], n_raters: int, seed: int, capacities: Capacities | None = None) -> AssignmentPlan:
     """Gives each item its raters, in an order shuffled for each rater.
 
     `planned` holds the number of raters of each item, none larger than `n_raters`. Among items with equally many
@@ -108,7 +110,7 @@ def slots_short(planned: Sequence[int], capacities: Capacities) -> int:
     return sum(planned) - n_given
 
 
-class _Given:
+class _AssignmentColumns:
     """Item, rater and slot of each assignment, in columns."""
 
     def __init__(self) -> None:
@@ -121,11 +123,11 @@ class _Given:
             self.slots.append(slot)
 
 
-def _given_evenly(planned: Sequence[int], n_raters: int, seed: int) -> _Given:
+def _given_evenly(planned: Sequence[int], n_raters: int, seed: int) -> _AssignmentColumns:
     """Gives items out, all raters being able to take any number."""
     rng = random.Random(f"plan {seed}")
     load = [0] * n_raters
-    given = _Given()
+    given = _AssignmentColumns()
     by_size: dict[int, array[int]] = {}
     for item, n in enumerate(planned):
         by_size.setdefault(n, array("i")).append(item)
@@ -146,7 +148,7 @@ def _given_evenly(planned: Sequence[int], n_raters: int, seed: int) -> _Given:
     return given
 
 
-def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) -> _Given:
+def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) -> _AssignmentColumns:
     """Gives items out, no rater above their capacity.
 
     For the items of each size the loads are fixed first, as even as can be. Then item after item takes whoever has to
@@ -155,7 +157,7 @@ def _given_within(planned: Sequence[int], capacities: Sequence[int], seed: int) 
     rng = random.Random(f"within {seed}")
     raters = range(len(capacities))
     load, shared = [0] * len(capacities), Counter[tuple[int, int]]()
-    given = _Given()
+    given = _AssignmentColumns()
     for size in sorted(set(planned), reverse=True):
         items = array("i", (item for item, n in enumerate(planned) if n == size))
         rng.shuffle(items)
@@ -262,11 +264,11 @@ def _groups(n_raters: int, n: int, rng: random.Random) -> list[tuple[int, ...]]:
     return groups
 
 
-def _in_each_raters_order(given: _Given, n_raters: int, seed: int) -> Places:
+def _in_each_raters_order(given: _AssignmentColumns, n_raters: int, seed: int) -> AssignmentPlan:
     own = [array("i") for _ in range(n_raters)]
     for index, rater in enumerate(given.raters):
         own[rater].append(index)
-    places = Places()
+    places = AssignmentPlan()
     for rater, mine in enumerate(own):
         random.Random(f"order {seed} {rater}").shuffle(mine)
         places.starts.append(len(places))

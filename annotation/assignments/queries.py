@@ -188,7 +188,7 @@ def room_of(raters: Iterable[RoundRater], taken: Mapping[int, int]) -> dict[int,
     }
 
 
-class Unfinished(NamedTuple):
+class UnfinishedAssignment(NamedTuple):
     """An assignment that its rater did not answer."""
 
     pk: int
@@ -203,7 +203,7 @@ def unfinished_of(round_: Round, rater: int) -> QuerySet[Assignment]:
 
 
 @dataclass(frozen=True)
-class Leaving:
+class DepartureOutcome:
     """What becomes of the unfinished items of a rater who leaves: each with its new rater, or None.
 
     `n_slots` of them are to be taken by others: training items, and what an arbiter or a machine is asked, are not.
@@ -212,7 +212,7 @@ class Leaving:
     """
 
     rater: Membership
-    moves: Sequence[tuple[Unfinished, Membership | None]]
+    moves: Sequence[tuple[UnfinishedAssignment, Membership | None]]
     n_slots: int = 0
     is_pool: bool = False
     is_given_up: bool = False
@@ -264,26 +264,26 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def leaving(round_: Round, leaver: RoundRater) -> Leaving:
+def leaving(round_: Round, leaver: RoundRater) -> DepartureOutcome:
     """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries at most.
 
     In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
     """
     own = unfinished_of(round_, leaver.rater_id)
     rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
-    unfinished = [Unfinished(*row) for row in rows]
+    unfinished = [UnfinishedAssignment(*row) for row in rows]
     _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
     n_answers = leaver.n_finished - n_third
-    nobody: list[tuple[Unfinished, Membership | None]] = [(each, None) for each in unfinished]
+    nobody: list[tuple[UnfinishedAssignment, Membership | None]] = [(each, None) for each in unfinished]
     if round_.kind == Round.Kind.RELABEL:
-        return Leaving(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
+        return DepartureOutcome(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
     training = set(training_of(round_).values_list("item", flat=True))
     held = [each for each in unfinished if each.slot is not None and each.item_id not in training]
     if round_.mode == Round.Mode.POOL:
-        return Leaving(leaver.rater, nobody, len(held), is_pool=True, n_answers=n_answers)
+        return DepartureOutcome(leaver.rater, nobody, len(held), is_pool=True, n_answers=n_answers)
     others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
     if not others or not held:
-        return Leaving(leaver.rater, nobody, len(held), n_answers=n_answers)
+        return DepartureOutcome(leaver.rater, nobody, len(held), n_answers=n_answers)
     had: dict[int, set[int]] = {}
     theirs = Assignment.objects.filter(round=round_, item__in=own.values("item"), rater__in=list(others))
     for item, rater in theirs.order_by().values_list("item_id", "rater_id"):
@@ -297,7 +297,9 @@ def leaving(round_: Round, leaver: RoundRater) -> Leaving:
         f"left {round_.seed} {leaver.rater_id}",
     )
     to = {each.pk: None if rater is None else others[rater].rater for each, (_, rater) in zip(held, found, strict=True)}
-    return Leaving(leaver.rater, [(each, to.get(each.pk)) for each in unfinished], len(held), n_answers=n_answers)
+    return DepartureOutcome(
+        leaver.rater, [(each, to.get(each.pk)) for each in unfinished], len(held), n_answers=n_answers
+    )
 
 
 @dataclass(frozen=True)
@@ -322,14 +324,14 @@ def free_slots(round_: Round) -> list[FreeSlot]:
 
 
 @dataclass(frozen=True)
-class Stuck:
+class StuckSlots:
     """Free slots that none of a round's raters can take, and who is at their quota."""
 
     n_slots: int
     at_quota: Sequence[Membership]
 
 
-def stuck(round_: Round) -> Stuck | None:
+def stuck(round_: Round) -> StuckSlots | None:
     """The free slots of an open round, if no rater can take any of them; None where somebody can, or none is free.
 
     In a planned round whoever could take a slot holds it already. Three queries at most.
@@ -349,7 +351,7 @@ def stuck(round_: Round) -> Stuck | None:
     taken = n_taken(round_)
     limited = present.filter(quota__isnull=False).select_related("rater__user")
     at_quota = [each for each in limited if room_of([each], taken)[each.rater_id] == 0]
-    return Stuck(n_slots, [each.rater for each in at_quota])
+    return StuckSlots(n_slots, [each.rater for each in at_quota])
 
 
 def below_quota() -> Q:

@@ -143,7 +143,7 @@ class TrainingBody(serializers.Serializer[Any]):
     gold_minimum = MinimumShape(required=False, allow_null=True)
 
 
-def trained_answer(each: queries.Trained) -> dict[str, Any]:
+def trained_answer(each: queries.TrainingResult) -> dict[str, Any]:
     return {
         "rater": each.rater.code,
         "round": each.round.number,
@@ -158,7 +158,7 @@ def trained_answer(each: queries.Trained) -> dict[str, Any]:
     }
 
 
-def _answers(each: queries.Trained) -> dict[str, Any]:
+def _answers(each: queries.TrainingResult) -> dict[str, Any]:
     return {"n_right": each.n_right, "dimensions": [_score(score) for score in each.scores]}
 
 

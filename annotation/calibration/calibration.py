@@ -18,7 +18,7 @@ above it; it was left blank; only the other side has so many parts."""
 
 
 @dataclass(frozen=True)
-class Compared:
+class GoldComparison:
     """One part and dimension: what was given and what is known, None where there is no value and `missing` says why."""
 
     part: int
@@ -42,7 +42,7 @@ def compare(
     given: Sequence[Mapping[str, Values]],
     known: Sequence[Mapping[str, Values]],
     asks: Callable[[str, Mapping[str, Values]], bool] = lambda key, labels: True,
-) -> list[Compared]:
+) -> list[GoldComparison]:
     """Part by part, in the order of the dimensions, what stands on either side of all that is known.
 
     What is not known is not judged; in a part that only the rater has, dimensions that are known in some part. Parts
@@ -64,7 +64,7 @@ def compare(
                 missing = SKIPPED if not given else NO_PART if place >= len(given) else NO_ANSWER
                 if missing == NO_ANSWER and not asks(key, mine):
                     missing = NOT_ASKED
-            found.append(Compared(place + 1, key, mine.get(key), right[key], missing))
+            found.append(GoldComparison(place + 1, key, mine.get(key), right[key], missing))
     return found
 
 
@@ -109,13 +109,13 @@ class Score:
 
 
 def scores(
-    dimensions: Sequence[TreeDimension], compared: Iterable[Compared], coefficients: Mapping[str, str]
+    dimensions: Sequence[TreeDimension], compared: Iterable[GoldComparison], coefficients: Mapping[str, str]
 ) -> list[Score]:
     """One score for each dimension that came up, in the given order; what wasn't answered counts as not right.
 
     `coefficients` holds the name of each dimension's coefficient; texts have none.
     """
-    by_dimension: dict[str, list[Compared]] = {}
+    by_dimension: dict[str, list[GoldComparison]] = {}
     for each in compared:
         by_dimension.setdefault(each.dimension, []).append(each)
     return [
@@ -125,7 +125,7 @@ def scores(
     ]
 
 
-def _score(dimension: TreeDimension, here: Sequence[Compared], name: str | None) -> Score:
+def _score(dimension: TreeDimension, here: Sequence[GoldComparison], name: str | None) -> Score:
     both = [each for each in here if each.given is not None and each.known is not None]
     return Score(
         dimension=dimension.key,
@@ -140,7 +140,7 @@ def _score(dimension: TreeDimension, here: Sequence[Compared], name: str | None)
     )
 
 
-def _coefficient(dimension: TreeDimension, both: Sequence[Compared], name: str) -> Coefficient:
+def _coefficient(dimension: TreeDimension, both: Sequence[GoldComparison], name: str) -> Coefficient:
     def value(values: Values) -> Any:
         return dimension.question_kind.as_compared(values)
 
@@ -156,7 +156,7 @@ def _coefficient(dimension: TreeDimension, both: Sequence[Compared], name: str) 
 RATER_AND_GOLD = ("rater", "gold")
 
 
-def _categories(dimension: TreeDimension, both: Sequence[Compared]) -> list[CategoryScore]:
+def _categories(dimension: TreeDimension, both: Sequence[GoldComparison]) -> list[CategoryScore]:
     """The categories that occur on either side, in the order of the dimension, each against all others together."""
     if dimension.is_number:
         return []
@@ -180,7 +180,7 @@ def _categories(dimension: TreeDimension, both: Sequence[Compared]) -> list[Cate
     return found
 
 
-def _confusions(compared: Iterable[Compared]) -> list[Confusion]:
+def _confusions(compared: Iterable[GoldComparison]) -> list[Confusion]:
     """What was taken for what, the most frequent first."""
     counted: dict[tuple[Values | None, Values | None, str], int] = {}
     for each in compared:

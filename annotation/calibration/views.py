@@ -53,11 +53,11 @@ def calibration(seat: Seat, round_: Round, reason: ReasonForm | None = None) -> 
     }
 
 
-def _came_up(key: str, trained: Sequence[queries.Trained]) -> bool:
+def _came_up(key: str, trained: Sequence[queries.TrainingResult]) -> bool:
     return any(one.score(key) for one in trained)
 
 
-def _of_dimension(tree: VersionTree, key: str, trained: Sequence[queries.Trained]) -> dict[str, Any]:
+def _of_dimension(tree: VersionTree, key: str, trained: Sequence[queries.TrainingResult]) -> dict[str, Any]:
     """A dimension for the template: of each rater the first answers, and those after the feedback."""
     dimension = tree.by_key[key]
     names = {category.key: category.name for category in dimension.categories}
@@ -87,7 +87,7 @@ def _of_dimension(tree: VersionTree, key: str, trained: Sequence[queries.Trained
     return {"dimension": dimension, "lines": lines}
 
 
-def _held(seat: Seat, round_: Round, tries: Sequence[queries.Trained]) -> list[dict[str, Any]]:
+def _held(seat: Seat, round_: Round, tries: Sequence[queries.TrainingResult]) -> list[dict[str, Any]]:
     """The raters of a round with a minimum, each with the newest try and how they came in; a rater sees themself."""
     if seat.link is not None:
         return []

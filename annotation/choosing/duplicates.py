@@ -100,7 +100,7 @@ class Commonness:
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """An issue of a group by its number among all, the first one of its group, and the one that it is like."""
 
     index: int
@@ -210,7 +210,9 @@ def _pairs_of(run: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield run[0], one
 
 
-def groups(sketches: Sketches, marks: Iterable[tuple[int, int]] = (), *, threshold: float = THRESHOLD) -> list[Member]:
+def groups(
+    sketches: Sketches, marks: Iterable[tuple[int, int]] = (), *, threshold: float = THRESHOLD
+) -> list[GroupMember]:
     """The issues that have a likely duplicate, group by group. The first has the lowest number that is not marked.
 
     `marks` are pairs that somebody marked as duplicates, (the duplicate, what it is a duplicate of). Issues of one
@@ -250,5 +252,5 @@ def groups(sketches: Sketches, marks: Iterable[tuple[int, int]] = (), *, thresho
     for group in sorted(members.values()):
         first = next((each for each in group if each not in told), group[0])
         order = [first, *(each for each in group if each != first)]
-        found += [Member(each, first, *like[each], is_marked=each in told) for each in order]
+        found += [GroupMember(each, first, *like[each], is_marked=each in told) for each in order]
     return found

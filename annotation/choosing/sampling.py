@@ -23,7 +23,7 @@ def most_missed(n_missed: int, n: int) -> float:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnUnit:
     """One drawn unit: its place in the frame handed in, and the stratum it was drawn from."""
 
     index: int
@@ -38,7 +38,7 @@ def draw(
     *,
     allocation: str = "proportional",
     at_least_one: bool = False,
-) -> list[Drawn]:
+) -> list[DrawnUnit]:
     """Draws `size` units of `frame`: simple, or from strata as `allocate` shares them out, in seeded order.
 
     The draw depends on the units' sorted order and not on the order handed in, so one frame and one seed give one
@@ -48,7 +48,7 @@ def draw(
         raise ValueError(f"the frame holds {len(frame)} issues, fewer than the {size} asked for")
     order = sorted(range(len(frame)), key=lambda i: frame[i])  # type: ignore[arg-type,return-value]
     drawn = drawn_indexes(order, size, seed, strata, allocation=allocation, at_least_one=at_least_one)
-    return [Drawn(index, strata[index] if strata is not None else "") for index in drawn]
+    return [DrawnUnit(index, strata[index] if strata is not None else "") for index in drawn]
 
 
 def drawn_indexes(

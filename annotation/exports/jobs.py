@@ -17,8 +17,8 @@ from annotation.models import Export
 from shared.disk_space import require_room
 from shared.errors import ConcordError, StorageAway
 from shared.job_holds import JobLockKind
-from shared.jobs import ClaimLost, JobKind, JobProgress
 from shared.job_time_limits import TaskTurn
+from shared.jobs import ClaimLost, JobKind, JobProgress
 
 PIECE = 1 << 20
 WAITS_FOR_STORAGE = "waiting: the file storage does not respond"

@@ -32,7 +32,7 @@ from annotation.exports.queries import rows
 from annotation.exports.queries.options import REVISIONS, SHAPES
 from annotation.imports.actions.ratings import import_ratings
 from annotation.imports.actions.workbooks import import_later
-from annotation.imports.sheets.plans import Options
+from annotation.imports.sheets.plans import SheetOptions
 from annotation.models import Workbook
 from ingest.api.files import FORMAT
 
@@ -199,7 +199,7 @@ def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int
     }
     if size > JOB_BYTES:
         file = File(io.BytesIO(given), "sheet") if isinstance(given, bytes) else given
-        return import_as_document(import_later(seat=seat, file=file, options=Options(**asked))), 202
+        return import_as_document(import_later(seat=seat, file=file, options=SheetOptions(**asked))), 202
     report = import_ratings(user=seat.user, study=seat.study.slug, file=given, name=getattr(given, "name", ""), **asked)
     return report.as_document(), 201
 

@@ -19,8 +19,8 @@ from annotation.core.errors import ConcordError, Invalid, NotFound
 from annotation.core.pages import me, study_page
 from annotation.imports.actions import workbooks as actions
 from annotation.imports.queries import workbooks as queries
-from annotation.imports.sheets.books import Book
-from annotation.imports.sheets.choices import AS_IS, MEANINGS, NEW, SAME, Choices, Decision, NewStudyAsked
+from annotation.imports.sheets.books import SheetBook
+from annotation.imports.sheets.choices import AS_IS, MEANINGS, NEW, SAME, Choices, NewStudyRequest, SpellingDecision
 from annotation.imports.sheets.columns import whole
 from annotation.imports.sheets.guesses import guess_sheet
 from annotation.imports.sheets.mapping import (
@@ -34,7 +34,7 @@ from annotation.imports.sheets.mapping import (
     REMOVE,
     ROLES,
     BookMapping,
-    Column,
+    ColumnMapping,
     SheetMapping,
     problems,
 )
@@ -55,7 +55,7 @@ class ColumnLine:
     """One column with the first of its values."""
 
     place: int
-    column: Column
+    column: ColumnMapping
     values: Sequence[str]
 
     @property
@@ -216,7 +216,7 @@ def _told(found: Workbook, seat: Seat | None) -> dict[str, Any]:
 # What was chosen
 
 
-def _read(sent: QueryDict, book: Book, before: Choices) -> Choices:
+def _read(sent: QueryDict, book: SheetBook, before: Choices) -> Choices:
     """The choices of a form; what it doesn't name stays as it was."""
     sheets = list(before.book.sheets)
     leaders = {number: shape[0] for shape in _shapes(sheets) for number in shape}
@@ -251,7 +251,7 @@ def _read(sent: QueryDict, book: Book, before: Choices) -> Choices:
         key, chosen = str(sent[name]), str(sent.get(name.replace("question-", "answer-"), ""))
         if name.startswith("question-") and chosen and mapping.answers.get(key) != chosen:
             answer(mapping, key[:KEY_MAX], chosen[:NAME_MAX])
-    study = NewStudyAsked(
+    study = NewStudyRequest(
         " ".join(sent.get("title", before.study.title).split())[:200],
         sent.get("slug", before.study.slug).strip()[:80],
         sent.get("taxonomy", before.study.taxonomy)[:200],
@@ -271,7 +271,7 @@ def _columns_read(sent: QueryDict, sheet: SheetMapping, leader: int) -> SheetMap
         if role == "answer":
             dimension = dimension or column.dimension or ("label" if sheet.form == BY_RATER else column.name)
         columns.append(
-            Column(
+            ColumnMapping(
                 column.name,
                 role,
                 dimension if role in ("answer", "attribute") else "",
@@ -286,7 +286,7 @@ def _columns_read(sent: QueryDict, sheet: SheetMapping, leader: int) -> SheetMap
     return replace(sheet, columns=columns, several=names)
 
 
-def _decisions(sent: QueryDict, before: Choices) -> list[Decision]:
+def _decisions(sent: QueryDict, before: Choices) -> list[SpellingDecision]:
     """By dimension and value; what the form doesn't show stays decided."""
     found = {(each.dimension, each.value): each for each in before.decisions}
     for name in sent:
@@ -304,7 +304,7 @@ def _decisions(sent: QueryDict, before: Choices) -> list[Decision]:
             meaning = SAME
         found.pop((dimension, value), None)
         if meaning in MEANINGS and meaning != AS_IS:
-            found[dimension, value] = Decision(
+            found[dimension, value] = SpellingDecision(
                 dimension, value, meaning, (other or nearest) if meaning == SAME else other or _typed(sent, number)
             )
     return list(found.values())
@@ -335,7 +335,9 @@ def _shapes(sheets: Sequence[SheetMapping]) -> list[list[int]]:
     return list(found.values())
 
 
-def _context(request: HttpRequest, seat: Seat | None, found: Workbook, book: Book, choices: Choices) -> dict[str, Any]:
+def _context(
+    request: HttpRequest, seat: Seat | None, found: Workbook, book: SheetBook, choices: Choices
+) -> dict[str, Any]:
     user = me(request)
     look = queries.look(user, book, choices, seat.study if seat else None)
     sheets = choices.book.sheets
@@ -384,7 +386,7 @@ def _context(request: HttpRequest, seat: Seat | None, found: Workbook, book: Boo
     }
 
 
-def _shape(book: Book, sheets: Sequence[SheetMapping], numbers: Sequence[int]) -> Shape:
+def _shape(book: SheetBook, sheets: Sequence[SheetMapping], numbers: Sequence[int]) -> Shape:
     leader = numbers[0]
     sheet, mapping = book.sheets[leader], sheets[leader]
     rows = [each.cells for each in sheet.lines if each.line > mapping.head and not each.fault][:SAMPLE_LINES]
@@ -399,7 +401,7 @@ def _shape(book: Book, sheets: Sequence[SheetMapping], numbers: Sequence[int]) -
 
 
 @dataclass(frozen=True)
-class Question:
+class ValueQuestion:
     """One value to decide on, with its place in the form."""
 
     number: int
@@ -409,7 +411,7 @@ class Question:
     other: str
 
 
-def _questions(look: queries.Look, choices: Choices) -> list[tuple[Any, list[Question]]]:
+def _questions(look: queries.UploadPreview, choices: Choices) -> list[tuple[Any, list[ValueQuestion]]]:
     decided = {(each.dimension, each.value): each for each in choices.decisions}
     number = 0
     found = []
@@ -422,7 +424,7 @@ def _questions(look: queries.Look, choices: Choices) -> list[tuple[Any, list[Que
                 (values.name, key)
             )
             asked.append(
-                Question(
+                ValueQuestion(
                     number,
                     json.dumps([values.name, key, value.nearest]),
                     value,

@@ -24,8 +24,8 @@ from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
 from annotation.calibration.calibration import MET, NO_THRESHOLD
 from annotation.calibration.queries.gate import gate_then
-from annotation.calibration.queries.training import Trained, minimum_words, tries_of_people
-from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, Stretch, flow, stretches_screened
+from annotation.calibration.queries.training import TrainingResult, minimum_words, tries_of_people
+from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, ControlStretch, flow, stretches_screened
 from annotation.core.access import Seat
 from annotation.core.imported import MARK, rounds_imported
 from annotation.core.member_lists import code_order
@@ -300,7 +300,7 @@ def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
 
 def _tries(seat: Seat, rounds: Sequence[Round]) -> list[TryFacts]:
     """What came of first tries on items with known labels, of second ones, and so on; a try is a rater's in a round."""
-    found: dict[int, list[Trained]] = {}
+    found: dict[int, list[TrainingResult]] = {}
     n_had: Counter[int] = Counter()
     for each in tries_of_people(rounds, seat.not_withheld()):
         n_had[each.rater.pk] += 1
@@ -533,7 +533,7 @@ def _drawn(sample: Sample) -> SampleFacts:
     )
 
 
-def _control(each: Stretch) -> ControlFacts:
+def _control(each: ControlStretch) -> ControlFacts:
     by = "screening" if each.is_of_screening else "the filter"
     return ControlFacts(by, each.sample.size, each.sample.n_frame or 0, each.n_kept, each.most_share)
 

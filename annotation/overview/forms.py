@@ -8,7 +8,7 @@ from django import forms
 
 from accounts.models import User
 from annotation.models import Membership
-from annotation.overview.queries.first_study import Stored
+from annotation.overview.queries.first_study import StoredRepository
 from ingest.errors import Unreadable
 from ingest.tables.files import open_table
 from taxonomy.models import Taxonomy
@@ -55,7 +55,7 @@ class IssuesForm(forms.Form):
     )
     stored = forms.ChoiceField(label="Repository", required=False)
 
-    def __init__(self, *given: Any, stored: Sequence[Stored], has_demo: bool, **more: Any) -> None:
+    def __init__(self, *given: Any, stored: Sequence[StoredRepository], has_demo: bool, **more: Any) -> None:
         super().__init__(*given, **{"auto_id": "start_%s", **more})
         fields: Any = self.fields
         gone = {"demo"} if has_demo else set()
@@ -198,7 +198,13 @@ class FirstRoundForm(forms.Form):
     )
 
     def __init__(
-        self, *given: Any, stored: Sequence[Stored], preset: str, raters: Sequence[Membership], user: User, **more: Any
+        self,
+        *given: Any,
+        stored: Sequence[StoredRepository],
+        preset: str,
+        raters: Sequence[Membership],
+        user: User,
+        **more: Any,
     ) -> None:
         super().__init__(*given, **{"auto_id": "start_%s", **more})
         fields: Any = self.fields

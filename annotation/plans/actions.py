@@ -11,7 +11,7 @@ from annotation.models import Plan, Round, Study
 from annotation.plans import jobs as moving
 from annotation.plans.queries.listing import why_not_run, why_not_undo
 from annotation.plans.queries.preview import preview
-from annotation.plans.queries.scope import Ground, ground
+from annotation.plans.queries.scope import PlanScope, ground
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
 REFUSED = "Migration not created."
@@ -54,7 +54,7 @@ def _held(seat: Seat) -> Study:
     return Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy").get(pk=seat.study.pk)
 
 
-def _recheck(found: Ground, given: object) -> list[list[str]]:
+def _recheck(found: PlanScope, given: object) -> list[list[str]]:
     if given is None:
         return []
     may = {(each.dimension, each.new.key) for each in found.redefined() if each.new is not None}

@@ -144,7 +144,7 @@ def plan_line(plan: Plan, seat: Seat) -> dict[str, Any]:
     }
 
 
-class Plans(APIView):
+class PlansOfStudy(APIView):
     """A study's plans, the newest first; a new one is a preview that changes nothing."""
 
     permission_classes = [scope("manage")]

@@ -13,7 +13,7 @@ ASKED = ("split", "retired", "kind", "merged back", "added")
 
 
 @dataclass(frozen=True)
-class Fate:
+class CategoryOutcome:
     """What becomes of the labels that name one category of a version.
 
     `kind` decides: one of CARRIED or of ASKED, or `dimension` where the question itself is gone. `also` holds what
@@ -60,7 +60,7 @@ class NewQuestion:
     booleans: tuple[bool, ...] = ()
 
 
-def fates(old: VersionTree, way: Route, new: VersionTree) -> Iterator[Fate]:
+def fates(old: VersionTree, way: Route, new: VersionTree) -> Iterator[CategoryOutcome]:
     """The fate of every category of a version, in the order of its tree."""
     for dimension in old.dimensions:
         after = new.by_key.get(dimension.key)
@@ -70,13 +70,15 @@ def fates(old: VersionTree, way: Route, new: VersionTree) -> Iterator[Fate]:
             if isinstance(found, BlockedValue):
                 kind = "merged back" if found.reason == "merged" else found.reason
                 into = tuple(after.by_key[key] for key in found.into if key in after.by_key) if after else ()
-                yield Fate(old.number, dimension.key, dimension.title, category, kind, (), None, into, found.words)
+                yield CategoryOutcome(
+                    old.number, dimension.key, dimension.title, category, kind, (), None, into, found.words
+                )
                 continue
             kind, *more = sorted(set(also) - {"split"}, key=("merged", "moved", "renamed", "redefined").index) or [
                 "kept"
             ]
             heir = after.by_key[found] if after else None
-            yield Fate(old.number, dimension.key, dimension.title, category, kind, tuple(more), heir)
+            yield CategoryOutcome(old.number, dimension.key, dimension.title, category, kind, tuple(more), heir)
 
 
 def new_questions(old: VersionTree, way: Route, new: VersionTree) -> Iterator[NewQuestion]:

@@ -13,16 +13,16 @@ from annotation.core.database_planner import tell_planner
 from annotation.labels.consensus import PENDING, Verdict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
-from annotation.plans.queries.relabeling import Need, needs
-from annotation.plans.queries.scope import Ground, ground_of
+from annotation.plans.queries.relabeling import RelabelRequest, needs
+from annotation.plans.queries.scope import PlanScope, ground_of
 from shared.job_holds import JobLockKind
-from shared.jobs import JobKind, TurnOver
 from shared.job_time_limits import BATCHES, TaskTurn
+from shared.jobs import JobKind, TurnOver
 from taxonomy.migration import BlockedValue, Route
 
 BATCH = 500
 
-Needed = Mapping[int, Sequence[Need]]
+Needed = Mapping[int, Sequence[RelabelRequest]]
 Places = list[tuple[int, str]]
 
 
@@ -60,7 +60,7 @@ work = PLANS.work
 
 
 @transaction.atomic
-def _batch(plan: Plan, found: Ground, needed: Needed, order: Sequence[int]) -> bool:
+def _batch(plan: Plan, found: PlanScope, needed: Needed, order: Sequence[int]) -> bool:
     """Gives out the next items of a plan, or finishes it; False where nothing is left to do. Raises ClaimLost."""
     Study.objects.select_for_update(no_key=True).get(pk=found.study.pk)
     with PLANS.batch(plan):
@@ -76,7 +76,7 @@ def _batch(plan: Plan, found: Ground, needed: Needed, order: Sequence[int]) -> b
     return True
 
 
-def _give_out(plan: Plan, found: Ground, needed: Needed, chunk: Sequence[int]) -> None:
+def _give_out(plan: Plan, found: PlanScope, needed: Needed, chunk: Sequence[int]) -> None:
     """Puts items into the worklist with the raters concerned; one whose raters are absent needs stand-ins, or stays."""
     members = Membership.objects.filter(study=plan.study_id).select_related("user")
     present = {each.pk for each in members if not is_absent(each)}
@@ -138,7 +138,7 @@ def _worklist(plan: Plan) -> Round:
     return plan.worklist
 
 
-def _asked(plan: Plan, found: Ground, needed: Needed, item_ids: Sequence[int]) -> dict[int, Places]:
+def _asked(plan: Plan, found: PlanScope, needed: Needed, item_ids: Sequence[int]) -> dict[int, Places]:
     """Per item the places where what was agreed can't be followed or is to be looked at again."""
     recheck = {(dimension, key) for dimension, key in plan.recheck}
     settled: dict[int, list[int]] = defaultdict(list)
@@ -155,14 +155,16 @@ def _asked(plan: Plan, found: Ground, needed: Needed, item_ids: Sequence[int]) -
     return asked
 
 
-def _settled_rounds(found: Ground, item_ids: Sequence[int]) -> dict[int, Round]:
+def _settled_rounds(found: PlanScope, item_ids: Sequence[int]) -> dict[int, Round]:
     """The round on which a worklist rests for an item: the newest one, as `base_verdicts` takes it."""
     by_id = {each.pk: each for each in found.rounds}
     rows = RoundItem.objects.counting().filter(round__in=list(by_id), item__in=item_ids).order_by("round__number")
     return {item_id: by_id[round_id] for item_id, round_id in rows.values_list("item_id", "round_id")}
 
 
-def _places(verdicts: Sequence[Verdict], way: Route, why: Sequence[Need], recheck: set[tuple[str, str]]) -> Places:
+def _places(
+    verdicts: Sequence[Verdict], way: Route, why: Sequence[RelabelRequest], recheck: set[tuple[str, str]]
+) -> Places:
     pending = {need.dimension for need in why if need.why == "pending"}
     places: dict[tuple[int, str], None] = {}
     valued = set()

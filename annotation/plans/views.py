@@ -77,7 +77,7 @@ class PlanLine:
 
 
 @dataclass(frozen=True)
-class ChangeLine:
+class CategoryChangeLine:
     """A category whose labels don't simply stay."""
 
     title: str
@@ -259,7 +259,7 @@ def _without_value(seat: Seat, found: Plan, tree: VersionTree) -> dict[str, Any]
 
 def _changes(
     seat: Seat, found: Plan, told: Mapping[str, Any], tree: VersionTree, *, has_items: bool
-) -> list[ChangeLine]:
+) -> list[CategoryChangeLine]:
     """What stops a label first, then by question in the order of the newer version."""
     names = {(each.key, one.key): one.path for each in tree.dimensions for one in each.categories}
     place = {each.key: each.position for each in tree.dimensions}
@@ -269,7 +269,7 @@ def _changes(
         key=lambda each: (order.index(each["kind"]) if each["kind"] in order else 99, place.get(each["dimension"], 99)),
     )
     return [
-        ChangeLine(
+        CategoryChangeLine(
             title=tree.by_key[each["dimension"]].title if each["dimension"] in place else each["dimension"],
             position=place.get(each["dimension"], 0),
             version=each["version"],

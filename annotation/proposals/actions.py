@@ -12,7 +12,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.labels.queries.proposal_states import with_states
 from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
-from annotation.proposals.queries import FULL, Told, newest_draft, newest_tree, told
+from annotation.proposals.queries import FULL, ProposalLine, newest_draft, newest_tree, told
 from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
@@ -41,7 +41,7 @@ NO_REASON = f"Give a reason of at most {LONGEST_REASON} characters. The rater re
 
 
 @dataclass(frozen=True)
-class Answer:
+class NewOutcome:
     """What is to be written for one proposal."""
 
     outcome: str
@@ -51,7 +51,7 @@ class Answer:
     reason: str = ""
 
     def is_that_of(self, given: ProposalOutcome | None) -> bool:
-        return given is not None and self == Answer(
+        return given is not None and self == NewOutcome(
             given.outcome, given.version_number, given.category_key, given.category_name, given.reason
         )
 
@@ -88,7 +88,7 @@ def settle_proposals(
     elif map_to is not None:
         answers = _map(seat, found, dimension, map_to)
     else:
-        answers = [Answer(ProposalOutcome.Outcome.DECLINED, reason=_reason(decline or ""))] * len(found)
+        answers = [NewOutcome(ProposalOutcome.Outcome.DECLINED, reason=_reason(decline or ""))] * len(found)
     changed = [
         (each, answer) for each, answer in zip(found, answers, strict=True) if not answer.is_that_of(each.outcome)
     ]
@@ -108,7 +108,7 @@ def _rows(seat: Seat, ids: Collection[int]) -> Any:
     return with_states(rows).select_related(*FULL).order_by("pk")
 
 
-def _locked(seat: Seat, proposals: Collection[object]) -> list[Told]:
+def _locked(seat: Seat, proposals: Collection[object]) -> list[ProposalLine]:
     """The proposals as they stand, held until the commit: who answers one of them at the same time waits."""
     numbers = {number for each in proposals if (number := Proposal.number_of(each)) is not None}
     if not proposals or len(proposals) > MOST:
@@ -129,7 +129,7 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[Told]:
     return found
 
 
-def _check_seen(found: Sequence[Told], expected: Collection[object]) -> None:
+def _check_seen(found: Sequence[ProposalLine], expected: Collection[object]) -> None:
     """Raises Stale where one was answered otherwise than the caller knows."""
     seen = {ProposalOutcome.number_of(each) for each in expected}
     for each in found:
@@ -152,7 +152,7 @@ def _stale(name: str, outcome: ProposalOutcome) -> Stale:
     )
 
 
-def _dimension(found: Sequence[Told]) -> str:
+def _dimension(found: Sequence[ProposalLine]) -> str:
     keys = sorted({each.dimension for each in found})
     if len(keys) > 1:
         sentence = f"These belong to several dimensions ({', '.join(keys)}). Answer one dimension at a time."
@@ -166,12 +166,12 @@ def _reason(given: str) -> str:
     return given.strip()
 
 
-def _map(seat: Seat, found: Sequence[Told], dimension: str, given: str) -> list[Answer]:
+def _map(seat: Seat, found: Sequence[ProposalLine], dimension: str, given: str) -> list[NewOutcome]:
     """For each its round's version if that has the category, so that it can be chosen at once; else a later one."""
     if not given.strip():
         raise Invalid(NOT_TAKEN, fields={"map_to": ["Name a category by its key."]})
     later = [tree for tree in (newest_tree(seat), _draft_tree(seat)) if tree is not None]
-    answers: dict[int, Answer] = {}
+    answers: dict[int, NewOutcome] = {}
     for each in found:
         own = each.round.taxonomy_version_id
         if own not in answers:
@@ -184,7 +184,7 @@ def _draft_tree(seat: Seat) -> VersionTree | None:
     return published_version(draft.pk) if draft else None
 
 
-def _mapped(trees: Sequence[VersionTree], dimension: str, given: str) -> Answer:
+def _mapped(trees: Sequence[VersionTree], dimension: str, given: str) -> NewOutcome:
     """The category in the first version that has it, unless the words mean another one by now. Raises Invalid."""
     sentence = f"“{dimension}” has no category “{given[:NAME_MAX]}” in any version."
     for tree in trees:
@@ -196,7 +196,7 @@ def _mapped(trees: Sequence[VersionTree], dimension: str, given: str) -> Answer:
         if meant and meant[0].selectable:
             if tree is trees[0] and any(_means_another(tree, each, dimension, meant[0].key, given) for each in trees):
                 continue
-            return Answer(ProposalOutcome.Outcome.MAPPED, tree.number, meant[0].key, meant[0].name)
+            return NewOutcome(ProposalOutcome.Outcome.MAPPED, tree.number, meant[0].key, meant[0].name)
         if meant:
             sentence = f"“{meant[0].name}” only groups others. Choose one of its subcategories."
     raise Invalid(NOT_TAKEN, fields={"map_to": [sentence]})
@@ -212,7 +212,7 @@ def _means_another(own: VersionTree, later: VersionTree, dimension: str, key: st
     return key not in became.into if isinstance(became, BlockedValue) else became != key
 
 
-def _require_no_maintainer_blind(seat: Seat, found: Collection[Told]) -> None:
+def _require_no_maintainer_blind(seat: Seat, found: Collection[ProposalLine]) -> None:
     """Raises WrongState while someone who reads drafts of the taxonomy rates in the open round of such a proposal.
 
     The draft would show them a category that someone asked for there. Raters who left may come back. One query.
@@ -233,7 +233,7 @@ def _require_no_maintainer_blind(seat: Seat, found: Collection[Told]) -> None:
         )
 
 
-def _accept(seat: Seat, dimension: str, given: object) -> Answer:
+def _accept(seat: Seat, dimension: str, given: object) -> NewOutcome:
     """Puts the category into the draft, unless it went there before; the taxonomy is held, so that none is lost."""
     taxonomy = Taxonomy.objects.select_for_update().get(pk=seat.study.taxonomy_id)
     if not may_maintain(seat.user, taxonomy):
@@ -259,7 +259,7 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
     if fields:
         raise Invalid(NOT_TAKEN, fields=fields)
     if same is not None and given.get("key") in (None, "", same.key):
-        return Answer(ProposalOutcome.Outcome.ACCEPTED, draft.number, same.key, same.name)
+        return NewOutcome(ProposalOutcome.Outcome.ACCEPTED, draft.number, same.key, same.name)
     key = _key(given, name, {each.key for each, _ in asked.walk()} | published, fields)
     spec = CategorySpec(
         key=key,
@@ -277,7 +277,7 @@ def _accept(seat: Seat, dimension: str, given: object) -> Answer:
     except InvalidDocument as error:
         sentences = [problem.sentence for problem in error.problems]
         raise Invalid(NOT_TAKEN, fields={"accept": sentences}) from error
-    return Answer(ProposalOutcome.Outcome.ACCEPTED, draft.number, key, name)
+    return NewOutcome(ProposalOutcome.Outcome.ACCEPTED, draft.number, key, name)
 
 
 def _given(given: object, fields: dict[str, list[str]]) -> dict[str, Any]:
@@ -368,7 +368,7 @@ def _with_category(text: Document, dimension: str, parent: str | None, spec: Cat
     )
 
 
-def _write(seat: Seat, dimension: str, changed: Sequence[tuple[Told, Answer]]) -> None:
+def _write(seat: Seat, dimension: str, changed: Sequence[tuple[ProposalLine, NewOutcome]]) -> None:
     """Appends the answers and, for each round, a line to the audit."""
     newest: dict[int, int] = {}
     rows = ProposalOutcome.objects.filter(proposal__in=[each.id for each, _ in changed])
@@ -387,7 +387,7 @@ def _write(seat: Seat, dimension: str, changed: Sequence[tuple[Told, Answer]]) -
         )
         for each, answer in changed
     )
-    by_round: dict[int, list[tuple[Told, Answer]]] = {}
+    by_round: dict[int, list[tuple[ProposalLine, NewOutcome]]] = {}
     for each, answer in changed:
         by_round.setdefault(each.round.number, []).append((each, answer))
     for number, here in sorted(by_round.items()):

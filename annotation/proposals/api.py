@@ -218,7 +218,7 @@ def groups_of(seat: Seat) -> Groups:
     }
 
 
-def proposal_answer(seat: Seat, found: queries.Told, groups: Groups) -> dict[str, Any]:
+def proposal_answer(seat: Seat, found: queries.ProposalLine, groups: Groups) -> dict[str, Any]:
     """A proposal in the shape of the contract; `near` are the keys of categories with almost its name."""
     group, near = groups.get(found.id, (None, []))
     is_own = seat.membership is not None and seat.membership.code == found.rater

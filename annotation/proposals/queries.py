@@ -76,7 +76,7 @@ def narrowed(proposals: Any, *, state: str = "all", round_number: int | None = N
 
 
 @dataclass(frozen=True)
-class Told:
+class ProposalLine:
     """One proposal with what became of it; `is_current`: the rater's answer still holds it."""
 
     id: int
@@ -129,12 +129,12 @@ class Told:
         }[self.state]
 
 
-def told(rows: Iterable[Proposal]) -> list[Told]:
+def told(rows: Iterable[Proposal]) -> list[ProposalLine]:
     """Proposals of `visible_proposals` with their outcomes; one query beside theirs."""
     listed: list[Any] = list(rows)
     outcomes = ProposalOutcome.objects.in_bulk({row.outcome_pk for row in listed if row.outcome_pk})
     return [
-        Told(
+        ProposalLine(
             id=row.pk,
             name=row.name,
             memo=row.memo,
@@ -154,7 +154,7 @@ def told(rows: Iterable[Proposal]) -> list[Told]:
     ]
 
 
-def get_proposal(seat: Seat, identifier: object) -> Told:
+def get_proposal(seat: Seat, identifier: object) -> ProposalLine:
     """A proposal that this person may read, by its public ID; raises NotFound, Forbidden. Two queries."""
     number = Proposal.number_of(identifier)
     found = [] if number is None else told(visible_proposals(seat).filter(pk=number))
@@ -196,7 +196,7 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredProposal:
     """What was answered to a proposal in one's own current answer; `take` is the category that can be chosen now."""
 
     part: int
@@ -206,7 +206,7 @@ class Answered:
     take_name: str
 
 
-def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
+def answered_in(annotation: int, tree: VersionTree) -> list[AnsweredProposal]:
     """The answers to what stands in one annotation, for the page where its rater changes it; two queries."""
     rows = with_states(Proposal.objects.filter(annotation=annotation)).filter(outcome_pk__isnull=False)
     listed: list[Any] = list(rows.order_by("pk"))
@@ -218,12 +218,12 @@ def answered_in(annotation: int, tree: VersionTree) -> list[Answered]:
         take = outcome.category_key if can_be_chosen else ""
         told_before, verb = words_of(outcome, tree, key), outcome.outcome
         words = f"“{row.name}”: the owner {verb} it{told_before[len(verb) :]}"
-        found.append(Answered(row.part, key, words, take, outcome.category_name if take else ""))
+        found.append(AnsweredProposal(row.part, key, words, take, outcome.category_name if take else ""))
     return found
 
 
 @dataclass(frozen=True)
-class CameBack:
+class ReturnedItems:
     """What of a rater's in one round was answered: items to answer anew, and those that wait for a coming version."""
 
     round: Round
@@ -245,7 +245,7 @@ class CameBack:
         return Assignment.public_id_of(self.items[0][0])
 
 
-def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
+def came_back(user: User, round_: Round | None = None) -> list[ReturnedItems]:
     """The rounds, open or being resolved, where something that this person proposed was answered; one query.
 
     Studies that are archived are out of everybody's work.
@@ -289,16 +289,16 @@ def came_back(user: User, round_: Round | None = None) -> list[CameBack]:
         elif row.standing is None or row.standing < (row.version_number or 0):
             waiting[here.pk] += 1
     told_of = [pk for pk in rounds if items[pk] or waiting[pk]]
-    return [CameBack(rounds[pk], list(items[pk].items()), waiting[pk]) for pk in told_of]
+    return [ReturnedItems(rounds[pk], list(items[pk].items()), waiting[pk]) for pk in told_of]
 
 
 @dataclass(frozen=True)
-class Group:
+class ProposalGroup:
     """Open proposals of a dimension whose names are nearly the same, and the existing categories these are near to."""
 
     dimension: str
     dimension_title: str
-    proposals: Sequence[Told]
+    proposals: Sequence[ProposalLine]
     near: Sequence[TreeCategory]
 
     @property
@@ -324,22 +324,22 @@ class Group:
         return sorted({each.rater for each in self.proposals}, key=lambda code: (len(code), code))
 
 
-def grouped(proposals: Sequence[Told], newest: VersionTree | None) -> list[Group]:
+def grouped(proposals: Sequence[ProposalLine], newest: VersionTree | None) -> list[ProposalGroup]:
     """Proposals by dimension in the newest version's order, near-identical names together; no query.
 
     The biggest groups of a dimension come first, those that nobody named at its end.
     """
-    by_dimension: dict[str, list[Told]] = defaultdict(list)
+    by_dimension: dict[str, list[ProposalLine]] = defaultdict(list)
     for each in proposals:
         by_dimension[each.dimension].append(each)
     order = list(newest.by_key) if newest else []
-    found: list[Group] = []
+    found: list[ProposalGroup] = []
     for key in sorted(by_dimension, key=lambda key: (order.index(key) if key in order else len(order), key)):
         here = by_dimension[key]
         existing = newest.by_key[key].categories if newest and key in newest.by_key else ()
         names = [each.called for each in here] + [category.name for category in existing]
         groups = [
-            Group(
+            ProposalGroup(
                 key,
                 here[0].dimension_title,
                 [here[place] for place in places if place < len(here)],

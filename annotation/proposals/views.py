@@ -22,7 +22,7 @@ from annotation.labels.queries.proposal_states import OPEN
 from annotation.models import Proposal, Round
 from annotation.proposals import queries
 from annotation.proposals.actions import settle_proposals
-from annotation.proposals.queries import Group, Told, get_proposal
+from annotation.proposals.queries import ProposalGroup, ProposalLine, get_proposal
 from taxonomy.access import may_maintain
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -32,7 +32,7 @@ ANSWERS = ("accept", "map_to", "decline")
 
 
 @dataclass(frozen=True)
-class Typed:
+class GroupInput:
     """What stands in the form of a group, and what is wrong with it."""
 
     answer: str
@@ -110,7 +110,7 @@ def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
     if found.rater != (seat.membership and seat.membership.code):
         note_reading(seat, [found.round], "proposals", PAGE)
     newest = queries.newest_tree(seat)
-    group = Group(found.dimension, found.dimension_title, [found], [])
+    group = ProposalGroup(found.dimension, found.dimension_title, [found], [])
     return _page(
         request,
         seat,
@@ -152,7 +152,7 @@ def _room(seat: Seat, newest: VersionTree | None) -> dict[str, Any]:
     }
 
 
-def typed_before(group: Group) -> Typed:
+def typed_before(group: ProposalGroup) -> GroupInput:
     """The form before anybody wrote into it: the most frequent name, the first reason, what it is near to.
 
     What has no name is not taken together unasked: nothing is ticked, and the name is to be found.
@@ -163,20 +163,20 @@ def typed_before(group: Group) -> Typed:
         near = near or outcome.category_key
     if group.is_nameless:
         left_out = frozenset(each.public_id for each in group.proposals if len(group.proposals) > 1)
-        return Typed("map_to" if near else "accept", map_to=near, left_out=left_out)
+        return GroupInput("map_to" if near else "accept", map_to=near, left_out=left_out)
     reason = next((each.memo for each in group.proposals if each.memo and each.called == each.name), "")
-    return Typed("map_to" if near else "accept", name=group.names[0], definition=reason, map_to=near)
+    return GroupInput("map_to" if near else "accept", name=group.names[0], definition=reason, map_to=near)
 
 
-def _sections(groups: Sequence[Group]) -> list[tuple[str, list[tuple[Group, Typed]]]]:
+def _sections(groups: Sequence[ProposalGroup]) -> list[tuple[str, list[tuple[ProposalGroup, GroupInput]]]]:
     """Groups by dimension, in their order."""
-    found: dict[str, list[tuple[Group, Typed]]] = {}
+    found: dict[str, list[tuple[ProposalGroup, GroupInput]]] = {}
     for group in groups:
         found.setdefault(group.dimension_title, []).append((group, typed_before(group)))
     return list(found.items())
 
 
-def _label_url(seat: Seat, each: Told) -> str:
+def _label_url(seat: Seat, each: ProposalLine) -> str:
     """Where its rater can answer the item anew; empty where they can't any more."""
     is_answer = each.is_current and each.assignment is not None
     may_change = is_answer and each.round.state in (Round.State.OPEN, Round.State.RESOLVING)
@@ -215,7 +215,7 @@ def _settle(request: HttpRequest, seat: Seat, pk: UUID) -> HttpResponse:
         return _group_parts(request, seat, members, chosen, typed, bool(settled))
     if not settled:
         found = get_proposal(seat, pk)
-        group = Group(found.dimension, found.dimension_title, _told(seat, members), [])
+        group = ProposalGroup(found.dimension, found.dimension_title, _told(seat, members), [])
         return _page(
             request,
             seat,
@@ -232,7 +232,7 @@ def _settle(request: HttpRequest, seat: Seat, pk: UUID) -> HttpResponse:
 
 
 def _group_parts(
-    request: HttpRequest, seat: Seat, members: list[str], chosen: list[str], typed: Typed, is_settled: bool
+    request: HttpRequest, seat: Seat, members: list[str], chosen: list[str], typed: GroupInput, is_settled: bool
 ) -> HttpResponse:
     """The group as it stands now: what was settled in one line, and what is left of it with its form."""
     newest = queries.newest_tree(seat)
@@ -243,22 +243,22 @@ def _group_parts(
         groups = [(group, typed_before(group)) for group in queries.grouped(left, newest)]
     else:
         done = []
-        groups = [(Group(told[0].dimension, told[0].dimension_title, told, []), typed)]
+        groups = [(ProposalGroup(told[0].dimension, told[0].dimension_title, told, []), typed)]
     context = {"study": seat.study, "done": done, "groups": groups, "is_apart": True, **_room(seat, newest)}
     return render(request, "annotation/proposals/_after.html", context, status=200 if is_settled else 422)
 
 
-def _told(seat: Seat, ids: Sequence[str]) -> list[Told]:
+def _told(seat: Seat, ids: Sequence[str]) -> list[ProposalLine]:
     numbers = [number for each in ids if (number := Proposal.number_of(each)) is not None]
     return queries.told(queries.visible_proposals(seat).filter(pk__in=numbers))
 
 
 def _typed(
     request: HttpRequest, left_out: frozenset[str], wrong: Mapping[str, str] | None = None, message: str = ""
-) -> Typed:
+) -> GroupInput:
     sent = request.POST
     answer = sent.get("answer", "")
-    return Typed(
+    return GroupInput(
         answer=answer if answer in ANSWERS else "",
         name=sent.get("name", ""),
         parent=sent.get("parent", ""),
@@ -271,7 +271,7 @@ def _typed(
     )
 
 
-def _answer(typed: Typed) -> dict[str, Any]:
+def _answer(typed: GroupInput) -> dict[str, Any]:
     """What the form says, as the action takes it: just the chosen one of the three."""
     match typed.answer:
         case "accept":

@@ -5,16 +5,16 @@ from typing import Any
 
 from annotation.assignments.planning import raters_planned
 from annotation.choosing.actions import batches as bulk
-from annotation.choosing.actions.batches import SAMPLED, TAKEN, Drawing, Opening, take_issues
-from annotation.choosing.actions.duplicates import Finding
+from annotation.choosing.actions.batches import SAMPLED, TAKEN, RoundOpening, SampleDraw, take_issues
+from annotation.choosing.actions.duplicates import DuplicateSearch
 from annotation.core.access import get_seat
 from annotation.core.database_planner import tell_planner
 from annotation.labels.screening import standings_taken
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import finish_opening
 from shared.job_holds import JobLockKind
-from shared.jobs import JobKind
 from shared.job_time_limits import TaskTurn
+from shared.jobs import JobKind
 
 Step = Callable[[BulkJob], bool]
 """Writes the next batch and moves the job's cursor; whether there is more."""
@@ -60,7 +60,7 @@ class BulkJobs(JobKind[BulkJob]):
 
 def _drawing(job: BulkJob) -> Step:
     assert job.sample is not None
-    drawing = Drawing.of(job.sample)
+    drawing = SampleDraw.of(job.sample)
 
     def step(job: BulkJob) -> bool:
         drawing.write(job.n_done, job.n_done + bulk.BATCH)
@@ -96,7 +96,7 @@ def _opening(job: BulkJob) -> Step:
     round_ = job.round
     assert round_ is not None
     raters = RoundRater.objects.filter(round=round_).select_related("rater").order_by("pk")
-    opening = Opening.of(round_, list(raters))
+    opening = RoundOpening.of(round_, list(raters))
 
     def step(job: BulkJob) -> bool:
         start = job.cursor.get("written", 0)
@@ -115,7 +115,7 @@ def _opening(job: BulkJob) -> Step:
 
 def _finding(job: BulkJob) -> Step:
     assert job.sample is not None
-    return Finding(get_seat(job.created_by, job.study.slug), job.sample).step
+    return DuplicateSearch(get_seat(job.created_by, job.study.slug), job.sample).step
 
 
 _STEPS: dict[str, Callable[[BulkJob], Step]] = {

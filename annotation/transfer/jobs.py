@@ -11,8 +11,8 @@ from accounts.models import User
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
 from annotation.transfer.queries import rows as whole
 from shared.job_holds import JobLockKind
-from shared.jobs import JobKind, TurnOver
 from shared.job_time_limits import BATCHES, TaskTurn
+from shared.jobs import JobKind, TurnOver
 
 BATCH = 5000
 SWITCH = "concord.study_that_goes"
@@ -79,7 +79,7 @@ def _unpoint(study: Study) -> int:
     return len(pks)
 
 
-def _take(table: whole.Table, study: Study) -> int:
+def _take(table: whole.StudyTable, study: Study) -> int:
     """Takes away rows of one table, with their files; how many."""
     pks = list(table.rows(study).values_list("pk", flat=True)[:BATCH])
     if not pks:

@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.core import sheet_tables
 from annotation.core.errors import Unreadable as Unfit
-from annotation.imports.sheets.books import Book, open_book
+from annotation.imports.sheets.books import SheetBook, open_book
 from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable
 from ingest.files.json_rows import read_rows
@@ -137,7 +137,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_names_inside_a_zip_lead_nowhere(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    book: Book = open_book(zipped(name), "all.zip")
+    book: SheetBook = open_book(zipped(name), "all.zip")
     assert [line.cells for line in book.sheets[0].lines] == [["item", "R1"], ["a/b#1", "crash"]]
     assert "/" not in book.sheets[0].file and len(book.sheets[0].file) <= 150
     assert list(tmp_path.iterdir()) == []

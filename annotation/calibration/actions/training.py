@@ -10,7 +10,13 @@ from django.utils import timezone
 from agreement import COEFFICIENTS
 from annotation.assignments.queries import training_of
 from annotation.calibration.queries.gate import gate
-from annotation.calibration.queries.training import Trained, agreed_answers, minimum_words, newest_try, seen_answers
+from annotation.calibration.queries.training import (
+    TrainingResult,
+    agreed_answers,
+    minimum_words,
+    newest_try,
+    seen_answers,
+)
 from annotation.core.access import Seat, row_number
 from annotation.core.errors import Conflict, Invalid, MinimumNotReached
 from annotation.core.member_lists import code_order
@@ -199,7 +205,7 @@ def admit_elsewhere(assignment: Assignment) -> None:
             tell_admitted(row)
 
 
-def _keep_reached(row: RoundRater, tried: Trained) -> None:
+def _keep_reached(row: RoundRater, tried: TrainingResult) -> None:
     admission = {"how": "reached", "at": timezone.now().isoformat(), **tried_as_document(tried)}
     RoundRater.objects.filter(pk=row.pk, admission__isnull=True).update(admission=admission)
 
@@ -211,12 +217,12 @@ def tell_admitted(row: RoundRater) -> None:
     )
 
 
-def tried_as_document(tried: Trained) -> dict[str, Any]:
+def tried_as_document(tried: TrainingResult) -> dict[str, Any]:
     """A try as it is kept with who was let in."""
     return {"round": tried.round.number, "n_items": tried.n_items, "n_right": tried.n_right}
 
 
-def held_words(round_: Round, tried: Trained | None) -> str:
+def held_words(round_: Round, tried: TrainingResult | None) -> str:
     """What a rater reads who gets no items yet."""
     least = minimum_words(round_)
     if tried is None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q
 
 from agreement import COEFFICIENTS
-from annotation.calibration.calibration import Compared, Criterion, Score, compare, criteria, scores
+from annotation.calibration.calibration import Criterion, GoldComparison, Score, compare, criteria, scores
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.member_lists import code_order
 from annotation.labels.answers import applies
@@ -83,10 +83,10 @@ def training_rounds(study_rounds: Any) -> list[Round]:
 
 
 @dataclass(frozen=True)
-class Side:
+class FeedbackLine:
     """One part and dimension of the feedback in words; `at_stake` are the categories on either side, to be read."""
 
-    compared: Compared
+    compared: GoldComparison
     dimension: TreeDimension
     given: str
     known: str
@@ -102,7 +102,7 @@ class Feedback:
     """What a rater is told of their answer to a training item."""
 
     identifier: str
-    sides: Sequence[Side]
+    sides: Sequence[FeedbackLine]
     why: str
     skipped: bool
     n_parts: int
@@ -186,11 +186,11 @@ def _parts_of(annotation: Annotation, values: Mapping[tuple[int, int], dict[str,
     return [values.get((annotation.pk, part), {}) for part in range(1, annotation.n_parts + 1)]
 
 
-def _side(dimension: TreeDimension, compared: Compared) -> Side:
+def _side(dimension: TreeDimension, compared: GoldComparison) -> FeedbackLine:
     keys = dict.fromkeys([*(compared.known or ()), *(compared.given or ())])
     at_stake = [] if compared.right else [dimension.by_key[str(key)] for key in keys if str(key) in dimension.by_key]
     given, known = (words(dimension, side, compared.missing) for side in (compared.given, compared.known))
-    return Side(compared, dimension, given, known, at_stake)
+    return FeedbackLine(compared, dimension, given, known, at_stake)
 
 
 def words(dimension: TreeDimension, values: Values | None, missing: str = "") -> str:
@@ -279,7 +279,7 @@ def _unanswered(seat: Seat, round_: Round, items: Sequence[int]) -> set[int]:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """How one rater did on the training items of a round, by their first answers; `after` the feedback where revised.
 
     `minimum` is what the round asks for, if anything: its criteria with the result of each.
@@ -292,7 +292,7 @@ class Trained:
     scores: Sequence[Score]
     last_at: datetime
     n_revised: int = 0
-    after: "Trained | None" = None
+    after: "TrainingResult | None" = None
     n_asked: int = 0
     minimum: Sequence[Criterion] = ()
 
@@ -314,12 +314,12 @@ class Trained:
     def score(self, dimension: str) -> Score | None:
         return next((each for each in self.scores if each.dimension == dimension), None)
 
-    def held_against(self, minimum: Mapping[str, Any] | None) -> "Trained":
+    def held_against(self, minimum: Mapping[str, Any] | None) -> "TrainingResult":
         """The same with the result by criterion."""
         return replace(self, minimum=criteria(minimum or {}, self.n_right, self.n_items, self.scores))
 
 
-def training_results(seat: Seat, round_: Round) -> list[Trained]:
+def training_results(seat: Seat, round_: Round) -> list[TrainingResult]:
     """How raters did: all of them for an owner who is not blind in the round, else only the person asking.
 
     Without the items that the person asking has in another open round. Six queries where the round has training items,
@@ -340,7 +340,7 @@ def _known_of(round_: Round) -> dict[int, Any]:
     return dict(places.values_list("item_id", "known"))
 
 
-def _trained(round_: Round, known: Mapping[int, Any], whose: Q) -> list[Trained]:
+def _trained(round_: Round, known: Mapping[int, Any], whose: Q) -> list[TrainingResult]:
     """Everybody (of `whose` annotations) who answered one of these training items, in the order of codes."""
     asked = Assignment.objects.filter(round=round_, item__in=list(known)).exclude(state=Assignment.State.WITHDRAWN)
     n_asked = dict(asked.order_by().values_list("rater").annotate(n=Count("pk")))
@@ -369,8 +369,8 @@ def _result(
     known: Mapping[int, Any],
     answers: Sequence[Annotation],
     values: Mapping[tuple[int, int], dict[str, Values]],
-) -> Trained:
-    compared: list[list[Compared]] = []
+) -> TrainingResult:
+    compared: list[list[GoldComparison]] = []
     for each in answers:
         given = [] if each.skip_reason else _parts_of(each, values)
         right = known_parts(known[each.assignment.item_id])
@@ -381,7 +381,7 @@ def _result(
         for each in tree.dimensions
         if (entry := primary_of(primary, each.key, each.kind))
     }
-    return Trained(
+    return TrainingResult(
         rater=answers[0].assignment.rater,
         round=round_,
         n_items=len(answers),
@@ -398,7 +398,7 @@ def _with_training(study_id: int, taxonomy_id: int) -> Any:
     return rounds.select_related("study", "taxonomy_version").order_by("number")
 
 
-def tries(seat: Seat, round_: Round) -> list[Trained]:
+def tries(seat: Seat, round_: Round) -> list[TrainingResult]:
     """Every try of every rater on training items of the study, as far as this person reads results; oldest first.
 
     Each is held against the minimum of `round_`, if it has one. Six queries for each round with training items.
@@ -422,7 +422,7 @@ def minimum_words(round_: Round) -> str:
     return "; ".join(told)
 
 
-def tries_of_people(rounds: Sequence[Round], which: Q) -> list[Trained]:
+def tries_of_people(rounds: Sequence[Round], which: Q) -> list[TrainingResult]:
     """How people did on the training items (places of `which`) of these rounds, in the order of rounds.
 
     One query where there are none, five more for each round that has some.
@@ -451,12 +451,12 @@ def known_in_sight(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[int, A
     return {pk: known for pk, known in found.items() if known}
 
 
-def results_of(rounds: Sequence[Round], known: Mapping[int, Mapping[int, Any]]) -> list[Trained]:
+def results_of(rounds: Sequence[Round], known: Mapping[int, Mapping[int, Any]]) -> list[TrainingResult]:
     """How everybody did on these known answers (by round and item), round by round; six queries for each."""
     return [one for each in rounds if each.pk in known for one in _trained(each, known[each.pk], Q())]
 
 
-def newest_try(round_: Round, rater: Membership) -> Trained | None:
+def newest_try(round_: Round, rater: Membership) -> TrainingResult | None:
     """A rater's newest try on training items of the study, among those that they finished; held against the minimum.
 
     Where they finished none, one that they began; None where they answered none.

@@ -15,7 +15,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.assignments.planning import Places, own_order, plan, raters_planned
+from annotation.assignments.planning import AssignmentPlan, own_order, plan, raters_planned
 from annotation.choosing.actions.items import WANTED, make_items
 from annotation.choosing.queries.samples import OWN_WORDS, kept_strata, unused_of
 from annotation.choosing.sampling import drawn_indexes
@@ -94,7 +94,7 @@ def made_before(model: type[Made], seat: Seat, key: str, request: str) -> Made |
 
 
 @dataclass
-class Drawing:
+class SampleDraw:
     """The draw of a sample from its stored frame; the same one every time, so a job can continue it."""
 
     sample: Sample
@@ -103,7 +103,7 @@ class Drawing:
     drawn: "array[int]" = field(default_factory=lambda: array("q"))
 
     @classmethod
-    def of(cls, sample: Sample) -> "Drawing":
+    def of(cls, sample: Sample) -> "SampleDraw":
         """Reads the frame and draws from it."""
         drawing = cls(sample)
         given = filters.read(sample.filter, others=tuple(OWN_WORDS))
@@ -224,7 +224,7 @@ def place_items(round_: Round, items: Sequence[int], planned: Sequence[int], n_t
 
 
 @dataclass
-class Opening:
+class RoundOpening:
     """The assignments of a round that is opened; the same ones every time, so a job can continue them.
 
     First those of its raters (in a pool the free slots), then every item for each model rater.
@@ -235,11 +235,11 @@ class Opening:
     machines: list[RoundRater]
     n_training: int = 0
     items: "array[int]" = field(default_factory=lambda: array("q"))
-    places: Places = field(default_factory=Places)
+    places: AssignmentPlan = field(default_factory=AssignmentPlan)
     orders: list["array[int]"] = field(default_factory=list)
 
     @classmethod
-    def of(cls, round_: Round, raters: Sequence[RoundRater]) -> "Opening":
+    def of(cls, round_: Round, raters: Sequence[RoundRater]) -> "RoundOpening":
         """Reads the round's items and plans who answers them; corrects how many raters items are to have."""
         people = [each for each in raters if not each.rater.is_machine]
         opening = cls(round_, people, [each for each in raters if each.rater.is_machine])

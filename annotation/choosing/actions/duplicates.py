@@ -7,9 +7,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.choosing.actions.batches import require_whole, start_job
-from annotation.choosing.actions.samples import Screened, screen_items, take_in
-from annotation.choosing.duplicates import Commonness, Member, ShingleFile, Sketches, groups, shingles
-from annotation.choosing.queries.duplicates import Text, issues_of, likely_duplicates, places_of, texts_of
+from annotation.choosing.actions.samples import ScreeningResult, screen_items, take_in
+from annotation.choosing.duplicates import Commonness, GroupMember, ShingleFile, Sketches, groups, shingles
+from annotation.choosing.queries.duplicates import IssueText, issues_of, likely_duplicates, places_of, texts_of
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid
@@ -43,7 +43,7 @@ def find_duplicates(*, seat: Seat, sample: Sample) -> BulkJob:
         study=study, sample=sample, kind=BulkJob.Kind.DUPLICATES, state=BulkJob.State.DONE, created_by=seat.user,
         n_total=n_total, n_done=n_total, worked_at=now, done_at=now,
     )  # fmt: skip
-    finding = Finding(seat, sample)
+    finding = DuplicateSearch(seat, sample)
     while finding.step(job):
         pass
     job.n_done = n_total
@@ -52,7 +52,7 @@ def find_duplicates(*, seat: Seat, sample: Sample) -> BulkJob:
 
 
 @dataclass
-class Finding:
+class DuplicateSearch:
     """Someone's search, batch by batch: all texts are read and their shingles counted; then these are compared.
 
     A worker that takes over from a killed one begins anew: nothing is stored before the end.
@@ -96,7 +96,7 @@ class Finding:
         self.sketches.close()
         return False
 
-    def _mark(self, start: int, texts: Sequence[Text]) -> None:
+    def _mark(self, start: int, texts: Sequence[IssueText]) -> None:
         for at, each in enumerate(texts, start=start):
             if each.is_closed_as_duplicate:
                 self.closed.add(at)
@@ -117,14 +117,14 @@ class Finding:
         for row, each in zip(rows, found, strict=True):
             row.group = firsts[each.first]
         for number, at in enumerate(alone, start=len(firsts) + 1):
-            row = self._row(Member(at, -1, None, None, is_marked=at in self.marks))
+            row = self._row(GroupMember(at, -1, None, None, is_marked=at in self.marks))
             row.group = number
             rows.append(row)
         LikelyDuplicate.objects.filter(sample=self.sample).delete()
         LikelyDuplicate.objects.bulk_create(rows, batch_size=5000)
         return {"groups": len(firsts) + len(alone), "issues": len(rows)}
 
-    def _row(self, each: Member) -> LikelyDuplicate:
+    def _row(self, each: GroupMember) -> LikelyDuplicate:
         how = LikelyDuplicate.How.TEXT
         if each.is_marked or (each.like is not None and each.similarity is None):
             how = LikelyDuplicate.How.MARKED
@@ -144,7 +144,7 @@ class Finding:
 
 
 @transaction.atomic
-def exclude_duplicates(*, seat: Seat, sample: Sample, issues: Sequence[object], reason: str = "") -> Screened:
+def exclude_duplicates(*, seat: Seat, sample: Sample, issues: Sequence[object], reason: str = "") -> ScreeningResult:
     """Screens issues of the sample's groups out as duplicates (ids of LikelyDuplicate, or `all` but the first ones).
 
     They stay listed with their reason, and the flow table counts them; nothing is merged. Raises Invalid, Forbidden.

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.choosing.actions.batches import (
     SAMPLED,
-    Drawing,
+    SampleDraw,
     frame_to_store,
     is_large,
     made_before,
@@ -23,7 +23,7 @@ from annotation.choosing.actions.items import WANTED, items_for, make_items
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.choosing.actions.screening_rounds import forget_queues, labeled_among, leave_drafts
 from annotation.choosing.queries.samples import (
-    Wish,
+    SampleRequest,
     counts_as_document,
     draft,
     drawn_without,
@@ -73,9 +73,9 @@ def draw_sample(
 ) -> Sample:
     """Draws issues that the owner may see; the frame is stored with it, and its counts. Raises Invalid, Conflict.
 
-    `wish` is what `Wish` has: size (or confidence and margin), seed, stratify_by, allocation, at_least_one. Words of
+        `wish` is what `SampleRequest` has: size (or confidence, margin), seed, stratify_by, allocation, at_least_one. Words of
     `filter` stand before those of the ready-made `selection`. A large sample is drawn by a job (`bulk_jobs.job_of`).
-    The same request with the same key gives the sample that it made before.
+        The same request with the same key gives the sample that it made before.
     """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
@@ -83,7 +83,7 @@ def draw_sample(
     if (before := made_before(Sample, seat, idempotency_key, request)) is not None:
         return before
     require_prepared(study)
-    asked = Wish(**wish)
+    asked = SampleRequest(**wish)
     conditions = with_repository(study, with_selection({} if filter is None else filter, selection))
     drafted = draft(seat, conditions, asked)
     assert isinstance(conditions, Mapping)
@@ -119,7 +119,7 @@ def draw_sample(
     if is_large(sample.size):
         start_job(study=study, user=seat.user, kind=BulkJob.Kind.SAMPLE, n_total=sample.size, sample=sample)
     else:
-        Drawing.of(sample).write(0, sample.size)
+        SampleDraw.of(sample).write(0, sample.size)
         tell_planner(sample.size, SAMPLED)
     return sample
 
@@ -165,7 +165,7 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
 
 
 @dataclass(frozen=True)
-class Screened:
+class ScreeningResult:
     """What a screening did: items in that state now, places in draft rounds that were taken from them, items that have
     answers in coding rounds that are over, items that raters of open rounds no longer get."""
 
@@ -185,7 +185,7 @@ def screen_items(
     filter: object = None,
     rows: QuerySet[Item] | None = None,
     sample: Sample | None = None,
-) -> Screened:
+) -> ScreeningResult:
     """Sets the screening state of items: those named (also issues drawn in a sample of the study), or all that fit.
 
     `filter` is in the words of a sample's filter, over the items of the study; `rows` are items of the study that the
@@ -230,7 +230,7 @@ def screen_items(
         said |= {"labeled": n_labeled} if n_labeled else {}
         said |= {"in_open_rounds": n_in_open_rounds} if n_in_open_rounds else {}
         record(study=seat.study, user=seat.user, verb=f"items screened: {screening}", n=len(pks), items=names, **said)
-    return Screened(len(pks), left, n_labeled, n_in_open_rounds)
+    return ScreeningResult(len(pks), left, n_labeled, n_in_open_rounds)
 
 
 def _named(seat: Seat, names: object) -> QuerySet[Item]:

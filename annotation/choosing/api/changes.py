@@ -81,7 +81,7 @@ class Changes(APIView):
         return answer
 
 
-def change_answer(line: queries.ChangeLine) -> dict[str, Any]:
+def change_answer(line: queries.ItemChangeLine) -> dict[str, Any]:
     pinned, current = line.item.snapshot, line.issue.current_snapshot
     return {
         "item": line.item.identifier,
@@ -107,7 +107,7 @@ class Repin(APIView):
         return Response({"repinned": n})
 
 
-class Check(APIView):
+class CheckOfIssues(APIView):
     """Asks GitHub about the study's issues: one fetch for each repository."""
 
     permission_classes = [scope("manage")]

@@ -200,7 +200,7 @@ def drawn_answer(row: SampleIssue) -> dict[str, Any]:
     }
 
 
-class Frame(APIView):
+class FrameOfSample(APIView):
     """The frame of a sample as a file, in the order that the seed drew from: CSV, or `?format=jsonl`."""
 
     permission_classes = [scope("manage")]
@@ -215,7 +215,7 @@ class Frame(APIView):
         return answer
 
 
-class Flow(APIView):
+class FlowOfSample(APIView):
     """The flow table of a sample: found, drawn, screened out by reason, kept; `?format=csv` or `md` as a file."""
 
     permission_classes = [scope("manage")]

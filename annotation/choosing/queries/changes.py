@@ -102,7 +102,7 @@ def for_list(rows: QuerySet[Item]) -> QuerySet[Item]:
 
 
 @dataclass(frozen=True)
-class ChangeLine:
+class ItemChangeLine:
     """An item and what became of it. `words` is empty where the pinned state is the newest."""
 
     item: Item
@@ -129,7 +129,7 @@ class ChangeLine:
         return "" if self.issue.presence == Issue.Presence.HERE else Issue.Presence(self.issue.presence).label
 
 
-def change_lines(seat: Seat, items: Sequence[Item]) -> list[ChangeLine]:
+def change_lines(seat: Seat, items: Sequence[Item]) -> list[ItemChangeLine]:
     """What became of items read by `for_list`; three queries, whatever their number.
 
     Of rounds and items that are hidden from the person only their own answers are counted.
@@ -151,7 +151,7 @@ def change_lines(seat: Seat, items: Sequence[Item]) -> list[ChangeLine]:
         .annotate(n=Count("pk"), n_otherwise=Count("pk", filter=_read_otherwise()))
     }
     return [
-        ChangeLine(item, _words(item, item.pk in bodies, comments[item.pk]), *answers.get(item.pk, (0, 0)))
+        ItemChangeLine(item, _words(item, item.pk in bodies, comments[item.pk]), *answers.get(item.pk, (0, 0)))
         for item in items
     ]
 
@@ -210,7 +210,7 @@ class StateRead:
 class ItemChange:
     """What is on an item's page of changes: two states, what differs, and the states that were read."""
 
-    line: ChangeLine
+    line: ItemChangeLine
     old: Snapshot | None
     new: Snapshot | None
     difference: Difference | None

@@ -22,7 +22,7 @@ MARKED = "marked_as_duplicate"
 
 
 @dataclass(frozen=True)
-class Text:
+class IssueText:
     """An issue as it is compared: as its item has it pinned, else in the newest state that the searcher may read.
 
     `snapshot` is what must be readable to see what was found; None where the mark is in a private history.
@@ -84,7 +84,7 @@ def _states(seat: Seat, issues: Sequence[int], readable: list[int]) -> dict[int,
     return states
 
 
-def texts_of(seat: Seat, issues: Sequence[int]) -> list[Text]:
+def texts_of(seat: Seat, issues: Sequence[int]) -> list[IssueText]:
     """The texts of these issues as this person may compare them, in their order; three to five queries.
 
     What GitHub marks counts before what texts say, also where it was unmarked later; of private repositories only for
@@ -107,7 +107,7 @@ def texts_of(seat: Seat, issues: Sequence[int]) -> list[Text]:
         if event is None:
             mark = marked(body or "") or said.get(snapshot)
         needed = None if is_private and event is not None else snapshot
-        texts.append(Text(needed, title or "", body or "", reason == "duplicate", mark, home))
+        texts.append(IssueText(needed, title or "", body or "", reason == "duplicate", mark, home))
     return texts
 
 

@@ -37,7 +37,7 @@ REASONS_MOST = 50
 
 
 @dataclass(frozen=True)
-class Wish:
+class SampleRequest:
     """What is asked of a draw beside its filter; `size`, or `confidence` and `margin`."""
 
     size: Any = None
@@ -82,7 +82,7 @@ def _is_whole(value: object, least: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Share:
+class StratumShare:
     """A stratum: how many issues of the frame are in it, how many a draw takes."""
 
     stratum: str
@@ -93,13 +93,13 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Draft:
+class SampleDraft:
     """A draw before it is made: the frame, the size that is asked for or follows, and how strata share it."""
 
     frame: filters.Frame
     n_frame: int
     size: int | None
-    shares: Sequence[Share] = ()
+    shares: Sequence[StratumShare] = ()
 
     @property
     def has_small(self) -> bool:
@@ -140,7 +140,7 @@ def drawn_without(sample: Sample) -> Sample | None:
     return None
 
 
-def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -> Draft:
+def draft(seat: Seat, conditions: object, wish: SampleRequest, *, is_draw: bool = True) -> SampleDraft:
     """Reads filter and wish and says what they give, for a draw or (`is_draw=False`) only to look. Raises Invalid."""
     given = filters.read(conditions, others=tuple(OWN_WORDS))
     further = _further(seat.study, conditions)
@@ -168,10 +168,10 @@ def draft(seat: Seat, conditions: object, wish: Wish, *, is_draw: bool = True) -
     if size is not None and n_frame and size > n_frame:
         sentence = f"The filter matches {counted(n_frame, 'issue')}, fewer than {size}."
         raise Invalid("Sample not drawn.", fields={"size": [sentence]})
-    return Draft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
+    return SampleDraft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
 
 
-def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
+def _shares(frame: filters.Frame, size: int | None, wish: SampleRequest) -> list[StratumShare]:
     sizes = dict(sorted(Counter(frame.strata).items()))
     try:
         quotas = allocate(sizes, size or 0, wish.allocation, at_least_one=wish.at_least_one and bool(size))
@@ -181,7 +181,7 @@ def _shares(frame: filters.Frame, size: int | None, wish: Wish) -> list[Share]:
     most = max(quotas.values(), default=0)
     is_equal = wish.allocation == Sample.Allocation.EQUAL
     return [
-        Share(name, n, quotas[name], is_emptied=is_equal and quotas[name] == n and n < most)
+        StratumShare(name, n, quotas[name], is_emptied=is_equal and quotas[name] == n and n < most)
         for name, n in sizes.items()
     ]
 
@@ -354,7 +354,7 @@ def standing_counts(items: QuerySet[Item]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class _Screened:
+class _ScreeningStatus:
     """How many issues of a sample stand so to screening, with the reason; `is_coded`: in a coding round that counts."""
 
     standing: str
@@ -363,13 +363,13 @@ class _Screened:
     n: int
 
 
-def _screenings(sample: Sample) -> list[_Screened]:
+def _screenings(sample: Sample) -> list[_ScreeningStatus]:
     """How many issues of a sample stand how to screening; nothing before anybody has screened. Two queries."""
     if not Item.objects.filter(study=sample.study_id).exclude(screening=Item.Screening.UNSCREENED).exists():
         return []
     with connection.cursor() as cursor:
         cursor.execute(_SCREENINGS, {"sample": sample.pk, "study": sample.study_id})
-        return [_Screened(*row) for row in cursor.fetchall()]
+        return [_ScreeningStatus(*row) for row in cursor.fetchall()]
 
 
 # Rows are put together and grouped, never joined: that takes the same time whatever the planner expects of a study, and
@@ -568,7 +568,7 @@ def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ControlStretch:
     """A control stretch that was screened whole: of what screening excluded (`is_of_screening`), or a filter."""
 
     sample: Sample
@@ -577,11 +577,11 @@ class Stretch:
     is_of_screening: bool
 
 
-def stretches_screened(study: Study) -> list[Stretch]:
+def stretches_screened(study: Study) -> list[ControlStretch]:
     """The control stretches of a study that have a bound, in their order; a query, and those of their flow tables."""
     words = Q(filter__has_key="left_out_of") | Q(filter__has_key=CONTROL)
     return [
-        Stretch(sample, line.n, most_missed(line.n, sample.size), CONTROL in sample.filter)
+        ControlStretch(sample, line.n, most_missed(line.n, sample.size), CONTROL in sample.filter)
         for sample in samples_of(study).filter(words).order_by("pk")
         for line in flow(sample)
         if line.kind == "missed"

@@ -54,7 +54,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             if form.is_valid():
                 if "count" in given:
-                    drafted = queries.draft(seat, form.filter, queries.Wish(**form.wish), is_draw=False)
+                    drafted = queries.draft(seat, form.filter, queries.SampleRequest(**form.wish), is_draw=False)
                 else:
                     sample = actions.draw_sample(seat=seat, filter=form.filter, **form.wish)
                     if job_of(sample) is None:
@@ -111,7 +111,7 @@ def frame(request: HttpRequest, slug: str) -> HttpResponse:
     drafted = None
     if form.is_valid():
         try:
-            drafted = queries.draft(seat, form.filter, queries.Wish(**form.wish), is_draw=False)
+            drafted = queries.draft(seat, form.filter, queries.SampleRequest(**form.wish), is_draw=False)
         except ConcordError as error:
             _explain(form, error)
     return render(request, "annotation/choosing/_frame.html", {"draft": drafted, "form": form})
@@ -271,7 +271,7 @@ def _near(request: HttpRequest, items: Ints) -> list[int]:
     return items[items > edges.get("after", 0)][:PAGE_AND_ONE].tolist()
 
 
-def said_of_screening(done: actions.Screened, screening: str, study: Study) -> str:
+def said_of_screening(done: actions.ScreeningResult, screening: str, study: Study) -> str:
     words = {"in": "screened in", "out": "screened out"}.get(screening, "unscreened")
     said = f"{done.n} item is {words}." if done.n == 1 else f"{done.n} items are {words}."
     if done.n_left_rounds:

@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from accounts.models import User
 from annotation.analysis.queries.attributes import attribute_names
 from annotation.imports.queries.ratings import CHUNK, items_by_key, stored_issues
-from annotation.imports.sheets import Gathered
+from annotation.imports.sheets import GatheredSheet
 from annotation.models import Item, Study
 
 MOST = 50
 """Attributes that an item can have."""
 
 
-def keep_attributes(*, user: User, study: Study, sheet: Gathered, items: Mapping[str, Item]) -> tuple[int, set[int]]:
+def keep_attributes(
+    *, user: User, study: Study, sheet: GatheredSheet, items: Mapping[str, Item]
+) -> tuple[int, set[int]]:
     """Writes attributes that items of the study don't have yet; how many, and the ids of all items that were named.
 
     `items` are those that have answers in the sheet, by key. What contradicts an item's attribute is refused in the

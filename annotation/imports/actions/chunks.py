@@ -9,9 +9,9 @@ from annotation.imports.actions.rows import NewAnswer, NewDecision, RoundWriter
 from annotation.imports.queries.ratings import standing_assignments, standing_decisions
 from annotation.imports.sheets import (
     Blank,
-    Decided,
-    Gathered,
+    GatheredSheet,
     ReadAnswer,
+    ReadDecision,
     SheetRow,
     ValueReader,
     read_answer,
@@ -27,7 +27,7 @@ from annotation.models import Assignment, Item, Membership, Resolution, Round
 class Chunk:
     """Some items of one round with their rows; `keys` and `label` are the sheet's, `hides` says what is hidden."""
 
-    sheet: Gathered
+    sheet: GatheredSheet
     label: str
     round_: Round
     is_new: bool
@@ -208,7 +208,7 @@ class Chunk:
             self._decide(self.items[key], each, standing)
 
     def _decide(
-        self, item: Item, decided: Decided, standing: Mapping[tuple[int, int, str], tuple[Resolution, Values]]
+        self, item: Item, decided: ReadDecision, standing: Mapping[tuple[int, int, str], tuple[Resolution, Values]]
     ) -> None:
         newest, values = standing.get((item.pk, decided.part, decided.dimension), (None, ()))
         if newest is None:
@@ -249,5 +249,5 @@ def _sides_with_a_rater(blank: Blank, given: Sequence[ReadAnswer]) -> bool:
     return any(has_value) and not all(has_value)
 
 
-def _as_decided(blank: Blank) -> Decided:
-    return Decided(blank.part, blank.dimension, (), blank.rationale, blank.row)
+def _as_decided(blank: Blank) -> ReadDecision:
+    return ReadDecision(blank.part, blank.dimension, (), blank.rationale, blank.row)

@@ -30,10 +30,10 @@ from annotation.imports.queries.ratings import (
     stored_issues,
     users_by_name,
 )
-from annotation.imports.sheets import Gathered, Refusal, SheetRow, ValueReader
+from annotation.imports.sheets import GatheredSheet, RejectedRow, SheetRow, ValueReader
 from annotation.imports.sheets.gathered_rows import MODEL
-from annotation.imports.sheets.plans import Options, SheetPlan, guessed_plan, plan_sheet
-from annotation.imports.sheets.questions import BLANKS, DUPLICATES, Question, scales
+from annotation.imports.sheets.plans import SheetOptions, SheetPlan, guessed_plan, plan_sheet
+from annotation.imports.sheets.questions import BLANKS, DUPLICATES, SheetQuestion, scales
 from annotation.imports.sheets.rounds import is_trial, number_rounds
 from annotation.labels.answers import digest
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
@@ -88,7 +88,7 @@ class ImportReport:
     unblinded: list[str] = field(default_factory=list)
     """Codes of raters whom the sheet brings into a round of Concord after they could read answers there."""
     rounds: list[ImportedRound] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[RejectedRow] = field(default_factory=list)
 
     @property
     def n_refused(self) -> int:
@@ -143,7 +143,7 @@ def plan_import(
     study: str,
     file: BinaryIO | bytes,
     name: str = "",
-    options: Options,
+    options: SheetOptions,
     create: bool = False,
     shows: bool = False,
 ) -> SheetPlan:
@@ -215,7 +215,7 @@ def import_ratings(
     Raises Unreadable, Invalid (columns, or `questions` that are open), NotFound, Forbidden, and Conflict where `create`
     finds the ID not available.
     """
-    options = Options(mapping or {}, dimensions, attributes, several, final, guess, duplicates, blank)
+    options = SheetOptions(mapping or {}, dimensions, attributes, several, final, guess, duplicates, blank)
     plan = plan_import(user=user, study=study, file=file, name=name, options=options, create=create)
     return import_plan(user=user, study=study, plan=plan, name=name, create=create, adds_accounts=adds_accounts)
 
@@ -246,7 +246,7 @@ def import_plan(
     )
 
 
-def require_answers(questions: Sequence[Question]) -> None:
+def require_answers(questions: Sequence[SheetQuestion]) -> None:
     """Raises Invalid where questions are open, each under the option that answers it."""
     if not questions:
         return
@@ -265,7 +265,7 @@ def import_gathered(
     *,
     user: User,
     study: str,
-    sheet: Gathered,
+    sheet: GatheredSheet,
     name: str = "",
     new: NewStudy | None = None,
     meanings: Mapping[tuple[str, str], str] | None = None,
@@ -311,7 +311,7 @@ class _Import:
     def __init__(
         self,
         seat: Seat,
-        sheet: Gathered,
+        sheet: GatheredSheet,
         name: str,
         *,
         is_new: bool,

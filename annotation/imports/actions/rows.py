@@ -17,7 +17,7 @@ from annotation.assignments.actions.states_and_leases import submit_imported
 from annotation.assignments.queries import unblinded_among
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
-from annotation.imports.sheets import Decided, ReadAnswer
+from annotation.imports.sheets import ReadAnswer, ReadDecision
 from annotation.labels.answers import digest
 from annotation.labels.value_rows import value_columns
 from annotation.models import (
@@ -60,7 +60,7 @@ class NewDecision:
     """A decision to be stored."""
 
     item: Item
-    decided: Decided
+    decided: ReadDecision
     revision: int = 1
 
 

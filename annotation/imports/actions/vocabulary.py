@@ -11,8 +11,8 @@ from accounts.models import User
 from annotation.core.access import Seat, get_seat
 from annotation.core.errors import Conflict, Invalid
 from annotation.imports.queries.ratings import decided_spellings
-from annotation.imports.sheets import Gathered, ValueReader, document_from_values
-from annotation.imports.sheets.values import ASKS, NAME_MAX, Refused, loose
+from annotation.imports.sheets import GatheredSheet, ValueReader, document_from_values
+from annotation.imports.sheets.values import ASKS, NAME_MAX, RejectedValue, loose
 from annotation.labels.consensus import PENDING
 from annotation.models import Spelling
 from annotation.studies.actions.studies import create_study
@@ -41,7 +41,7 @@ class NewStudy:
     scales: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_study(user: User, new: NewStudy, sheet: Gathered, name: str) -> Seat:
+def make_study(user: User, new: NewStudy, sheet: GatheredSheet, name: str) -> Seat:
     """The study with its taxonomy; raises Invalid and Conflict as `create_study`."""
     title = new.title or " ".join(re.split(r"[-_]+", new.slug)).capitalize() or new.slug
     taxonomy = _ready_made(user, new) if new.taxonomy else _from_values(user, new, title, sheet, name)
@@ -49,7 +49,7 @@ def make_study(user: User, new: NewStudy, sheet: Gathered, name: str) -> Seat:
     return get_seat(user, new.slug)
 
 
-def _from_values(user: User, new: NewStudy, title: str, sheet: Gathered, name: str) -> str:
+def _from_values(user: User, new: NewStudy, title: str, sheet: GatheredSheet, name: str) -> str:
     note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
     slug = _free_slug(new.slug)
     document = document_from_values(
@@ -144,7 +144,7 @@ def keep_spellings(seat: Seat, reader: ValueReader, meanings: Mapping[tuple[str,
         if meaning and not is_pending:
             try:
                 values = reader.read(dimension, meaning)
-            except Refused as refused:
+            except RejectedValue as refused:
                 wrong.append(f"“{spelling}”: {refused}")
                 continue
             if not dimension.has_categories or len(values) != 1:

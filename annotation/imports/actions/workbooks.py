@@ -21,19 +21,19 @@ from annotation.core.errors import Invalid, Unreadable, WrongState
 from annotation.imports.actions.ratings import ImportReport, import_gathered, import_plan, plan_import, require_answers
 from annotation.imports.actions.vocabulary import NewStudy
 from annotation.imports.queries.workbooks import keep_book, opened_book, read
-from annotation.imports.sheets.books import Book, open_book
-from annotation.imports.sheets.choices import Choices, NewStudyAsked
+from annotation.imports.sheets.books import SheetBook, open_book
+from annotation.imports.sheets.choices import Choices, NewStudyRequest
 from annotation.imports.sheets.guesses import guess_book
 from annotation.imports.sheets.mapping import check_mapping, dimensions_in_levels
-from annotation.imports.sheets.plans import Options
+from annotation.imports.sheets.plans import SheetOptions
 from annotation.imports.sheets.questions import open_ones
 from annotation.imports.sheets.shifted_values import doubts
 from annotation.models import Study, Workbook
 from annotation.studies.actions.study_ids import require_available, wrong_in_study_id
 from shared.disk_space import require_room
 from shared.job_holds import JobLockKind
-from shared.jobs import JobKind, progress_beside
 from shared.job_time_limits import TaskTurn
+from shared.jobs import JobKind, progress_beside
 from taxonomy.schema import key_of
 
 REFUSALS_KEPT = 10_000
@@ -85,7 +85,7 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
     return found
 
 
-def import_later(*, seat: Seat, file: File, options: Options) -> Workbook:
+def import_later(*, seat: Seat, file: File, options: SheetOptions) -> Workbook:
     """Keeps a file and queues its import; what the options lack fails the job. Raises as `take_workbook`."""
     found = take_workbook(user=seat.user, files=[file], seat=seat)
     found.mapping = {**found.mapping, OPTIONS: asdict(options)}
@@ -119,7 +119,7 @@ def _called(names: Sequence[str]) -> str:
     return " ".join([words[0] for words in shared] or stems[0])
 
 
-def _guessed(book: Book, seat: Seat | None, stem: str) -> Choices:
+def _guessed(book: SheetBook, seat: Seat | None, stem: str) -> Choices:
     """The guess, rows that hold heads left out; the next round where no name says which."""
     usual = "1"
     if seat is not None:
@@ -127,8 +127,8 @@ def _guessed(book: Book, seat: Seat | None, stem: str) -> Choices:
         usual = str((numbers.first() or 0) + 1)
     mapping = guess_book(book, usual)
     mapping.rows = {each.place: each.usual for each in doubts(book, mapping)}
-    study = NewStudyAsked(stem[:1].upper() + stem[1:200], key_of(stem)[:80].strip("-_"))
-    return Choices(mapping, study=study if seat is None else NewStudyAsked())
+    study = NewStudyRequest(stem[:1].upper() + stem[1:200], key_of(stem)[:80].strip("-_"))
+    return Choices(mapping, study=study if seat is None else NewStudyRequest())
 
 
 def keep_choices(*, workbook: Workbook, choices: Choices) -> None:
@@ -158,7 +158,7 @@ def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
             WORKBOOKS.send_later(workbook.pk)
 
 
-def _check_study(asked: NewStudyAsked, user: User) -> None:
+def _check_study(asked: NewStudyRequest, user: User) -> None:
     require_may_create_studies(user)
     fields: dict[str, list[str]] = {}
     if not asked.title.strip():
@@ -240,7 +240,7 @@ def _import_by_options(workbook: Workbook, told: Callable[[int, int], None]) -> 
     assert workbook.study is not None
     asked: dict[str, Any] = {"user": workbook.created_by, "study": workbook.study.slug, "name": workbook.name}
     with workbook.file.open("rb") as file:
-        plan = plan_import(file=file.file, options=Options(**workbook.mapping[OPTIONS]), **asked)
+        plan = plan_import(file=file.file, options=SheetOptions(**workbook.mapping[OPTIONS]), **asked)
     return import_plan(plan=plan, on_progress=told, **asked)
 
 

@@ -15,23 +15,23 @@ from annotation.core.errors import ConcordError, Invalid, NotFound
 from annotation.core.imported import round_labels
 from annotation.imports.queries.ratings import decided_spellings
 from annotation.imports.sheets import (
-    Gathered,
-    Refusal,
+    GatheredSheet,
+    RejectedRow,
     SheetRow,
     ValueReader,
     document_from_values,
     gather,
     read_answer,
 )
-from annotation.imports.sheets.books import Book, Sheet, open_book
+from annotation.imports.sheets.books import Sheet, SheetBook, open_book
 from annotation.imports.sheets.choices import Choices
 from annotation.imports.sheets.document_trees import tree_of
 from annotation.imports.sheets.mapping import BookReader, SheetCount, check_mapping, dimensions_in_levels
 from annotation.imports.sheets.plans import read_book
-from annotation.imports.sheets.questions import Question
+from annotation.imports.sheets.questions import SheetQuestion
 from annotation.imports.sheets.rounds import number_rounds
-from annotation.imports.sheets.shifted_values import Doubt, Vocabulary, doubts
-from annotation.imports.sheets.spellings import Meanings, Values, new_values, respelled, unknown_values
+from annotation.imports.sheets.shifted_values import RowDoubt, Vocabulary, doubts
+from annotation.imports.sheets.spellings import DimensionSpellings, Meanings, new_values, respelled, unknown_values
 from annotation.imports.sheets.values import loose, read_decisions
 from annotation.models import Study, Workbook
 from annotation.studies.queries.studies import usable_taxonomies
@@ -50,25 +50,25 @@ REFUSALS_SHOWN = 50
 DOUBTS_SHOWN = 100
 KEPT_SECONDS = 3_600
 KEPT_LINES_MOST = 20_000
-BOOK = (Book, Sheet, TableRow)
+BOOK = (SheetBook, Sheet, TableRow)
 
 
 @dataclass
-class Look:
+class UploadPreview:
     """What an upload would give, by what was chosen so far.
 
     `problem` says why nothing of it can be read yet; then there are no rows, counts and values. `n_read` rows were
     looked at, all of them unless `is_partial`.
     """
 
-    book: Book
+    book: SheetBook
     choices: Choices
     problem: ConcordError | None = None
-    doubts: Sequence[Doubt] = ()
-    values: Sequence[Values] = ()
+    doubts: Sequence[RowDoubt] = ()
+    values: Sequence[DimensionSpellings] = ()
     counts: Sequence[SheetCount] = ()
     first: dict[str, list[SheetRow]] = field(default_factory=dict)
-    refusals: Sequence[Refusal] = ()
+    refusals: Sequence[RejectedRow] = ()
     tree: VersionTree | None = None
     n_read: int = 0
     n_items: int = 0
@@ -76,14 +76,14 @@ class Look:
     raters: Sequence[str] = ()
     rounds: Sequence[tuple[int, str, bool]] = ()
     """Number, label, and whether it will be the study's newest round."""
-    questions: Sequence[Question] = ()
+    questions: Sequence[SheetQuestion] = ()
     has_finals: bool = False
     is_partial: bool = False
 
 
-def opened_book(workbook: Workbook) -> Book:
+def opened_book(workbook: Workbook) -> SheetBook:
     """The sheets of an upload; small ones are kept in the cache for a while. Raises NotFound where the file is gone."""
-    found: Book | None = cached_values.find(_place(workbook), BOOK)
+    found: SheetBook | None = cached_values.find(_place(workbook), BOOK)
     if found is not None:
         return found
     if not workbook.file:
@@ -97,7 +97,7 @@ def opened_book(workbook: Workbook) -> Book:
     return found
 
 
-def keep_book(workbook: Workbook, book: Book) -> None:
+def keep_book(workbook: Workbook, book: SheetBook) -> None:
     """Keeps the sheets of an upload in the cache, if they are few."""
     if book.n_lines <= KEPT_LINES_MOST:
         cached_values.keep(_place(workbook), book, KEPT_SECONDS, BOOK)
@@ -107,9 +107,9 @@ def _place(workbook: Workbook) -> str:
     return f"workbook:2:{workbook.file.name}"
 
 
-def look(user: User, book: Book, choices: Choices, study: Study | None) -> Look:
+def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> UploadPreview:
     """Reads an upload as it is mapped, up to ROWS_READ_MOST rows, without storing anything."""
-    found = Look(book, choices)
+    found = UploadPreview(book, choices)
     tree = _tree(user, choices, study)
     found.tree = tree
     try:
@@ -166,7 +166,9 @@ def _with_meanings(reader: ValueReader, meanings: Meanings) -> dict[tuple[str, s
     }
 
 
-def read(user: User, book: Book, choices: Choices, study: Study | None) -> tuple[Gathered, list[Question]]:
+def read(
+    user: User, book: SheetBook, choices: Choices, study: Study | None
+) -> tuple[GatheredSheet, list[SheetQuestion]]:
     """All rows of an upload, for a study or (None) a new one, and the questions about them, with their answers."""
     tree = _tree(user, choices, study)
     reader = None
@@ -176,13 +178,15 @@ def read(user: User, book: Book, choices: Choices, study: Study | None) -> tuple
     return _read(book, choices, reader)
 
 
-def _read(book: Book, choices: Choices, reader: ValueReader | None) -> tuple[Gathered, list[Question]]:
+def _read(book: SheetBook, choices: Choices, reader: ValueReader | None) -> tuple[GatheredSheet, list[SheetQuestion]]:
     if reader is None:
         return read_book(book, choices.book, None, choices.several(), choices.meanings())
     return read_book(book, choices.book, reader, choices.several())
 
 
-def _count(found: Look, sheet: Gathered, reader: ValueReader, choices: Choices, there: Mapping[int, str]) -> None:
+def _count(
+    found: UploadPreview, sheet: GatheredSheet, reader: ValueReader, choices: Choices, there: Mapping[int, str]
+) -> None:
     """Reads every answer as the import would; what is to become a new category is not refused."""
     new = {(loose(each), text.casefold()) for each, text in choices.added()}
     for (round_, item, _), rows in sheet.answers.items():

@@ -63,7 +63,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Book:
+class SheetBook:
     """All sheets of an upload."""
 
     sheets: Sequence[Sheet]
@@ -92,7 +92,7 @@ def is_book(file: IO[bytes]) -> bool:
     return is_json(start) or (start.startswith(b"PK\x03\x04") and not _is_workbook(file))
 
 
-def open_book(file: IO[bytes], name: str) -> Book:
+def open_book(file: IO[bytes], name: str) -> SheetBook:
     """Reads CSV, XLSX, Parquet, JSON of Label Studio or doccano, or a zip of such files, into memory.
 
     Blank lines are left out; links and formulas are read as the values that were stored with them, nothing outside the
@@ -111,7 +111,7 @@ def open_book(file: IO[bytes], name: str) -> Book:
             raise _too_many()
     if not any(sheet.lines for sheet in sheets):
         raise Unreadable("The file is empty. It needs a header row with the names of the columns.")
-    return Book(sheets)
+    return SheetBook(sheets)
 
 
 def _too_many() -> Unreadable:

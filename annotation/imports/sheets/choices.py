@@ -14,7 +14,7 @@ AS_IS, SAME, ASK, NOTHING, NEW = MEANINGS = ("", "same", "pending", "nothing", "
 
 
 @dataclass
-class Decision:
+class SpellingDecision:
     """What one value of a dimension stands for."""
 
     dimension: str
@@ -24,7 +24,7 @@ class Decision:
 
 
 @dataclass
-class NewStudyAsked:
+class NewStudyRequest:
     """The study that an upload makes; without a taxonomy, one is made from the values."""
 
     title: str = ""
@@ -37,15 +37,15 @@ class Choices:
     """All that was chosen for an upload, as its row keeps it."""
 
     book: BookMapping = field(default_factory=BookMapping)
-    decisions: list[Decision] = field(default_factory=list)
-    study: NewStudyAsked = field(default_factory=NewStudyAsked)
+    decisions: list[SpellingDecision] = field(default_factory=list)
+    study: NewStudyRequest = field(default_factory=NewStudyRequest)
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "Choices":
         return cls(
             BookMapping.from_json(kept["book"]),
-            [Decision(**each) for each in kept["decisions"]],
-            NewStudyAsked(**kept["study"]),
+            [SpellingDecision(**each) for each in kept["decisions"]],
+            NewStudyRequest(**kept["study"]),
         )
 
     def as_json(self) -> dict[str, Any]:

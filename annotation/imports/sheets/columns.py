@@ -70,7 +70,7 @@ class SheetRow:
 
 
 @dataclass(frozen=True)
-class Layout:
+class SheetLayout:
     """Places of the fields among the cells, −1 for a field that the sheet lacks; dimensions with their places.
 
     Without dimensions the sheet is in the long form; `is_list` where it says nothing but attributes of items. A file of
@@ -142,13 +142,13 @@ def own_dimension(column: str) -> str:
     return base if base in {*OWN, "repository", "number"} else column
 
 
-def _own_layout(columns: Sequence[str], final: str) -> Layout | None:
+def _own_layout(columns: Sequence[str], final: str) -> SheetLayout | None:
     roles = own_roles(columns)
     if not roles:
         return None
     places = {field: roles.index(field) if field in roles else -1 for field in (*FIELDS, *OWN.values())}
     dimensions = [(own_dimension(columns[place]), place) for place, role in enumerate(roles) if role == "answer"]
-    return Layout(places, tuple(dimensions), is_own=True, rater="" if "rater" in roles else final)
+    return SheetLayout(places, tuple(dimensions), is_own=True, rater="" if "rater" in roles else final)
 
 
 def lay_out(
@@ -157,7 +157,7 @@ def lay_out(
     dimensions: Sequence[str] = (),
     attributes: Sequence[str] = (),
     final: str = OWN_FINAL,
-) -> Layout:
+) -> SheetLayout:
     """Finds the columns of a sheet; those of a file of Concord are known, and its labels are of the rater `final`.
 
     `mapping` says which column holds a field (or a dimension, or an attribute) that the sheet calls otherwise;
@@ -199,7 +199,7 @@ def lay_out(
         sentences = " ".join(sentence for each in fields.values() for sentence in each)
         there = ", ".join(column for column in columns if column) or "none"
         raise Invalid(f"{sentences} The columns are: {there}.", code="columns", fields=fields)
-    return Layout(places, tuple(found), tuple((attribute_name(name), place) for name, place in told), is_list)
+    return SheetLayout(places, tuple(found), tuple((attribute_name(name), place) for name, place in told), is_list)
 
 
 def _named(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields: dict[str, list[str]]) -> int:
@@ -235,7 +235,7 @@ def whole(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def rows_of(layout: Layout, rows: Iterator[Row]) -> Iterator[Row | SheetRow]:
+def rows_of(layout: SheetLayout, rows: Iterator[Row]) -> Iterator[Row | SheetRow]:
     """Every row by its fields; one that can't be taken comes as it is, with its fault."""
     for row in rows:
         yield row if row.fault else layout.read(row)

@@ -26,7 +26,7 @@ OF_TRAINING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RejectedRow:
     """A row, or one value of it, that was not taken; `sheet` where there are several."""
 
     line: int
@@ -49,7 +49,7 @@ class ItemName:
 
 
 @dataclass
-class Gathered:
+class GatheredSheet:
     """A whole sheet. Rounds are labels ("" where the sheet has none); items and raters are keys of their mappings."""
 
     n_rows: int = 0
@@ -60,7 +60,7 @@ class Gathered:
     answers: dict[tuple[str, str, str], list[SheetRow]] = field(default_factory=dict)
     finals: dict[tuple[str, str], list[SheetRow]] = field(default_factory=dict)
     part_labels: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[RejectedRow] = field(default_factory=list)
     attributes: dict[str, dict[str, tuple[str, SheetRow]]] = field(default_factory=dict)
     later: dict[tuple[str, str, str], list[SheetRow]] = field(default_factory=dict)
     """What raters changed after discussion, where a file of Concord has it beside their blind answers."""
@@ -79,7 +79,7 @@ class Gathered:
     _told: set[tuple[str, str, str]] = field(default_factory=set)
 
     def refuse(self, row: SheetRow, reason: str, excerpt: str = "") -> None:
-        self.refusals.append(Refusal(row.line, reason, excerpt[:EXCERPT_MAX], row.sheet))
+        self.refusals.append(RejectedRow(row.line, reason, excerpt[:EXCERPT_MAX], row.sheet))
 
     def note(self, row: SheetRow, name: ItemName) -> None:
         """Keeps what a row says of its item; what says otherwise than a row before it is refused, once."""
@@ -127,9 +127,9 @@ def item_name(text: str) -> ItemName:
     return ItemName(f"{full_name(host, owner, name)}#{number}", (host, owner, name, number))
 
 
-def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
+def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredSheet:
     """Everything of a sheet; rows of the rater `final` (compared without case) apart."""
-    sheet = Gathered()
+    sheet = GatheredSheet()
     final = " ".join(final.split()).casefold()
     names: dict[str, ItemName] = {}
     kept: dict[str, str] = {}
@@ -138,7 +138,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
         sheet.n_rows += 1
         if isinstance(row, Row):
             excerpt = (" ".join(row.cells) or row.text)[:EXCERPT_MAX]
-            sheet.refusals.append(Refusal(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
+            sheet.refusals.append(RejectedRow(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
             continue
         row = _seen(row)
         if fault := _item_fault(row) if not row.values else _fault(row):
@@ -189,7 +189,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> Gathered:
     return sheet
 
 
-def _place_later(sheet: Gathered) -> None:
+def _place_later(sheet: GatheredSheet) -> None:
     """A rater without any blind answer in a round was not blind there; what they gave is their answer."""
     blind = {(place[0], place[2]) for place in sheet.answers if place not in sheet.beside}
     for place in [place for place in sheet.later if place not in sheet.answers]:
@@ -200,7 +200,7 @@ def _place_later(sheet: Gathered) -> None:
             sheet.unblinded.add((place[0], place[2]))
 
 
-def _refuse_without_round(sheet: Gathered) -> None:
+def _refuse_without_round(sheet: GatheredSheet) -> None:
     """Where some rows name a round, the others must, too."""
     lost = [row for key, rows in (*sheet.answers.items(), *sheet.finals.items()) if not key[0] for row in rows]
     for row in lost:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import IO
 
 from annotation.core.errors import Invalid
-from annotation.imports.sheets.books import Book, Sheet, open_book
+from annotation.imports.sheets.books import Sheet, SheetBook, open_book
 from annotation.imports.sheets.columns import OWN_FINAL, own_dimension
 from annotation.imports.sheets.gathered_rows import item_name
 from annotation.imports.sheets.mapping import (
@@ -18,7 +18,7 @@ from annotation.imports.sheets.mapping import (
     NAMED_IN,
     SINGLE,
     BookMapping,
-    Column,
+    ColumnMapping,
     SheetMapping,
     check_mapping,
     is_list,
@@ -65,7 +65,7 @@ APART = re.compile(r"[\s_\-.:/()\[\]]+")
 
 
 @dataclass(frozen=True)
-class _Values:
+class _ColumnTexts:
     """The texts of one column: how many cells are filled, and how often each text stands there."""
 
     n: int
@@ -85,7 +85,7 @@ class _Values:
         return found / self.n if self.n else 0.0
 
 
-def guess_book(book: Book, round_: str = "1") -> BookMapping:
+def guess_book(book: SheetBook, round_: str = "1") -> BookMapping:
     """A guess for every sheet; `round_` is the round of rows that nothing places otherwise."""
     sheets = [guess_sheet(sheet) for sheet in book.sheets]
     _guess_raters_and_rounds(book, sheets, round_)
@@ -99,7 +99,7 @@ def guessed_book(
     dimensions: Sequence[str],
     attributes: Sequence[str] = (),
     final: str = "final",
-) -> tuple[Book, BookMapping]:
+) -> tuple[SheetBook, BookMapping]:
     """A whole upload and what its sheets and columns are, as they are guessed.
 
     `mapping`, `dimensions` and `attributes` correct the guess where they name columns; `DIMENSION@RATER=COLUMN` names
@@ -171,7 +171,7 @@ def _correct(
                 column.role, column.dimension = "answer", column.name
 
 
-def _map_answer(sheet: SheetMapping, column: Column | None, role: str, name: str) -> None:
+def _map_answer(sheet: SheetMapping, column: ColumnMapping | None, role: str, name: str) -> None:
     """`symptom@R1=COLUMN`: the column holds answers of R1, or of whom the column R1 names. Raises Invalid."""
     if column is None:
         raise _no_column(sheet, name)
@@ -206,7 +206,7 @@ def guess_sheet(sheet: Sheet, form: str = "", head: int = 0) -> SheetMapping:
     mapping = SheetMapping(
         is_used=bool(rows) and not sheet.is_hidden,
         head=line.line,
-        columns=[Column(name) for name in names],
+        columns=[ColumnMapping(name) for name in names],
         several=sorted(sheet.several),
     )
     if len(sheet.roles) == len(names):
@@ -252,18 +252,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _values(rows: Sequence[Sequence[str]], column: int) -> _Values:
+def _values(rows: Sequence[Sequence[str]], column: int) -> _ColumnTexts:
     counts = Counter(
         text.casefold() for cells in rows if column < len(cells) and (text := " ".join(cells[column].split()))
     )
-    return _Values(counts.total(), counts)
+    return _ColumnTexts(counts.total(), counts)
 
 
 def _plain(name: str) -> str:
     return " ".join(APART.sub(" ", name.casefold()).split())
 
 
-def _guess_columns(mapping: SheetMapping, values: Sequence[_Values], form: str, *, is_tool: bool) -> None:
+def _guess_columns(mapping: SheetMapping, values: Sequence[_ColumnTexts], form: str, *, is_tool: bool) -> None:
     plain = [_plain(column.name) for column in mapping.columns]
     for role in ("rater", "round", "part", "seconds", "dimension", "value"):
         _take(mapping, [n for n, name in enumerate(plain) if name in NAMES[role].split("|")][:1], role)
@@ -390,7 +390,7 @@ def _take(mapping: SheetMapping, places: Sequence[int], role: str) -> None:
             mapping.columns[place].role = role
 
 
-def _item(mapping: SheetMapping, plain: Sequence[str], values: Sequence[_Values]) -> list[int]:
+def _item(mapping: SheetMapping, plain: Sequence[str], values: Sequence[_ColumnTexts]) -> list[int]:
     """The column of the item: addresses of issues first, then by its name, then the first that hardly repeats."""
     free = [n for n, column in enumerate(mapping.columns) if not column.role and values[n].n]
     found = [n for n in free if values[n].issue_share > 0.5]
@@ -404,7 +404,7 @@ def _item(mapping: SheetMapping, plain: Sequence[str], values: Sequence[_Values]
     return (found or named or distinct)[:1]
 
 
-def _is_answer(values: _Values) -> bool:
+def _is_answer(values: _ColumnTexts) -> bool:
     """A vocabulary rather than free text, addresses or running numbers."""
     if not values.n or values.issue_share > 0.3:
         return False
@@ -413,7 +413,7 @@ def _is_answer(values: _Values) -> bool:
 
 
 def _by_rater(
-    plain: Sequence[str], free: Sequence[int], values: Sequence[_Values], taken: Collection[int]
+    plain: Sequence[str], free: Sequence[int], values: Sequence[_ColumnTexts], taken: Collection[int]
 ) -> dict[int, tuple[str, str]]:
     """Columns that name a rater, with dimension and rater; of a column named "final" also those with its vocabulary.
 
@@ -468,7 +468,7 @@ def is_final(name: str) -> bool:
     return bool(FINAL & set(_plain(name).split()))
 
 
-def _guess_raters_and_rounds(book: Book, sheets: Sequence[SheetMapping], usual: str) -> None:
+def _guess_raters_and_rounds(book: SheetBook, sheets: Sequence[SheetMapping], usual: str) -> None:
     """Sheets without a column for rater or round: both by the names of sheet and file; and heads without "final"."""
     for sheet, mapping in zip(book.sheets, sheets, strict=True):
         if mapping.place("round") < 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
-from annotation.imports.sheets.books import Book, Sheet
+from annotation.imports.sheets.books import Sheet, SheetBook
 from annotation.imports.sheets.columns import SheetRow
 from annotation.imports.sheets.gathered_rows import item_name
 from annotation.imports.sheets.values import ASKS
@@ -25,7 +25,7 @@ SEPARATOR = " / "
 
 
 @dataclass
-class Column:
+class ColumnMapping:
     """One column: its head, and its role; an `answer` names its dimension, and its rater if the column does.
 
     A rater `=HEAD` is named in the column of that head. An `attribute` describes the item; `dimension` is its name.
@@ -49,7 +49,7 @@ class SheetMapping:
     is_used: bool = True
     form: str = BY_DIMENSION
     head: int = 1
-    columns: list[Column] = field(default_factory=list)
+    columns: list[ColumnMapping] = field(default_factory=list)
     rater: str = ""
     round: str = ""
     fills: bool = True
@@ -82,7 +82,7 @@ class BookMapping:
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "BookMapping":
         sheets = [
-            SheetMapping(**{**each, "columns": [Column(**column) for column in each["columns"]]})
+            SheetMapping(**{**each, "columns": [ColumnMapping(**column) for column in each["columns"]]})
             for each in kept["sheets"]
         ]
         return cls(sheets, kept["final"], kept["repository"], dict(kept["rows"]), dict(kept.get("answers", {})))
@@ -110,7 +110,7 @@ class SheetCount:
 class BookReader:
     """Reads the rows of a book by its mapping, once; counts and rows that can't be taken are gathered on the way."""
 
-    book: Book
+    book: SheetBook
     mapping: BookMapping
     counts: list[SheetCount] = field(default_factory=list)
     _parts: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
@@ -330,7 +330,7 @@ def shifted(cells: Sequence[str], mapping: SheetMapping, fate: str) -> list[str]
     return found
 
 
-def check_mapping(mapping: BookMapping, book: Book) -> None:
+def check_mapping(mapping: BookMapping, book: SheetBook) -> None:
     """Raises Invalid naming the first things that are missing, by "sheets.N"."""
     fields: dict[str, list[str]] = {}
     used = [number for number, each in enumerate(mapping.sheets) if each.is_used]

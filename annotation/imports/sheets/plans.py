@@ -6,19 +6,19 @@ from typing import Any, BinaryIO
 
 from annotation.core.errors import Invalid
 from annotation.core.sheet_tables import open_table
-from annotation.imports.sheets.books import Book, is_book
-from annotation.imports.sheets.columns import Layout, SheetRow, lay_out, rows_of
-from annotation.imports.sheets.gathered_rows import Gathered, gather
+from annotation.imports.sheets.books import SheetBook, is_book
+from annotation.imports.sheets.columns import SheetLayout, SheetRow, lay_out, rows_of
+from annotation.imports.sheets.gathered_rows import GatheredSheet, gather
 from annotation.imports.sheets.guesses import BY, guessed_book
-from annotation.imports.sheets.mapping import BY_DIMENSION, LONG, BookMapping, BookReader, Column, SheetMapping
+from annotation.imports.sheets.mapping import BY_DIMENSION, LONG, BookMapping, BookReader, ColumnMapping, SheetMapping
 from annotation.imports.sheets.questions import (
     BLANK_OPTION,
     DUPLICATES_OPTION,
     EMPTY,
     MAP_OPTION,
     SCALE,
-    Question,
-    Tally,
+    RowTally,
+    SheetQuestion,
     answer,
     column_questions,
     conflicts,
@@ -34,7 +34,7 @@ ROWS_SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Options:
+class SheetOptions:
     """What was said of a file: which column holds what, and the answers to questions."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class SheetPlan:
 
     mapping: BookMapping
     titles: Sequence[str]
-    sheet: Gathered
+    sheet: GatheredSheet
     several: Sequence[str]
-    questions: list[Question]
+    questions: list[SheetQuestion]
     first: Sequence[SheetRow]
-    offers: Sequence[Question] = ()
+    offers: Sequence[SheetQuestion] = ()
 
     def as_document(self) -> dict[str, Any]:
         return {
@@ -72,7 +72,7 @@ class SheetPlan:
         }
 
 
-def plan_sheet(file: BinaryIO, name: str, asked: Options, reader: ValueReader | None) -> SheetPlan:
+def plan_sheet(file: BinaryIO, name: str, asked: SheetOptions, reader: ValueReader | None) -> SheetPlan:
     """Reads a file by what was said of it; `reader` is None for a new study.
 
     Raises Unreadable, and Invalid with what is missing, and what the page would ask about the columns.
@@ -91,14 +91,16 @@ def plan_sheet(file: BinaryIO, name: str, asked: Options, reader: ValueReader | 
     return _planned(mapping, [""], rows, wide, asked, reader, [], named, has_parts=layout.places["part"] >= 0)
 
 
-def guessed_plan(file: BinaryIO, name: str, asked: Options, reader: ValueReader | None, missing: Invalid) -> SheetPlan:
+def guessed_plan(
+    file: BinaryIO, name: str, asked: SheetOptions, reader: ValueReader | None, missing: Invalid
+) -> SheetPlan:
     """The plan of a file whose columns are not all known: as they would be guessed, with what is missing."""
     file.seek(0)
     found = _guessed(file, name, asked, reader)
-    return replace(found, questions=[Question("columns", missing.message, (), MAP_OPTION), *found.questions])
+    return replace(found, questions=[SheetQuestion("columns", missing.message, (), MAP_OPTION), *found.questions])
 
 
-def _with_questions(error: Invalid, file: BinaryIO, name: str, asked: Options) -> Invalid:
+def _with_questions(error: Invalid, file: BinaryIO, name: str, asked: SheetOptions) -> Invalid:
     file.seek(0)
     try:
         book, mapping = guessed_book(file, name, asked.mapping, asked.dimensions, asked.attributes, asked.final)
@@ -109,11 +111,11 @@ def _with_questions(error: Invalid, file: BinaryIO, name: str, asked: Options) -
     return Invalid(" ".join([error.message, *found]), code=error.code, fields=error.fields) if found else error
 
 
-def _named_columns(asked: Options) -> set[str]:
+def _named_columns(asked: SheetOptions) -> set[str]:
     return {name.strip() for name in (*asked.mapping.values(), *asked.dimensions) if name.strip()}
 
 
-def _guessed(file: BinaryIO, name: str, asked: Options, reader: ValueReader | None) -> SheetPlan:
+def _guessed(file: BinaryIO, name: str, asked: SheetOptions, reader: ValueReader | None) -> SheetPlan:
     book, mapping = guessed_book(file, name, asked.mapping, asked.dimensions, asked.attributes, asked.final)
     titles = [book.title_of(number) for number in range(len(book.sheets))]
     questions = column_questions(mapping, titles, _named_columns(asked))
@@ -138,12 +140,12 @@ def _certain(sheets: Iterable[SheetMapping]) -> set[str]:
 
 
 def read_book(
-    book: Book,
+    book: SheetBook,
     mapping: BookMapping,
     reader: ValueReader | None,
     several: Sequence[str],
     meanings: Meanings | None = None,
-) -> tuple[Gathered, list[Question]]:
+) -> tuple[GatheredSheet, list[SheetQuestion]]:
     """All rows of an upload as they are mapped, and all questions about it, with their answers.
 
     `reader` is None for a taxonomy that is made from the values; then `meanings` say what they stand for.
@@ -152,7 +154,7 @@ def read_book(
     used = [(sheet, title) for sheet, title in zip(mapping.sheets, titles, strict=True) if sheet.is_used]
     wide = {title for sheet, title in used if sheet.form != LONG}
     has_parts = any(sheet.place("part") >= 0 for sheet, _ in used)
-    tally = Tally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
+    tally = RowTally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
     rows: Iterable[TableRow | SheetRow] = BookReader(book, mapping).rows()
     if meanings:
         rows = respelled(rows, meanings, several)
@@ -171,9 +173,9 @@ def _planned(
     titles: Sequence[str],
     rows: Iterable[TableRow | SheetRow],
     wide: set[str],
-    asked: Options,
+    asked: SheetOptions,
     reader: ValueReader | None,
-    questions: Sequence[Question],
+    questions: Sequence[SheetQuestion],
     named: set[str],
     *,
     has_parts: bool,
@@ -184,7 +186,7 @@ def _planned(
     }
     for kind, names in (("ordinal", asked.ordinal), ("number", asked.number)):
         mapping.answers |= {SCALE + loose(name): kind for name in names}
-    tally = Tally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
+    tally = RowTally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
     first: list[SheetRow] = []
     counted = tally.counted(_kept(rows, first), final=asked.final, fills=asked.blank == EMPTY)
     sheet = gather(counted, asked.final)
@@ -210,15 +212,15 @@ def multi_dimensions(reader: ValueReader | None, several: Sequence[str]) -> set[
     return {loose(name) for each in multi for name in (each.key, each.title)}
 
 
-def with_empty_sets(sheet: Gathered) -> set[str]:
+def with_empty_sets(sheet: GatheredSheet) -> set[str]:
     """The dimensions of which some row has the empty set: they take several values."""
     answers = (rows for rows in (*sheet.answers.values(), *sheet.finals.values()))
     return {loose(name) for rows in answers for row in rows for name, text in row.values if is_empty_set(text)}
 
 
-def _as_mapping(layout: Layout, columns: Sequence[str]) -> SheetMapping:
+def _as_mapping(layout: SheetLayout, columns: Sequence[str]) -> SheetMapping:
     """The layout as the page has it."""
-    found = [Column(name) for name in columns]
+    found = [ColumnMapping(name) for name in columns]
     for role, place in layout.places.items():
         if place >= 0 and not (layout.dimensions and role in ("dimension", "value")):
             found[place].role = role

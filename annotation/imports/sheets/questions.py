@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from annotation.imports.sheets.columns import SheetRow
-from annotation.imports.sheets.gathered_rows import Gathered
+from annotation.imports.sheets.gathered_rows import GatheredSheet
 from annotation.imports.sheets.guesses import (
     BY,
     as_dimensions,
@@ -24,7 +24,7 @@ from annotation.imports.sheets.values import (
     ASKS,
     EMPTY_SET,
     SCALE_VALUE,
-    Refused,
+    RejectedValue,
     ValueReader,
     folded,
     is_empty_set,
@@ -46,7 +46,7 @@ SCALES = ORDINAL, NUMBER, SINGLE = ("ordinal", "number", "single")
 
 
 @dataclass(frozen=True)
-class Question:
+class SheetQuestion:
     """What was found, how it can be answered (answer, words), and the option that answers it outside of the page."""
 
     key: str
@@ -63,7 +63,7 @@ class Question:
 
 
 @dataclass
-class Tally:
+class RowTally:
     """What questions about rows need to know of them, counted while they are read.
 
     `wide` are the titles of sheets with a column per dimension; `multi` the dimensions that take several values, as
@@ -120,19 +120,19 @@ class Tally:
                 continue
             try:
                 read = reader.read(dimension, text)
-            except Refused:
+            except RejectedValue:
                 continue
             found[dimension.key] = tuple(each for each in read if isinstance(each, str | bool | float))
         return AnswerPart(found).values
 
 
-def column_questions(mapping: BookMapping, titles: Sequence[str], named: Collection[str] = ()) -> list[Question]:
+def column_questions(mapping: BookMapping, titles: Sequence[str], named: Collection[str] = ()) -> list[SheetQuestion]:
     """What has to be confirmed of the columns, once for sheets with the same ones; `named` columns are not questioned.
 
     `titles` are those of the sheets.
     """
     wanted = {name.casefold() for name in named}
-    found: list[Question] = []
+    found: list[SheetQuestion] = []
     seen: set[tuple[str, ...]] = set()
     for number, (sheet, title) in enumerate(zip(mapping.sheets, titles, strict=True)):
         heads = _heads(sheet)
@@ -146,7 +146,7 @@ def _heads(sheet: SheetMapping) -> tuple[str, ...]:
     return tuple(column.name for column in sheet.columns)
 
 
-def open_ones(questions: Iterable[Question]) -> list[Question]:
+def open_ones(questions: Iterable[SheetQuestion]) -> list[SheetQuestion]:
     """The questions without an answer."""
     return [each for each in questions if each.chosen not in {chosen for chosen, _ in each.answers}]
 
@@ -155,7 +155,7 @@ def _of(title: str) -> str:
     return f" of “{title}”" if title else ""
 
 
-def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> Iterator[Question]:
+def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> Iterator[SheetQuestion]:
     if sheet.place("rater") >= 0:
         return
     columns = {column.name: column for column in sheet.columns if column.role == "answer"}
@@ -163,7 +163,7 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
     if pairs and not named.issuperset(answer.casefold() for _, answer in pairs):
         asked = " ".join(_option(columns[answer].dimension, rater, answer) for rater, answer in pairs)
         words = ", ".join(f"“{rater}” for “{answer}”" for rater, answer in pairs)
-        yield Question(
+        yield SheetQuestion(
             f"pairs:{number}",
             f"Some columns{_of(title)} seem to name the raters of others: {words}. Do they?",
             [("raters", "They name the raters"), ("dimensions", "Every column is a dimension of its own")],
@@ -184,7 +184,7 @@ def _suffixes(sheet: SheetMapping, number: int, title: str, named: set[str]) -> 
         _option(stem, rater or "RATER", head) for stem, group in groups.items() for head, rater in group.items()
     )
     as_dimensions = " ".join(shlex.quote(f"{head}={head}") for head in heads)
-    yield Question(
+    yield SheetQuestion(
         f"suffixes:{number}",
         f"Columns{_of(title)} differ by a suffix: {', '.join(f'“{head}”' for head in heads)}. Are these labels of "
         "several raters, or different dimensions?",
@@ -199,7 +199,7 @@ def _option(dimension: str, rater: str, column: str) -> str:
     return shlex.quote(f"{dimension}{BY}{rater}={column}")
 
 
-def _doubled(sheet: SheetMapping, number: int, title: str) -> Iterator[Question]:
+def _doubled(sheet: SheetMapping, number: int, title: str) -> Iterator[SheetQuestion]:
     """Columns that their heads make the same dimension by the same rater."""
     groups: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     heads = guess_heads(sheet)
@@ -214,7 +214,7 @@ def _doubled(sheet: SheetMapping, number: int, title: str) -> Iterator[Question]
         heads_shown = ", ".join(
             f"“{column.name}” (#{place + 1})" for column, place in zip(columns, places, strict=True)
         )
-        yield Question(
+        yield SheetQuestion(
             f"doubled:{number}:{columns[0].dimension}:{rater}",
             f"{len(columns)} columns{_of(title)} hold “{columns[0].dimension}”{whose}: {heads_shown}. Which one counts "
             "where they differ? Or name the columns that hold what they are.",
@@ -224,14 +224,14 @@ def _doubled(sheet: SheetMapping, number: int, title: str) -> Iterator[Question]
 
 
 def row_questions(
-    mapping: BookMapping, tally: Tally, sheet: Gathered, conflicts: Sequence[str], named: Collection[str] = ()
-) -> list[Question]:
+    mapping: BookMapping, tally: RowTally, sheet: GatheredSheet, conflicts: Sequence[str], named: Collection[str] = ()
+) -> list[SheetQuestion]:
     """What has to be confirmed of the rows. `named` are the roles whose columns were named, which is not questioned."""
     found = []
     if len(sheet.raters) == 1 and "rater" not in named:
         (rater,) = sheet.raters.values()
         found.append(
-            Question(
+            SheetQuestion(
                 "one_rater",
                 f"All labels are read as those of one rater, “{rater}”. Which column holds the rater (rater=COLUMN)?",
                 [("yes", f"All labels are by one rater, “{rater}”")],
@@ -245,7 +245,7 @@ def row_questions(
         if n_rows >= ROWS_LEAST and n_rows >= ROWS_PER_ITEM * n_units and "item" not in named:
             items = counted(n_units, "item")
             found.append(
-                Question(
+                SheetQuestion(
                     f"few_items:{title}",
                     f"{n_rows:,} rows{_of(title)} are about {items}. Which columns hold the item, the rater and the "
                     "part (item=COLUMN rater=COLUMN part=COLUMN)?",
@@ -259,7 +259,7 @@ def row_questions(
     if conflicts:
         shown = " ".join(conflicts[:SHOWN]) + (f" And {len(conflicts) - SHOWN:,} more." if conflicts[SHOWN:] else "")
         found.append(
-            Question(
+            SheetQuestion(
                 DUPLICATES_OPTION,
                 f"{counted(len(conflicts), 'label was', 'labels were')} given twice, differently. Which one counts? "
                 f"{shown}",
@@ -270,7 +270,7 @@ def row_questions(
     if tally.blanks:
         words = ", ".join(f"“{name}” ({n:,})" for name, n in tally.blanks.most_common())
         found.append(
-            Question(
+            SheetQuestion(
                 BLANK_OPTION,
                 f"Rows with other labels leave dimensions blank that take several values: {words}, first in "
                 f"{tally.first_blank}. Does a blank mean “none of these”, or that there is no rating?",
@@ -281,14 +281,14 @@ def row_questions(
     return [replace(each, chosen=mapping.answers.get(each.key, "")) for each in found]
 
 
-def _final_alone(mapping: BookMapping) -> Iterator[Question]:
+def _final_alone(mapping: BookMapping) -> Iterator[SheetQuestion]:
     """Whether labels are final that a guess takes for such, where the file has no labels of raters."""
     guessed = [sheet for sheet in mapping.sheets if sheet.is_used and sheet.place("version") < 0]
     if not guessed or any(sheet.place("rater") >= 0 for sheet in guessed):
         return
     answers = [column for sheet in guessed for column in sheet.columns if column.role == "answer"]
     names = dict.fromkeys(_option(column.dimension, mapping.final, column.name) for column in answers)
-    yield Question(
+    yield SheetQuestion(
         "final_alone",
         "By its name, the file has final labels, and it has no labels of raters. Is that right?",
         [("yes", "All labels are final")],
@@ -298,7 +298,7 @@ def _final_alone(mapping: BookMapping) -> Iterator[Question]:
     )
 
 
-def scale_questions(mapping: BookMapping, sheet: Gathered, multi: Collection[str]) -> list[Question]:
+def scale_questions(mapping: BookMapping, sheet: GatheredSheet, multi: Collection[str]) -> list[SheetQuestion]:
     """What dimensions of a new study may be whose values are whole numbers; categories, unless another is chosen."""
     values: dict[str, set[str]] = defaultdict(set)
     for rows in (*sheet.answers.values(), *sheet.finals.values()):
@@ -313,7 +313,7 @@ def scale_questions(mapping: BookMapping, sheet: Gathered, multi: Collection[str
             continue
         in_order = sorted(given, key=int)
         found.append(
-            Question(
+            SheetQuestion(
                 SCALE + loose(name),
                 f"The values of “{name}” are whole numbers from {in_order[0]} to {in_order[-1]}. Is it a scale?",
                 [
@@ -358,7 +358,7 @@ def answer(mapping: BookMapping, key: str, chosen: str) -> None:
 # Labels that were given twice
 
 
-def conflicts(sheet: Gathered, reader: ValueReader | None, multi: Collection[str], how: str = "") -> list[str]:
+def conflicts(sheet: GatheredSheet, reader: ValueReader | None, multi: Collection[str], how: str = "") -> list[str]:
     """Sentences on labels that one rater gave one part twice, differently; with `how` they are settled and refused."""
     found = []
     groups = [(rows, item) for (_, item, _), rows in sheet.answers.items()]
@@ -393,7 +393,7 @@ def _meaning(reader: ValueReader | None, name: str, text: str) -> tuple[str, str
         return loose(name), EMPTY_SET if is_empty_set(text) else folded(text)
     try:
         return dimension.key, repr(reader.read(dimension, text))
-    except Refused:
+    except RejectedValue:
         return dimension.key, folded(text)
 
 
@@ -401,14 +401,14 @@ def _text(row: SheetRow, title: str) -> str:
     return next((text for name, text in row.values if loose(name) == loose(title) and text), "")
 
 
-def _sentence(sheet: Gathered, rows: Sequence[SheetRow], places: Sequence[int], title: str, item: str) -> str:
+def _sentence(sheet: GatheredSheet, rows: Sequence[SheetRow], places: Sequence[int], title: str, item: str) -> str:
     said = [f"“{_text(rows[place], title)[:60]}” ({rows[place].where})" for place in places[: SHOWN + 1]]
     name = sheet.items[item].identifier if item in sheet.items else item
     return f"{rows[places[0]].rater} labeled “{title}” of {name} twice: {' and '.join(said)}."
 
 
 def _settle(
-    sheet: Gathered,
+    sheet: GatheredSheet,
     rows: list[SheetRow],
     places: Sequence[int],
     key: tuple[str, str],

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from annotation.imports.sheets.books import Book
+from annotation.imports.sheets.books import SheetBook
 from annotation.imports.sheets.mapping import (
     INSERT,
     KEEP,
@@ -27,7 +27,7 @@ Vocabulary = Mapping[str, Counter[str]]
 
 
 @dataclass(frozen=True)
-class Doubt:
+class RowDoubt:
     """A row that looks wrong: where, why, and what can be done with it (`shift` is empty where it can't be moved)."""
 
     number: int
@@ -44,7 +44,7 @@ class Doubt:
         return f"{self.number}:{self.line}"
 
 
-def vocabulary(book: Book, mapping: BookMapping) -> dict[str, Counter[str]]:
+def vocabulary(book: SheetBook, mapping: BookMapping) -> dict[str, Counter[str]]:
     """The values of each dimension over all sheets that count."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for sheet, each in zip(book.sheets, mapping.sheets, strict=True):
@@ -59,7 +59,7 @@ def vocabulary(book: Book, mapping: BookMapping) -> dict[str, Counter[str]]:
     return found
 
 
-def doubts(book: Book, mapping: BookMapping, known: Vocabulary | None = None) -> list[Doubt]:
+def doubts(book: SheetBook, mapping: BookMapping, known: Vocabulary | None = None) -> list[RowDoubt]:
     """Rows that look shifted by one column or hold heads, in their order; `known` adds values of a taxonomy."""
     words = vocabulary(book, mapping)
     for dimension, values in (known or {}).items():
@@ -84,7 +84,7 @@ def doubts(book: Book, mapping: BookMapping, known: Vocabulary | None = None) ->
                 sentence, shift, usual = doubt
                 shown = [cells[place].strip() for place in block(each)][:CELLS_SHOWN]
                 title = book.title_of(number)
-                found.append(Doubt(number, line.line, title, sentence, shown, shift, usual))
+                found.append(RowDoubt(number, line.line, title, sentence, shown, shift, usual))
     return found
 
 

@@ -8,7 +8,7 @@ from annotation.imports.sheets.columns import SheetRow
 from annotation.imports.sheets.values import (
     ASKS,
     SEPARATORS,
-    Refused,
+    RejectedValue,
     ValueReader,
     closest,
     folded,
@@ -28,7 +28,7 @@ Meanings = Mapping[tuple[str, str], str]
 
 
 @dataclass
-class Value:
+class ValueSpelling:
     """One value of a dimension as it was typed: how often, where first, and what it may have been meant to be.
 
     `reason`: why it can't be taken as it is, "" where it can; `meaning`: what was decided, None for nothing yet.
@@ -43,22 +43,22 @@ class Value:
 
 
 @dataclass
-class Values:
+class DimensionSpellings:
     """The values of one dimension, the most frequent first; `offered` are what an unknown one can be taken for."""
 
     name: str
     title: str
-    values: list[Value]
+    values: list[ValueSpelling]
     offered: Sequence[str]
     is_known: bool = True
 
     @property
-    def unsure(self) -> list[Value]:
+    def unsure(self) -> list[ValueSpelling]:
         """Those to decide on: unknown ones, and new ones that look like others."""
         return [each for each in self.values if each.reason or each.nearest or each.meaning is not None]
 
     @property
-    def sure(self) -> list[Value]:
+    def sure(self) -> list[ValueSpelling]:
         return [each for each in self.values if not (each.reason or each.nearest or each.meaning is not None)]
 
 
@@ -83,9 +83,9 @@ def respelled(
 
 def _counted(
     rows: Iterable[SheetRow], multi: Collection[str]
-) -> tuple[dict[str, str], dict[str, dict[str, Value]], dict[str, dict[str, Counter[str]]]]:
+) -> tuple[dict[str, str], dict[str, dict[str, ValueSpelling]], dict[str, dict[str, Counter[str]]]]:
     names: dict[str, str] = {}
-    found: dict[str, dict[str, Value]] = defaultdict(dict)
+    found: dict[str, dict[str, ValueSpelling]] = defaultdict(dict)
     typed: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in rows:
         for dimension, text in row.values:
@@ -95,7 +95,7 @@ def _counted(
                 if not key or is_empty_set(key) or ASKS.fullmatch(key):
                     continue
                 names.setdefault(name, dimension)
-                value = found[name].setdefault(key, Value(" ".join(word.split())))
+                value = found[name].setdefault(key, ValueSpelling(" ".join(word.split())))
                 typed[name][key][" ".join(word.split())] += 1
                 value.n += 1
                 if len(value.places) < PLACES_SHOWN:
@@ -106,7 +106,7 @@ def _counted(
     return names, found, typed
 
 
-def new_values(rows: Iterable[SheetRow], meanings: Meanings, several: Collection[str] = ()) -> list[Values]:
+def new_values(rows: Iterable[SheetRow], meanings: Meanings, several: Collection[str] = ()) -> list[DimensionSpellings]:
     """All values, as categories of a taxonomy that is made from them; rare ones that look like others name those."""
     names, found, _ = _counted(rows, {loose(name) for name in several})
     lists = []
@@ -119,15 +119,15 @@ def new_values(rows: Iterable[SheetRow], meanings: Meanings, several: Collection
             if len(frequent) < VALUES_MOST:
                 value.nearest = _text_of(by_key, closest(key, frequent, LOOKS_ALIKE))
                 frequent.append(key)
-        lists.append(Values(name, names[name], values, [each.text for each in values][:VALUES_MOST]))
+        lists.append(DimensionSpellings(name, names[name], values, [each.text for each in values][:VALUES_MOST]))
     return lists
 
 
-def _text_of(by_key: Mapping[str, Value], key: str) -> str:
+def _text_of(by_key: Mapping[str, ValueSpelling], key: str) -> str:
     return by_key[key].text if key in by_key else ""
 
 
-def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Meanings) -> list[Values]:
+def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Meanings) -> list[DimensionSpellings]:
     """The values that a version does not know, by dimension; a dimension that it does not have stands there, too."""
     rows = list(rows)
     multi = {
@@ -141,14 +141,14 @@ def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Mean
         dimension = reader.dimension(names[name])
         if dimension is None:
             keys = [each.title for each in reader.tree.dimensions]
-            lists.append(Values(name, names[name], list(by_key.values()), keys, is_known=False))
+            lists.append(DimensionSpellings(name, names[name], list(by_key.values()), keys, is_known=False))
             continue
         unsure = []
         for key, value in by_key.items():
             value.meaning = meanings.get((name, key))
             try:
                 reader.read(dimension, value.text)
-            except Refused as refused:
+            except RejectedValue as refused:
                 value.reason = str(refused)
                 close = nearest_category(dimension, value.text)
                 value.nearest = close.path if close else ""
@@ -156,5 +156,5 @@ def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Mean
                 unsure.append(value)
         offered = [each.path for each in dimension.categories if each.selectable]
         if unsure:
-            lists.append(Values(name, dimension.title, sorted(unsure, key=lambda each: -each.n), offered))
+            lists.append(DimensionSpellings(name, dimension.title, sorted(unsure, key=lambda each: -each.n), offered))
     return lists

@@ -26,7 +26,7 @@ SEPARATORS = re.compile(r"[;|\n]")
 Refuse = Callable[[SheetRow, str], None]
 
 
-class Refused(Exception):
+class RejectedValue(Exception):
     """A value that can't be taken; its text is the reason."""
 
 
@@ -42,7 +42,7 @@ class ValueReader:
     takes_proposals: bool = True
     spellings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     _dimensions: dict[str, TreeDimension | None] = field(default_factory=dict)
-    _values: dict[tuple[str, str], tuple[Value | ProposalRequest, ...] | Refused] = field(default_factory=dict)
+    _values: dict[tuple[str, str], tuple[Value | ProposalRequest, ...] | RejectedValue] = field(default_factory=dict)
 
     def dimension(self, name: str) -> TreeDimension | None:
         """The dimension of this key or title, whatever its case and whether it has hyphens, underscores or blanks."""
@@ -63,19 +63,19 @@ class ValueReader:
             try:
                 found = self._read(dimension, text)
                 if not self.takes_proposals and any(isinstance(each, ProposalRequest) for each in found):
-                    raise Refused(NOTHING_PENDING)
+                    raise RejectedValue(NOTHING_PENDING)
                 self._values[place] = found
-            except Refused as refused:
+            except RejectedValue as refused:
                 self._values[place] = refused
         known = self._values[place]
-        if isinstance(known, Refused):
+        if isinstance(known, RejectedValue):
             raise known
         return known
 
     def _read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest, ...]:
         try:
             return _read(dimension, text)
-        except Refused:
+        except RejectedValue:
             instead = self.spellings.get((dimension.key, folded(text)))
             words = words_of(text) if instead is None and dimension.is_set else []
             if instead is None and not any((dimension.key, folded(word)) in self.spellings for word in words):
@@ -109,7 +109,7 @@ def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest,
     if is_empty_set(text) and not dimension.is_free_text:
         if dimension.is_set:
             return ()
-        raise Refused(
+        raise RejectedValue(
             f"“{EMPTY_SET}” is an empty set, but “{dimension.title}” takes one value. Leave the cell empty for no "
             "rating."
         )
@@ -122,15 +122,15 @@ def _read(dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest,
     try:
         return dimension.question_kind.read_cell(dimension, text)
     except WrongValue as wrong:
-        raise Refused(str(wrong)) from None
+        raise RejectedValue(str(wrong)) from None
 
 
 def _proposal(dimension: TreeDimension, name: str) -> ProposalRequest:
     name = " ".join(name.split())
     if not dimension.has_categories:
-        raise Refused(f"“{dimension.title}” has no categories, so none can be pending.")
+        raise RejectedValue(f"“{dimension.title}” has no categories, so none can be pending.")
     if len(name) > NAME_MAX:
-        raise Refused(f"A proposed name has at most {NAME_MAX} characters.")
+        raise RejectedValue(f"A proposed name has at most {NAME_MAX} characters.")
     return ProposalRequest(name or PENDING)
 
 
@@ -138,7 +138,7 @@ def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalReque
     """One category, or several in one cell with semicolons, bars or line breaks between them."""
     try:
         return (_category(dimension, text).key,)
-    except Refused:
+    except RejectedValue:
         words = words_of(text)
         if len(words) < 2:
             raise
@@ -150,17 +150,17 @@ def _several(dimension: TreeDimension, text: str) -> tuple[Value | ProposalReque
 
 def _category(dimension: TreeDimension, text: str) -> TreeCategory:
     if len(text) > NAME_MAX * 4:
-        raise Refused(f"“{text[:50]}…” is too long to be a category of “{dimension.title}”.")
+        raise RejectedValue(f"“{text[:50]}…” is too long to be a category of “{dimension.title}”.")
     found = dimension.find(text)
     if not found:
-        raise Refused(
+        raise RejectedValue(
             f"“{text[:NAME_MAX]}” is not a category of “{dimension.title}”.{_nearest(text, _spellings(dimension))}"
         )
     if len(found) > 1:
         paths = ", ".join(f"“{category.path}”" for category in found[:PATHS_SHOWN])
-        raise Refused(f"“{text}” can mean {len(found)} categories of “{dimension.title}”: {paths}. Use the path.")
+        raise RejectedValue(f"“{text}” can mean {len(found)} categories of “{dimension.title}”: {paths}. Use the path.")
     if not found[0].selectable:
-        raise Refused(f"“{found[0].name}” only groups others. Use one of its subcategories.")
+        raise RejectedValue(f"“{found[0].name}” only groups others. Use one of its subcategories.")
     return found[0]
 
 
@@ -244,12 +244,12 @@ class _Part:
                 self._add(dimension, value, row)
             if not found and is_empty_set(text):
                 self._add_none(dimension, row)
-        except Refused as refused:
+        except RejectedValue as refused:
             refuse(row, str(refused))
 
     def _add_none(self, dimension: TreeDimension, row: SheetRow) -> None:
         if dimension.key in self.rows and dimension.key not in self.empty:
-            raise Refused(
+            raise RejectedValue(
                 f"“{dimension.title}” is “{EMPTY_SET}” here, but has a value in {self.rows[dimension.key].where}."
             )
         self.rows.setdefault(dimension.key, row)
@@ -258,17 +258,19 @@ class _Part:
     def _add(self, dimension: TreeDimension, value: Value | ProposalRequest, row: SheetRow) -> None:
         key = dimension.key
         if key in self.empty:
-            raise Refused(f"“{dimension.title}” has a value here, but is “{EMPTY_SET}” in {self.rows[key].where}.")
+            raise RejectedValue(
+                f"“{dimension.title}” has a value here, but is “{EMPTY_SET}” in {self.rows[key].where}."
+            )
         asked = self.proposals.get(key)
         if isinstance(value, ProposalRequest):
             if asked is not None and asked.name.casefold() == value.name.casefold():
                 return
             if asked is not None:
-                raise Refused(f"“{dimension.title}” has a proposal in {self.rows[key].where} already.")
+                raise RejectedValue(f"“{dimension.title}” has a proposal in {self.rows[key].where} already.")
         if not dimension.is_set and key in self.rows:
             if not isinstance(value, ProposalRequest) and self.values.get(key) == [value]:
                 return
-            raise Refused(f"“{dimension.title}” takes one value. It already has one in {self.rows[key].where}.")
+            raise RejectedValue(f"“{dimension.title}” takes one value. It already has one in {self.rows[key].where}.")
         self.rows.setdefault(key, row)
         if isinstance(value, ProposalRequest):
             self.proposals[key] = ProposalRequest(value.name, row.memo)
@@ -310,7 +312,7 @@ def ruled_out(tree: VersionTree, dimension: TreeDimension, values: Mapping[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ReadDecision:
     """One decision of the final rater; no values: left blank."""
 
     part: int
@@ -332,12 +334,12 @@ class Blank:
 
 def read_decisions(
     reader: ValueReader, rows: Sequence[SheetRow], numbers: Mapping[str, int], refuse: Refuse
-) -> tuple[list[Decided], list[Blank]]:
+) -> tuple[list[ReadDecision], list[Blank]]:
     """What the final rater decided of one item, and what they left blank; a pending decision is refused."""
     parts: dict[int, _Part] = {}
     memos: dict[tuple[int, str], list[str]] = {}
     blanks: dict[tuple[int, str], Blank] = {}
-    empty: list[Decided] = []
+    empty: list[ReadDecision] = []
     for row in rows:
         number = numbers[row.part]
         part = parts.setdefault(number, _Part())
@@ -354,14 +356,14 @@ def read_decisions(
                 memos[number, dimension.key].append(row.memo)
             if is_empty_set(text) and not dimension.is_set and not dimension.is_free_text:
                 blanks[number, dimension.key] = Blank(number, "", "", row)
-                empty.append(Decided(number, dimension.key, (), row.memo, row))
+                empty.append(ReadDecision(number, dimension.key, (), row.memo, row))
             elif text:
                 part.take(reader, row, name, text, refuse)
                 blanks[number, dimension.key] = Blank(number, "", "", row)
             else:
                 blanks.setdefault((number, dimension.key), Blank(number, dimension.key, row.memo, row))
     decided = [
-        Decided(number, key, values, "\n".join(memos.get((number, key), ())), parts[number].rows[key])
+        ReadDecision(number, key, values, "\n".join(memos.get((number, key), ())), parts[number].rows[key])
         for number in sorted(parts)
         for key, values in parts[number].finished(reader.tree, refuse).values.items()
     ]

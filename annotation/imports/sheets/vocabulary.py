@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.columns import SheetRow
-from annotation.imports.sheets.gathered_rows import Gathered
+from annotation.imports.sheets.gathered_rows import GatheredSheet
 from annotation.imports.sheets.mapping import SEPARATOR
 from annotation.imports.sheets.values import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
 from shared.names import cleaned
@@ -21,7 +21,7 @@ ANSWERED_LEAST, OTHERS_LEAST, BLANK_MOST = 0.9, 10, 0.05
 
 
 def document_from_values(
-    sheet: Gathered,
+    sheet: GatheredSheet,
     *,
     slug: str,
     title: str,
@@ -79,7 +79,7 @@ def document_from_values(
 
 
 def _conditions(
-    sheet: Gathered, names: Mapping[str, str], in_order: Sequence[str], without: Collection[str]
+    sheet: GatheredSheet, names: Mapping[str, str], in_order: Sequence[str], without: Collection[str]
 ) -> dict[str, tuple[str, set[str]]]:
     """Which dimension hangs on which earlier one, and on which of its values.
 
@@ -125,7 +125,7 @@ def _scale(name: str, kind: str, values: dict[str, Counter[str]]) -> dict[str, A
     return {"kind": kind, "categories": [found[text] for text in in_order]}
 
 
-def _rows(sheet: Gathered) -> Iterable[SheetRow]:
+def _rows(sheet: GatheredSheet) -> Iterable[SheetRow]:
     for rows in (*sheet.answers.values(), *sheet.finals.values()):
         yield from rows
 

@@ -1,6 +1,6 @@
 """Words for the forms of sheets and the roles of columns, for page and shell."""
 
-from annotation.imports.sheets.mapping import BY_DIMENSION, BY_RATER, LONG, NAMED_IN, Column
+from annotation.imports.sheets.mapping import BY_DIMENSION, BY_RATER, LONG, NAMED_IN, ColumnMapping
 
 FORM_WORDS = {
     BY_DIMENSION: "one column per dimension",
@@ -28,7 +28,7 @@ ROLE_WORDS = {
 }
 
 
-def meaning_of(column: Column) -> str:
+def meaning_of(column: ColumnMapping) -> str:
     """What a column holds, in words."""
     found = ROLE_WORDS[column.role]
     if column.role in ("answer", "attribute"):

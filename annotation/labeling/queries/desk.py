@@ -45,7 +45,7 @@ class Turn:
     answer: dict[str, object] | None = None
     draft: dict[str, object] | None = None
     carried: Carried | None = None
-    outcomes: Sequence[proposals.Answered] = ()
+    outcomes: Sequence[proposals.AnsweredProposal] = ()
 
     @property
     def may_change(self) -> bool:
@@ -134,7 +134,7 @@ class Desk(Reading):
     here: str | None
     before: int | None
     after: int | None
-    came_back: proposals.CameBack | None
+    came_back: proposals.ReturnedItems | None
     previous_url: str | None
     show: str = "all"
 

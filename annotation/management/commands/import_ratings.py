@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.permissions import shell_command
 from annotation.core.access import OWNER
 from annotation.imports.actions.ratings import ImportReport, import_plan, plan_import
-from annotation.imports.sheets.plans import Options, SheetPlan
+from annotation.imports.sheets.plans import SheetOptions, SheetPlan
 from annotation.imports.sheets.questions import BLANKS, DUPLICATES
 from annotation.imports.sheets.words import FORM_WORDS, meaning_of
 from annotation.models import Membership
@@ -116,8 +116,8 @@ class Command(BaseCommand):
         if is_dry:
             self.stdout.write("Nothing was saved.")
 
-    def _options(self, options: dict[str, Any]) -> Options:
-        return Options(
+    def _options(self, options: dict[str, Any]) -> SheetOptions:
+        return SheetOptions(
             mapping=self._mapping(options["map"]),
             dimensions=options["dimensions"].split(","),
             attributes=options["attributes"].split(","),

@@ -9,7 +9,7 @@ from accounts import actions as people
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
-from annotation.assignments.queries import Leaving
+from annotation.assignments.queries import DepartureOutcome
 from annotation.core.access import OWNER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Forbidden, Invalid
@@ -21,23 +21,23 @@ from annotation.rounds.actions.raters import take_out
 
 
 @dataclass(frozen=True)
-class Left:
+class Departure:
     """Who left a study, what became of their items in rounds that are open, and which offers of theirs ended."""
 
     member: Membership
     name: str
-    rounds: list[tuple[int, Leaving]]
+    rounds: list[tuple[int, DepartureOutcome]]
     offers: Offers | None = None
 
 
-def leave_study(*, seat: Seat) -> Left:
+def leave_study(*, seat: Seat) -> Departure:
     """Ends one's own part in a study. Raises Conflict for the last owner, Forbidden for who is no member."""
     if seat.membership is None:
         raise Forbidden("You are not a member of this study. As staff you see every study.")
     return finish(_leave(seat, seat.membership.pk, "member left"))
 
 
-def remove_member(*, seat: Seat, member: Membership) -> Left:
+def remove_member(*, seat: Seat, member: Membership) -> Departure:
     """Ends somebody's part in a study, as its owner; an invitation that waits for its answer is withdrawn.
 
     Raises Conflict for the last owner and for who left already.
@@ -49,7 +49,7 @@ def remove_member(*, seat: Seat, member: Membership) -> Left:
 
 
 @transaction.atomic
-def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_owner: str = "") -> Left:
+def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_owner: str = "") -> Departure:
     """Ends an invitation that waits for its answer; rounds that are open give its items to others.
 
     Who was a member before is one who left, as they were. `former_owner` is for the audit: who made it, if that is why
@@ -69,10 +69,10 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     verb = "member declined" if is_declined else "member invitation withdrawn"
     said = {"former_owner": former_owner} if former_owner else {}
     record(study=seat.study, user=seat.user, verb=verb, member=member.name, code=member.code, **said)
-    return Left(member, member.name, [(each.pk, leaving) for each, leaving in found])
+    return Departure(member, member.name, [(each.pk, leaving) for each, leaving in found])
 
 
-def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, Leaving]]]:
+def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, DepartureOutcome]]]:
     """Ends what somebody handed out as an owner of the study, which they are no more, each with a line in the audit.
 
     Invitations by link, reader links, and invitations of accounts that wait. Call it in the transaction that takes the
@@ -126,7 +126,7 @@ def _is_last_owner(member: Membership | None) -> bool:
 
 
 @transaction.atomic
-def _leave(seat: Seat, pk: int, verb: str) -> Left:
+def _leave(seat: Seat, pk: int, verb: str) -> Departure:
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=pk)
     user = member.user
@@ -140,17 +140,17 @@ def _leave(seat: Seat, pk: int, verb: str) -> Left:
     member.save(update_fields=["name", "user", "former_user", "left_at"])
     record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
     offers, others = end_offers(seat, user) if member.has_role(OWNER) else (None, [])
-    return Left(member, user.display_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
+    return Departure(member, user.display_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
 
 
-def finish(left: Left) -> Left:
+def finish(left: Departure) -> Departure:
     """Moves rounds on that waited for who left; after the commit."""
     for round_id, _ in left.rounds:
         finish_if_done(round_id)
     return left
 
 
-def decline(*, user: User, key: str) -> Left:
+def decline(*, user: User, key: str) -> Departure:
     """Declines an invitation; what was planned for the account goes to others.
 
     Raises NotFound for an invitation that does not wait for this very account.

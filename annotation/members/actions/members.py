@@ -25,7 +25,7 @@ from annotation.models import Membership, Study
 
 
 @dataclass(frozen=True)
-class Placed:
+class MembershipResult:
     """A membership that was set, whether the account was added or invited just now, and what ended for it.
 
     An owner who is none any more made the offers; their ending may have been all that the rounds waited for.
@@ -59,7 +59,7 @@ def set_member(
     roles: Iterable[str],
     kind: str | None = None,
     machine: Mapping[str, object] | None = None,
-) -> Placed:
+) -> MembershipResult:
     """Gives an account roles in the study (a set that replaces the earlier one), or invites it.
 
     Accounts that are not members are invited, and are members once their person accepts; staff add them at once.
@@ -72,7 +72,7 @@ def set_member(
     return _done(_set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff))
 
 
-def _done(placed: Placed) -> Placed:
+def _done(placed: MembershipResult) -> MembershipResult:
     for round_id in placed.rounds:
         finish_if_done(round_id)
     return placed
@@ -87,7 +87,7 @@ def _set_member(
     machine: Mapping[str, object] | None,
     *,
     directly: bool,
-) -> Placed:
+) -> MembershipResult:
     seat.require(OWNER)
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
@@ -131,4 +131,4 @@ def _set_member(
     verb = "member invited" if membership.is_invited else "member set"
     record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
     offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])
-    return Placed(membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds])
+    return MembershipResult(membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds])

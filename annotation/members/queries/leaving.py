@@ -7,12 +7,12 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.assignments.queries import Leaving, leaving
+from annotation.assignments.queries import DepartureOutcome, leaving
 from annotation.core.access import OWNER
 from annotation.models import Invitation, Membership, ReaderLink, Round, RoundRater, Study
 
 
-def leaves(study: Study, member: Membership) -> list[tuple[Round, RoundRater, Leaving]]:
+def leaves(study: Study, member: Membership) -> list[tuple[Round, RoundRater, DepartureOutcome]]:
     """Each open round that a member rates in, and what becomes of their items there."""
     rows = RoundRater.objects.filter(round__study=study, round__state=Round.State.OPEN, rater=member)
     rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")

@@ -46,7 +46,7 @@ Read the whole thread before you label: the cause is often in the last comment.
 
 
 @dataclass(frozen=True)
-class Row:
+class DemoRow:
     """One label of the demo's file."""
 
     round: int
@@ -130,10 +130,10 @@ def _make_study(people: dict[str, User]) -> None:
     close_round(seat=seat, number=1)
 
 
-def _rows() -> list[Row]:
+def _rows() -> list[DemoRow]:
     with (FOLDER / "labels.csv").open(encoding="utf-8", newline="") as file:
         return [
-            Row(
+            DemoRow(
                 int(row["round"]),
                 row["item"],
                 int(row["part"]),
@@ -146,9 +146,9 @@ def _rows() -> list[Row]:
         ]
 
 
-def _submit(people: dict[str, User], rows: list[Row], number: int) -> None:
+def _submit(people: dict[str, User], rows: list[DemoRow], number: int) -> None:
     """Submits each rater's rows of a round, item by item."""
-    answers: dict[tuple[str, str], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    answers: dict[tuple[str, str], dict[int, list[DemoRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         answers[row.rater, row.item][row.part].append(row)
     seats = {rater: get_seat(people[f"demo-{rater}"], SLUG) for rater, _ in answers}
@@ -168,7 +168,7 @@ def _submit(people: dict[str, User], rows: list[Row], number: int) -> None:
         )
 
 
-def _part(tree: VersionTree, rows: list[Row]) -> dict[str, object]:
+def _part(tree: VersionTree, rows: list[DemoRow]) -> dict[str, object]:
     labels: dict[str, object] = {}
     proposals: dict[str, object] = {}
     for row in rows:
@@ -185,11 +185,11 @@ def _part(tree: VersionTree, rows: list[Row]) -> dict[str, object]:
     return {"labels": labels, "proposals": proposals, "memo": memo}
 
 
-def _decide(seat: Seat, rows: list[Row]) -> None:
+def _decide(seat: Seat, rows: list[DemoRow]) -> None:
     """Takes the decisions of round 1 in the order of the taxonomy, since some hang on others."""
     round_ = get_round(seat, 1)
     tree = published_version(round_.taxonomy_version_id)
-    decisions: dict[tuple[str, int, str], list[Row]] = defaultdict(list)
+    decisions: dict[tuple[str, int, str], list[DemoRow]] = defaultdict(list)
     for row in rows:
         decisions[row.item, row.part, row.dimension].append(row)
     order = {dimension.key: dimension.position for dimension in tree.dimensions}

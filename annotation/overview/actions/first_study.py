@@ -10,7 +10,7 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.choosing.actions.samples import draw_sample
-from annotation.choosing.queries.samples import Wish, draft
+from annotation.choosing.queries.samples import SampleRequest, draft
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
@@ -151,7 +151,7 @@ def open_first_round(
     if seat.study.rounds.exists():
         raise Conflict("This study has a round already.")
     conditions = {"repository": repository}
-    n = draft(seat, conditions, Wish(), is_draw=False).n_frame
+    n = draft(seat, conditions, SampleRequest(), is_draw=False).n_frame
     if n_items > n:
         raise Invalid("Too few issues.", fields={"n_items": [f"{repository} has {counted(n, 'issue')} here."]})
     if registers:

@@ -14,7 +14,7 @@ SHOWN_MOST = 200
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRepository:
     """A repository with the number of its issues as last counted; None: not counted yet."""
 
     full_name: str
@@ -24,10 +24,10 @@ class Stored:
         return self.full_name if self.n is None else f"{self.full_name}: {self.n:,} issue{'' if self.n == 1 else 's'}"
 
 
-def stored_repositories(user: User, first: str = "") -> list[Stored]:
+def stored_repositories(user: User, first: str = "") -> list[StoredRepository]:
     """Repositories with issues that this person may take, the named one first; one query."""
     found = Repository.objects.visible_to(user).filter(Exists(Issue.objects.filter(repository=OuterRef("pk"))))
-    rows = [Stored(each.full_name, each.n_issues) for each in found.order_by("owner", "name")[:SHOWN_MOST]]
+    rows = [StoredRepository(each.full_name, each.n_issues) for each in found.order_by("owner", "name")[:SHOWN_MOST]]
     return sorted(rows, key=lambda row: row.full_name != first)
 
 

@@ -22,7 +22,7 @@ MAIL = User.Mail
 
 
 @dataclass(frozen=True)
-class Line:
+class MailLine:
     """A sentence about one study, and the path of the page that it leads to."""
 
     study: Study
@@ -31,34 +31,36 @@ class Line:
 
 
 @dataclass
-class Summary:
+class StudySummary:
     """Who waits for whom in one study."""
 
     study: Study
     lines: list[str] = field(default_factory=list)
 
 
-def waiting_lines(user: User) -> list[Line]:
+def waiting_lines(user: User) -> list[MailLine]:
     """What waits for a person of the kinds that they want; empty where nothing does."""
-    found: list[Line] = []
+    found: list[MailLine] = []
     if user.wants(MAIL.ITEMS):
         found += _items(user)
     if user.wants(MAIL.PROPOSALS):
         for back in came_back(user):
             if back.n:
                 words = f"{_n(back.n, 'item')} returned to you, because your proposal was answered"
-                found.append(Line(back.round.study, words, back.round))
+                found.append(MailLine(back.round.study, words, back.round))
     for seat, rounds in _decided_by(user):
         for round_ in rounds:
             if user.wants(MAIL.DISAGREEMENTS) and _is_decided(round_) and (n := open_disagreements(seat, round_).n):
-                found.append(Line(seat.study, f"{_n(n, 'disagreement')} to resolve", round_))
+                found.append(MailLine(seat.study, f"{_n(n, 'disagreement')} to resolve", round_))
             n = n_open_proposals(round_, without=seat.withheld_in(round_)) if user.wants(MAIL.PROPOSALS) else 0
             if n and seat.has_role(OWNER):
-                found.append(Line(seat.study, f"{_n(n, 'proposed category', 'proposed categories')} to answer", round_))
+                found.append(
+                    MailLine(seat.study, f"{_n(n, 'proposed category', 'proposed categories')} to answer", round_)
+                )
     return found
 
 
-def _items(user: User) -> list[Line]:
+def _items(user: User) -> list[MailLine]:
     """Own assignments in open rounds; nothing of studies in which the person is away. Two queries."""
     own = Assignment.objects.filter(
         rater__user=user,
@@ -71,7 +73,7 @@ def _items(user: User) -> list[Line]:
     rounds = Round.objects.filter(pk__in=counts).select_related("study").order_by("opened_at", "pk")
     away = {each.study_id for each in Membership.objects.filter(user=user) if each.is_away}
     return [
-        Line(each.study, f"{_n(counts[each.pk], 'item')} to label{_due(each.due_on)}", each)
+        MailLine(each.study, f"{_n(counts[each.pk], 'item')} to label{_due(each.due_on)}", each)
         for each in rounds
         if each.study_id not in away
     ]
@@ -98,13 +100,13 @@ def _is_decided(round_: Round) -> bool:
     return is_open or round_.state == Round.State.RESOLVING
 
 
-def summaries_of(user: User) -> list[Summary]:
+def summaries_of(user: User) -> list[StudySummary]:
     """Who waits for whom since when, of each study that this person owns and in which somebody waits."""
     found = []
     for seat, rounds in _decided_by(user):
         if not seat.has_role(OWNER):
             continue
-        summary = Summary(seat.study)
+        summary = StudySummary(seat.study)
         waiting = Round.objects.filter(pk__in=[each.pk for each in rounds])
         for line in round_lines(waiting, seat=seat, with_raters=True):
             round_ = line.round

@@ -31,7 +31,7 @@ from annotation.rounds.queries import RoundLine, _n_skipped, round_lines
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingRound:
     """A round that waits for a rater; in a pool nobody knows how many of its items will be theirs.
 
     `is_third`: they are asked as a third rater where others differ. `is_held`: they are below the round's minimum on
@@ -51,7 +51,7 @@ class Waiting:
         return None if self.n_left is None else self.n_finished + self.n_left
 
 
-def waiting_for(user: User) -> list[Waiting]:
+def waiting_for(user: User) -> list[WaitingRound]:
     """The open rounds in which something is left for this person to label.
 
     One query, and some more for each round below whose minimum they are.
@@ -71,7 +71,7 @@ def waiting_for(user: User) -> list[Waiting]:
         .order_by("round__opened_at", "pk")
     )
     return [
-        Waiting(
+        WaitingRound(
             row.round,
             row.n_finished,
             None if row.round.mode == Round.Mode.POOL else max(row.n_assigned - row.n_finished, 0),
@@ -83,7 +83,7 @@ def waiting_for(user: User) -> list[Waiting]:
     ]
 
 
-def third_ratings_for(user: User) -> list[Waiting]:
+def third_ratings_for(user: User) -> list[WaitingRound]:
     """The rounds in which this person still has to answer items as a third rater; one query.
 
     Those of an open round that they rate in anyway are among the items left there (`waiting_for`).
@@ -96,7 +96,7 @@ def third_ratings_for(user: User) -> list[Waiting]:
     )
     counted = dict(asked.order_by().values_list("round").annotate(n=Count("pk")))
     rounds = Round.objects.filter(pk__in=counted).select_related("study") if counted else Round.objects.none()
-    return [Waiting(each, 0, counted[each.pk], is_third=True) for each in rounds.order_by("opened_at", "pk")]
+    return [WaitingRound(each, 0, counted[each.pk], is_third=True) for each in rounds.order_by("opened_at", "pk")]
 
 
 def rounds_to_resolve(user: User) -> QuerySet[Round]:

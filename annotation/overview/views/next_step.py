@@ -16,7 +16,7 @@ from taxonomy.queries import newest_published
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """A sentence, the button that leads there, and what else there is to know."""
 
     words: str
@@ -26,7 +26,7 @@ class Step:
     is_work: bool = True
 
 
-def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_samples: int) -> Step:
+def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_samples: int) -> NextStep:
     """What is next in a study; own labelling first, then decisions, then what moves a round on.
 
     `lines` are the study's rounds with their raters, newest first. Reads the disagreements of one round at most, and
@@ -66,12 +66,12 @@ def _own(seat: Seat, line: RoundLine) -> RaterLine | None:
     return own if own.n_left or (is_pool and line.n_left and own.may_take_more) else None
 
 
-def _away(own: RaterLine, slug: str) -> Step:
+def _away(own: RaterLine, slug: str) -> NextStep:
     words = f"You are away until {own.rater.away_until:%-d %B %Y}"
-    return Step(words, "End your absence", reverse("members", args=[slug]), "Your assignments are kept for you.")
+    return NextStep(words, "End your absence", reverse("members", args=[slug]), "Your assignments are kept for you.")
 
 
-def _label(round_: Round, own: RaterLine, slug: str) -> Step:
+def _label(round_: Round, own: RaterLine, slug: str) -> NextStep:
     number = round_.number
     due = f" Due on {round_.due_on:%-d %B %Y}." if round_.due_on else ""
     is_screening = round_.kind == Round.Kind.SCREENING
@@ -80,13 +80,13 @@ def _label(round_: Round, own: RaterLine, slug: str) -> Step:
     hint = f"{own.n_finished} finished so far{skipped}.{due}"
     verb = "waits" if own.n_left == 1 else "wait"
     if round_.kind == Round.Kind.RELABEL:
-        return Step(f"Relabeling queue: {_items(own.n_left)} {verb} for you", "Start relabeling", address, hint)
+        return NextStep(f"Relabeling queue: {_items(own.n_left)} {verb} for you", "Start relabeling", address, hint)
     words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
-    return Step(words, f"Screen round {number}" if is_screening else f"Label round {number}", address, hint)
+    return NextStep(words, f"Screen round {number}" if is_screening else f"Label round {number}", address, hint)
 
 
-def _held(round_: Round, slug: str) -> Step:
-    return Step(
+def _held(round_: Round, slug: str) -> NextStep:
+    return NextStep(
         f"You are below the minimum on calibration items of round {round_.number}",
         "Show your results",
         f"{reverse('round', args=[slug, round_.number])}#training",
@@ -95,8 +95,8 @@ def _held(round_: Round, slug: str) -> Step:
     )
 
 
-def _third(round_: Round, n: int, slug: str) -> Step:
-    return Step(
+def _third(round_: Round, n: int, slug: str) -> NextStep:
+    return NextStep(
         f"{_items(n)} of round {round_.number} {'waits' if n == 1 else 'wait'} for your labels as a third rater",
         f"Answer {_items(n)}",
         reverse("screen" if round_.kind == Round.Kind.SCREENING else "label", args=[slug, round_.number]),
@@ -108,9 +108,9 @@ def _items(n: int) -> str:
     return f"{n} item" if n == 1 else f"{n} items"
 
 
-def _resolve(round_: Round, waiting: Disagreements, slug: str) -> Step:
+def _resolve(round_: Round, waiting: Disagreements, slug: str) -> NextStep:
     verb = "waits" if waiting.n == 1 else "wait"
-    return Step(
+    return NextStep(
         f"{waiting} {verb} in round {round_.number}",
         "Resolve",
         reverse("resolve", args=[slug, round_.number]),
@@ -118,22 +118,22 @@ def _resolve(round_: Round, waiting: Disagreements, slug: str) -> Step:
     )
 
 
-def _first_round(seat: Seat, n_raters: int, n_samples: int) -> Step:
+def _first_round(seat: Seat, n_raters: int, n_samples: int) -> NextStep:
     slug = seat.study.slug
     if not seat.has_role(OWNER):
-        return Step("No rounds yet", hint="The owner is preparing the first one.", is_work=False)
+        return NextStep("No rounds yet", hint="The owner is preparing the first one.", is_work=False)
     if not n_raters:
-        return Step(
+        return NextStep(
             "Add raters", "Add raters", reverse("start_people", args=[slug]), "Usually two. You can be one of them."
         )
     if not n_samples:
         hint = "Concord draws 20 issues at random. To choose them otherwise, draw a sample of your own under Rounds."
-        return Step("Open the first round", "Prepare a pilot", reverse("start_round", args=[slug]), hint)
+        return NextStep("Open the first round", "Prepare a pilot", reverse("start_round", args=[slug]), hint)
     hint = "A pilot of about 20 items shows where the taxonomy is unclear."
-    return Step("Create the first round", "Create a round", reverse("new_round", args=[slug]), hint)
+    return NextStep("Create the first round", "Create a round", reverse("new_round", args=[slug]), hint)
 
 
-def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
+def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> NextStep:
     """The oldest round that is not over and can be moved on; where all are over, the newest."""
     slug = seat.study.slug
     is_owner = seat.has_role(OWNER)
@@ -142,31 +142,31 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
         address = reverse("round", args=[slug, number])
         if state == Round.State.RESOLVING:
             if is_owner:
-                return Step(
+                return NextStep(
                     f"All disagreements of round {number} are resolved",
                     "Close round",
                     address,
                     "Closing makes its agreed labels final.",
                 )
             if seat.has_role(ADJUDICATOR):
-                return Step(
+                return NextStep(
                     f"All disagreements of round {number} are resolved", hint="Its owner closes it.", is_work=False
                 )
-            return Step(f"Round {number} is being resolved", is_work=False)
+            return NextStep(f"Round {number} is being resolved", is_work=False)
         if state == Round.State.DRAFT and is_owner:
             asks = "under version" if line.round.kind != Round.Kind.SCREENING else "to screen: in or out"
             version = f" {line.round.taxonomy_version.number}" if line.round.kind != Round.Kind.SCREENING else ""
             hint = f"{_items(line.n_items)} {asks}{version}."
-            return Step(f"Round {number} is a draft", "Review and open the round", address, hint)
+            return NextStep(f"Round {number} is a draft", "Review and open the round", address, hint)
         sees_tries = is_owner and seat.sees_all_answers(line.round.pk)
         if state == Round.State.OPEN and sees_tries and (held := held_raters(line.round)):
             who = f"{listed([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
             words = f"{who} below the minimum on calibration items of round {number}"
-            return Step(
+            return NextStep(
                 words, "Assign others, or let raters in", f"{address}#training", "Until then they get no other items."
             )
         if state == Round.State.OPEN:
-            return Step(
+            return NextStep(
                 _who_is_out(line),
                 "View progress by rater" if is_owner else "",
                 address if is_owner else "",
@@ -175,15 +175,15 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
             )
     newest = lines[0].round
     if newest.state == Round.State.DRAFT:
-        return Step(f"Round {newest.number} is being prepared", is_work=False)
+        return NextStep(f"Round {newest.number} is being prepared", is_work=False)
     if is_owner and (step := _next_version(seat)):
         return step
     if is_owner and newest.kind == Round.Kind.SCREENING:
         hint = "New rounds include issues that were screened in and omit those that are out."
-        return Step(
+        return NextStep(
             f"Round {newest.number} has screened its items", "Create a round", reverse("new_round", args=[slug]), hint
         )
-    return Step(
+    return NextStep(
         f"Round {newest.number} is closed",
         "Show agreement",
         reverse("agreement", args=[slug]),
@@ -191,13 +191,13 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> Step:
     )
 
 
-def _next_version(seat: Seat) -> Step | None:
+def _next_version(seat: Seat) -> NextStep | None:
     """The move to a version that was published since the labels were given; three queries."""
     at = stands_at([seat.study]).get(seat.study.pk)
     version = newest_published(seat.study.taxonomy)
     if at is None or version is None or version.number <= at:
         return None
-    return Step(
+    return NextStep(
         f"Version {version.number} is published. The labels are mapped to version {at}",
         "Preview migration",
         f"{reverse('plans', args=[seat.study.slug])}?to={version.number}",

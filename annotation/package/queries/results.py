@@ -21,7 +21,7 @@ from annotation.analysis.queries.presentation.provenance import from_which
 from annotation.analysis.queries.presentation.question import AnalysisQuery, AnalysisRequest
 from annotation.analysis.queries.saved import saved_analyses
 from annotation.calibration.calibration import Score
-from annotation.calibration.queries.training import Trained, results_of
+from annotation.calibration.queries.training import TrainingResult, results_of
 from annotation.charts.specifications import PAGE, PRINT, on_paper
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
@@ -97,7 +97,7 @@ def training_document(rounds: Sequence[Round], known: Mapping[int, Mapping[int, 
     return {"tries": [_try(each) for each in results_of(rounds, known)]}
 
 
-def _try(each: Trained) -> dict[str, Any]:
+def _try(each: TrainingResult) -> dict[str, Any]:
     tree = published_version(each.round.taxonomy_version_id)
     return {
         "round": each.round.number,
@@ -109,7 +109,7 @@ def _try(each: Trained) -> dict[str, Any]:
     }
 
 
-def _tried(each: Trained, tree: VersionTree) -> dict[str, Any]:
+def _tried(each: TrainingResult, tree: VersionTree) -> dict[str, Any]:
     return {
         "n_right": each.n_right,
         "dimensions": [_score(one, tree.by_key[one.dimension].kind) for one in each.scores],

@@ -12,16 +12,16 @@ from annotation.assignments.queries import is_absent
 from annotation.labels.columns import UNMAPPED
 from annotation.labels.queries.label_columns import labelled
 from annotation.models import Membership, Plan, Round
-from annotation.plans.category_outcomes import Fate
+from annotation.plans.category_outcomes import CategoryOutcome
 from annotation.plans.queries.relabeling import counted
-from annotation.plans.queries.scope import Ground, ground_of
+from annotation.plans.queries.scope import PlanScope, ground_of
 
 
 @dataclass(frozen=True)
-class FateCounted:
+class CategoryOutcomeCount:
     """What becomes of one category's labels, and how many labels and items that is."""
 
-    fate: Fate
+    fate: CategoryOutcome
     n_labels: int
     n_items: int
 
@@ -44,7 +44,7 @@ class FateCounted:
 
 
 @dataclass(frozen=True)
-class ToAsk:
+class RaterLoad:
     """A rater and how many items would come to them; `is_absent` where nobody can sign in as this rater."""
 
     rater: Membership
@@ -53,7 +53,7 @@ class ToAsk:
 
 
 @dataclass(frozen=True)
-class QuestionCounted:
+class NewQuestionCount:
     """A question that is newly required, and how many items lack an answer."""
 
     dimension: str
@@ -70,19 +70,19 @@ class Preview:
     the items with labels that follow into a category which is defined otherwise, by (dimension, key) of that category.
     """
 
-    ground: Ground
+    ground: PlanScope
     n_labels: int
     n_kept: int
     n_gone: int
     n_parted: int
-    changes: Sequence[FateCounted]
+    changes: Sequence[CategoryOutcomeCount]
     redefined: Mapping[tuple[str, str], int]
-    questions: Sequence[QuestionCounted]
+    questions: Sequence[NewQuestionCount]
     pending: dict[str, int]
     n_asked_items: int
     n_agreed: int
     n_unmapped: int
-    raters: Sequence[ToAsk]
+    raters: Sequence[RaterLoad]
     recheck: Sequence[Sequence[str]]
 
     @cached_property
@@ -100,7 +100,7 @@ class Preview:
         return self.n_kept + sum(each.n_labels for each in self.changes if each.fate.is_carried)
 
     @cached_property
-    def absent(self) -> list[ToAsk]:
+    def absent(self) -> list[RaterLoad]:
         return [each for each in self.raters if each.is_absent]
 
     def warnings(self) -> list[str]:
@@ -190,7 +190,7 @@ WHERE rating.proposal_id IS NULL
 """
 
 
-def agreed_labels(found: Ground) -> tuple[int, int]:
+def agreed_labels(found: PlanScope) -> tuple[int, int]:
     """How many labels are agreed on questions that the newer version has, and how many of these have no value there.
 
     Six queries for every 20,000 items.
@@ -206,7 +206,7 @@ def agreed_labels(found: Ground) -> tuple[int, int]:
     return n_agreed + sum(int(np.isfinite(each.values).sum()) for each in columns.numbers.values()), n_unmapped
 
 
-def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
+def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     """What a move would do; the counts of ratings are one statement, whatever the size."""
     asked: dict[str, tuple[str, Any]] = {
         "categories": (OF_CATEGORIES, None),
@@ -253,7 +253,7 @@ def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
         if fate.kind == "kept":
             n_kept += n_labels
         elif n_labels:
-            changes.append(FateCounted(fate, n_labels, n_items))
+            changes.append(CategoryOutcomeCount(fate, n_labels, n_items))
     members = Membership.objects.filter(pk__in=by_rater).select_related("user").order_by("pk")
     titles = {each.key: each.title for each in found.tree.dimensions}
     n_agreed, n_unmapped = agreed_labels(found)
@@ -265,12 +265,12 @@ def preview(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Preview:
         n_parted=n_parted,
         changes=changes,
         redefined=redefined,
-        questions=[QuestionCounted(key, titles[key], n) for key, n in questions.items()],
+        questions=[NewQuestionCount(key, titles[key], n) for key, n in questions.items()],
         pending=pending,
         n_asked_items=n_asked_items,
         n_agreed=n_agreed,
         n_unmapped=n_unmapped,
-        raters=[ToAsk(each, by_rater[each.pk], is_absent(each)) for each in members],
+        raters=[RaterLoad(each, by_rater[each.pk], is_absent(each)) for each in members],
         recheck=[list(each) for each in recheck],
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from annotation.models import Assignment, Item, Membership
-from annotation.plans.queries.scope import Ground
+from annotation.plans.queries.scope import PlanScope
 
 PAGE = 50
 
@@ -134,7 +134,7 @@ WHERE NOT EXISTS (
 """
 
 
-class Counting:
+class PlanCounter:
     """Asks of a plan's answers; every question is one statement that begins with the tables that it needs.
 
     They are `standing_answers` (each rater's newest answer of each item), `needs` (who is asked again: item, rater, why
@@ -162,7 +162,7 @@ class Counting:
 
 
 @contextmanager
-def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[Counting]:
+def counted(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Iterator[PlanCounter]:
     """What can be asked of the answers that a plan moves; nothing is written.
 
     `recheck` names redefined categories of the newer version, (dimension, key), whose labels are to be looked at again.
@@ -208,7 +208,7 @@ def counted(found: Ground, recheck: Sequence[Sequence[str]] = ()) -> Iterator[Co
         ]
         # Whole rounds are read. A planner that was not told yet of a round's rows would look them up one by one.
         cursor.execute("SET LOCAL enable_nestloop = off")
-        yield Counting(cursor, ", ".join(filled))
+        yield PlanCounter(cursor, ", ".join(filled))
         cursor.execute("SET LOCAL enable_nestloop = on")
 
 
@@ -218,7 +218,7 @@ def _filled(cursor: Any, sql: str, params: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Affected:
+class AffectedItem:
     """An item and why it would be asked again: (why, dimension key, category's path, codes of the raters)."""
 
     item: Item
@@ -226,14 +226,14 @@ class Affected:
 
 
 def affected(
-    found: Ground,
+    found: PlanScope,
     recheck: Sequence[Sequence[str]] = (),
     *,
     why: str = "",
     dimension: str = "",
     after: int = 0,
     size: int = PAGE,
-) -> list[Affected]:
+) -> list[AffectedItem]:
     """The items that a plan would ask again, by id after `after`, `size` at most; with what concerns each."""
     with counted(found, recheck) as answers:
         rows = answers.rows(
@@ -250,10 +250,10 @@ def affected(
         path = found.fates[category_id].category.path if category_id in found.fates else ""
         who = tuple(sorted(codes.get(pk) or "" for pk in raters))
         gathered.setdefault(item_id, []).append((reason, key, path, who))
-    return [Affected(items[item_id], reasons) for item_id, reasons in gathered.items()]
+    return [AffectedItem(items[item_id], reasons) for item_id, reasons in gathered.items()]
 
 
-def items_labelled(found: Ground, category_ids: Sequence[int], *, after: int = 0, size: int = PAGE) -> list[Item]:
+def items_labelled(found: PlanScope, category_ids: Sequence[int], *, after: int = 0, size: int = PAGE) -> list[Item]:
     """The items on which a rater's standing answer names one of these categories, by id after `after`."""
     with counted(found) as answers:
         rows = answers.rows(
@@ -267,7 +267,7 @@ def items_labelled(found: Ground, category_ids: Sequence[int], *, after: int = 0
 
 
 @dataclass(frozen=True)
-class Need:
+class RelabelRequest:
     """One rater who is asked again about one item: why, on which dimension, because of which category."""
 
     rater_id: int
@@ -276,11 +276,11 @@ class Need:
     category_id: int | None
 
 
-def needs(found: Ground, recheck: Sequence[Sequence[str]]) -> dict[int, list[Need]]:
+def needs(found: PlanScope, recheck: Sequence[Sequence[str]]) -> dict[int, list[RelabelRequest]]:
     """Item id → who is asked again and why, by item id; as many rows as there are reasons."""
-    gathered: dict[int, list[Need]] = {}
+    gathered: dict[int, list[RelabelRequest]] = {}
     with counted(found, recheck) as answers:
         rows = answers.rows("SELECT DISTINCT item_id, rater_id, why, dimension, category_id FROM needs ORDER BY 1, 2")
     for item_id, *rest in rows:
-        gathered.setdefault(item_id, []).append(Need(*rest))
+        gathered.setdefault(item_id, []).append(RelabelRequest(*rest))
     return gathered

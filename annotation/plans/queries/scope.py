@@ -7,7 +7,7 @@ from functools import cached_property
 from annotation.core.errors import Conflict
 from annotation.labels.queries.label_version import label_version, labelled_rounds, standing_version
 from annotation.models import Plan, Round, Study
-from annotation.plans.category_outcomes import Fate, NewQuestion, fates, new_questions
+from annotation.plans.category_outcomes import CategoryOutcome, NewQuestion, fates, new_questions
 from taxonomy.migration import Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
@@ -15,7 +15,7 @@ from taxonomy.tree import VersionTree
 
 
 @dataclass(frozen=True)
-class Ground:
+class PlanScope:
     """What a move to a version rests on: the rounds whose labels it takes along, and the way from each version.
 
     `rounds` are neither drafts, nor open, nor undone, and their labels stand below the version; `full` are those of
@@ -40,7 +40,7 @@ class Ground:
         return min((label_version(each, self.standing) for each in self.rounds), key=lambda each: each.number)
 
     @cached_property
-    def fates(self) -> dict[int, Fate]:
+    def fates(self) -> dict[int, CategoryOutcome]:
         """The fate of each category by its id, for every version that labels were given under."""
         return {
             fate.category.id: fate
@@ -80,12 +80,12 @@ class Ground:
             and dimension.id not in self.gone
         ]
 
-    def redefined(self) -> list[Fate]:
+    def redefined(self) -> list[CategoryOutcome]:
         """The categories whose labels follow into a category that is defined otherwise."""
         return [each for each in self.fates.values() if each.is_redefined]
 
 
-def ground(study: Study, to: TaxonomyVersion) -> Ground:
+def ground(study: Study, to: TaxonomyVersion) -> PlanScope:
     """What a move of the study to a version rests on; a few queries, whatever the size.
 
     Raises Conflict where there is nothing to move, or no mapping leads there.
@@ -113,9 +113,9 @@ def ground(study: Study, to: TaxonomyVersion) -> Ground:
                 )
             ways[each.taxonomy_version_id] = way
     trees = {version_id: published_version(version_id) for version_id in ways}
-    return Ground(study, to, rounds, standing, ways, trees, published_version(to.pk))
+    return PlanScope(study, to, rounds, standing, ways, trees, published_version(to.pk))
 
 
-def ground_of(plan: Plan) -> Ground:
+def ground_of(plan: Plan) -> PlanScope:
     """The same for a plan as it is in the database."""
     return ground(plan.study, plan.to_version)

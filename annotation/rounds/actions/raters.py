@@ -13,7 +13,7 @@ from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import given_on
 from annotation.assignments.queries import (
-    Leaving,
+    DepartureOutcome,
     asked_meanwhile,
     free_slots,
     leaving,
@@ -34,7 +34,7 @@ from annotation.rounds.actions.rounds import give_everything, is_whole, quotas_s
 from shared.wording import counted
 
 
-def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:
+def withdraw_rater(*, seat: Seat, number: int, rater: str) -> DepartureOutcome:
     """Takes a rater (code or user name) out of an open round: what they answered stays, the rest goes to others.
 
     In a planned round each unfinished slot goes to the end of the order of a rater who never had the item and has room,
@@ -48,7 +48,7 @@ def withdraw_rater(*, seat: Seat, number: int, rater: str) -> Leaving:
     return found
 
 
-def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, Leaving]]:
+def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutcome]]:
     """Takes a rater out of every open round of the study, in one transaction; the rounds that they were in.
 
     What they are asked as a third rater in rounds that are being resolved is withdrawn, so that others can be asked.
@@ -61,7 +61,7 @@ def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, 
 
 
 @transaction.atomic
-def take_out(seat: Seat, member: Membership) -> list[tuple[Round, Leaving]]:
+def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutcome]]:
     """What withdrawing from a study does, for whoever may; `finish_if_done` is for after the commit."""
     rows = RoundRater.objects.filter(
         round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
@@ -73,16 +73,16 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, Leaving]]:
     return found
 
 
-def _round_of(found: Leaving) -> int:
+def _round_of(found: DepartureOutcome) -> int:
     return found.moves[0][0].round_id
 
 
 @transaction.atomic
-def _withdraw(seat: Seat, number: int, rater: str) -> Leaving:
+def _withdraw(seat: Seat, number: int, rater: str) -> DepartureOutcome:
     round_ = hold_round(seat, number)
     leaver = get_round_rater(round_, rater)
     if leaver.left_at is not None:
-        return Leaving(leaver.rater, [])
+        return DepartureOutcome(leaver.rater, [])
     _require_open(round_, "lets raters leave")
     found = leaving(round_, leaver)
     assignments.withdraw(unfinished_of(round_, leaver.rater_id))
@@ -148,7 +148,7 @@ def _tell_given(round_: Round, given: dict[int, int]) -> None:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedRater:
     """A rater who came into an open round, or came back, and how many waiting items they took."""
 
     round_rater: RoundRater
@@ -157,7 +157,7 @@ class Added:
 
 
 @transaction.atomic
-def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, unblinded: bool = False) -> Added:
+def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, unblinded: bool = False) -> AddedRater:
     """Puts a rater (user name or code) into an open round; in a planned one they get slots that wait, up to `quota`.
 
     Somebody who could read answers of the round since the first was given is rejected, or, with `unblinded`, marked:
@@ -180,7 +180,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     member = members[0]
     row = RoundRater.objects.select_related("rater").filter(round=round_, rater=member).first()
     if row is not None and row.left_at is None:
-        return Added(row, 0, is_new=False)
+        return AddedRater(row, 0, is_new=False)
     is_unblinded = member.pk in unblinded_among(round_, [member])
     if is_unblinded and not unblinded:
         raise Conflict(
@@ -209,7 +209,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
         given=n_given,
         **({"unblinded": True} if is_unblinded else {}),
     )
-    return Added(row, n_given, is_new=True)
+    return AddedRater(row, n_given, is_new=True)
 
 
 @transaction.atomic

@@ -28,7 +28,7 @@ from annotation.choosing.actions.batches import (
     ASSIGNMENTS_JOB_FROM,
     GIVEN,
     TAKEN,
-    Opening,
+    RoundOpening,
     is_large,
     made_before,
     place_items,
@@ -531,7 +531,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
         asked = {"gate": gate, "unregistered": without}
         start_job(study=study, user=seat.user, kind=BulkJob.Kind.OPENING, n_total=n_total, round=round_, asked=asked)
         return round_
-    opening = Opening.of(round_, everybody)
+    opening = RoundOpening.of(round_, everybody)
     opening.write(0, opening.n_total)
     finish_opening(seat=seat, opening=opening, gate=gate, unregistered=without)
     return round_
@@ -594,7 +594,7 @@ def assignments_planned(round_: Round, n_items: int, raters: Sequence[RoundRater
     return sum(raters_planned(n_items, round_.raters_per_item, round_.double_share, round_.seed)) + n_items * n_machines
 
 
-def finish_opening(*, seat: Seat, opening: Opening, gate: Known | None, unregistered: Sequence[str] = ()) -> None:
+def finish_opening(*, seat: Seat, opening: RoundOpening, gate: Known | None, unregistered: Sequence[str] = ()) -> None:
     """Opens a round whose assignments are stored: gives training items, notifies raters, analyzes what was written.
 
     Call it in a transaction that holds the round.

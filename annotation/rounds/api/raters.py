@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.assignments.queries import Leaving, ThirdRater, leaving, third_raters, uncounted
+from annotation.assignments.queries import DepartureOutcome, ThirdRater, leaving, third_raters, uncounted
 from annotation.calibration.actions import gold
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.api_bodies import Body, StringField, Switch, Whole
@@ -165,7 +165,7 @@ def admission_answer(row: RoundRater) -> dict[str, Any] | None:
     return {name: kept.get(name) for name in ("how", "at", "round", "n_items", "n_right", "reason")} if kept else None
 
 
-def leaving_answer(found: Leaving) -> dict[str, Any]:
+def leaving_answer(found: DepartureOutcome) -> dict[str, Any]:
     return {
         "rater": found.rater.code,
         "withdrawn": found.n,

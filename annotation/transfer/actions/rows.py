@@ -101,7 +101,7 @@ OTHERWISE: Mapping[tuple[type[Model], str], str] = {
 
 
 @dataclass
-class Stored:
+class StudyImportResult:
     """What came of a file."""
 
     study: Study
@@ -117,9 +117,9 @@ class Stored:
 Told = Callable[[int, str], None]
 
 
-def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> Stored:
+def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> StudyImportResult:
     """Stores a checked file as a study of this slug, in a transaction. Raises Invalid, in words."""
-    storing = _Storing(user, file, slug, told)
+    storing = _RowImport(user, file, slug, told)
     try:
         stored = storing.store()
         with connection.cursor() as cursor:
@@ -135,7 +135,7 @@ def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> Stored
         raise refused(f"The table {storing.at} contains a row that can't be read.") from error
 
 
-class _Storing:
+class _RowImport:
     """A file on its way into the database; `at` is the table that is being read."""
 
     def __init__(self, user: User, file: StudyFile, slug: str, told: Told) -> None:
@@ -145,11 +145,11 @@ class _Storing:
         self.n_done = 0
         self.people: dict[int, int] = {}
 
-    def store(self) -> Stored:
+    def store(self) -> StudyImportResult:
         (row,) = list(self._rows("study")) or [{}]
         brought.map_table("map_people", ", shown text")
         study = self._study_without_taxonomy(row)
-        self.stored = Stored(study)
+        self.stored = StudyImportResult(study)
         self._people()
         self._taxonomies(row)
         study.save()
@@ -335,14 +335,14 @@ class _Storing:
 
     # The study's own tables
 
-    def _allot(self, table: whole.Table) -> None:
+    def _allot(self, table: whole.StudyTable) -> None:
         """Takes ids for the rows of a table that others name before it is stored."""
         brought.map_table(f"map_{table.name}")
         self.at = table.name
         for batch in brought.batches(self.file.lines(table.name)):
             self._take_ids(table, brought.as_array(batch))
 
-    def _take_ids(self, table: whole.Table, rows: str) -> None:
+    def _take_ids(self, table: whole.StudyTable, rows: str) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 f"INSERT INTO map_{table.name} SELECT (value ->> 'id')::bigint, "  # noqa: S608
@@ -350,7 +350,7 @@ class _Storing:
                 [table.model._meta.db_table, rows],
             )
 
-    def _table(self, table: whole.Table, study: Study) -> None:
+    def _table(self, table: whole.StudyTable, study: Study) -> None:
         is_allotted = table.model is Assignment
         if not is_allotted:
             brought.map_table(f"map_{table.name}")

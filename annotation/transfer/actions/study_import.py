@@ -19,12 +19,12 @@ from annotation.core.errors import Invalid
 from annotation.core.imported import STUDY_IMPORTED
 from annotation.models import Arrival, Membership
 from annotation.studies.actions.study_ids import require_available
-from annotation.transfer.actions.rows import Stored, store_study, table_names
+from annotation.transfer.actions.rows import StudyImportResult, store_study, table_names
 from annotation.transfer.study_file import StudyFile, open_study
 from shared.disk_space import require_room
 from shared.job_holds import JobLockKind
-from shared.jobs import JobKind, progress_beside
 from shared.job_time_limits import TaskTurn
+from shared.jobs import JobKind, progress_beside
 
 KEPT_DAYS = 2
 FILES_AT_ONCE = 100
@@ -102,7 +102,7 @@ def nobody_looks(n_done: int, step: str) -> None:
 @transaction.atomic
 def bring_study(
     *, user: User, file: IO[bytes], slug: str = "", told: Callable[[int, str], None] = nobody_looks
-) -> tuple[Stored, str]:
+) -> tuple[StudyImportResult, str]:
     """Checks a study's file and stores it, owned by this person; what was stored, and the SHA-256 of the file.
 
     Raises Invalid for a file that is not whole or was changed, Conflict where the address is taken.
@@ -133,7 +133,7 @@ def _digest(file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def report_of(stored: Stored, sha256: str) -> dict[str, Any]:
+def report_of(stored: StudyImportResult, sha256: str) -> dict[str, Any]:
     """What came of a file, for page, command and REST."""
     return {
         "study": stored.study.slug,

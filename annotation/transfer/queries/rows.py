@@ -116,7 +116,7 @@ NUMBERED: tuple[type[Model], ...] = tuple(model for model in TRAVELS if issubcla
 
 
 @dataclass(frozen=True)
-class Table:
+class StudyTable:
     """A table with rows of studies; `road` leads from a row to its study, as a filter has it."""
 
     model: type[Model]
@@ -138,7 +138,7 @@ def columns_of(model: type[Model]) -> list[Any]:
 
 
 @cache
-def tables() -> dict[str, Table]:
+def tables() -> dict[str, StudyTable]:
     """Every table that holds rows of studies, by name; the road is the shortest over columns that are never empty.
 
     The last step may be: an upload names the study that it is for.
@@ -158,15 +158,15 @@ def tables() -> dict[str, Table]:
                 continue
             found[source] = f"{field.name}__{road}" if road else field.name
             waiting.append((source, found[source]))
-    return {table.name: table for table in (Table(model, road) for model, road in found.items())}
+    return {table.name: table for table in (StudyTable(model, road) for model, road in found.items())}
 
 
-def travelling() -> list[Table]:
+def travelling() -> list[StudyTable]:
     """The tables of a whole export, in the order in which they are stored again."""
     return [tables()[model._meta.model_name or ""] for model in TRAVELS]
 
 
-def in_order_of_leaving() -> list[Table]:
+def in_order_of_leaving() -> list[StudyTable]:
     """All tables of a study, in the order in which their rows can be taken away; assignments point to nothing then."""
     known = {each.name for each in travelling()}
     order = [each for each in reversed(tables().values()) if each.name not in known]
@@ -178,7 +178,7 @@ def in_order_of_leaving() -> list[Table]:
     return order
 
 
-def leaving(table: Table, study: Study) -> QuerySet[Any]:
+def leaving(table: StudyTable, study: Study) -> QuerySet[Any]:
     """The rows of a table that a whole export holds: all, but for exports that are being made."""
     rows = table.rows(study)
     return rows.exclude(state__in=Export.AT_WORK) if table.model is Export else rows

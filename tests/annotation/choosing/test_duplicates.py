@@ -272,7 +272,7 @@ def test_a_job_searches_a_large_sample_and_begins_anew_after_a_killed_worker(
     assert answer.status_code == 202 and answer.json()["state"] == "queued"
     assert script.send("POST", place).json()["code"] == "preparing"
     job = BulkJob.objects.get()
-    finding = actions.Finding(make.owner_seat(study), sample)
+    finding = actions.DuplicateSearch(make.owner_seat(study), sample)
     assert finding.step(job) and finding.step(job) and job.n_done == 4  # and then its worker is killed
     bulk_jobs.work(job.pk)
     job.refresh_from_db()

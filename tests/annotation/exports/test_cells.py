@@ -12,7 +12,7 @@ from annotation.exports.columns import COLUMNS, cell, write
 from annotation.exports.queries import rows
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.imports.sheets.document_trees import tree_of
-from annotation.imports.sheets.values import Refused, ValueReader
+from annotation.imports.sheets.values import RejectedValue, ValueReader
 from annotation.models import Rating, Resolution, ResolutionValue
 from taxonomy.checking import load
 from tests import builders as make
@@ -128,7 +128,7 @@ def read(text: str, dimension: str = "symptom") -> Any:
     assert found is not None
     try:
         return reader.read(found, text)
-    except Refused as refused:
+    except RejectedValue as refused:
         return str(refused)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from annotation.core.errors import Invalid, Unreadable
 from annotation.imports.actions.ratings import import_ratings
-from annotation.imports.sheets import Gathered, gather
-from annotation.imports.sheets.books import Book, open_book
+from annotation.imports.sheets import GatheredSheet, gather
+from annotation.imports.sheets.books import SheetBook, open_book
 from annotation.imports.sheets.guesses import guess_book, split_rater
 from annotation.imports.sheets.mapping import BookMapping, BookReader, check_mapping
 from annotation.imports.sheets.shifted_values import doubts
@@ -37,17 +37,17 @@ def xlsx(sheets: Mapping[str, Rows], merged: Mapping[str, Sequence[str]] | None 
     return content.getvalue()
 
 
-def opened(content: bytes, name: str = "labels.xlsx") -> tuple[Book, BookMapping]:
+def opened(content: bytes, name: str = "labels.xlsx") -> tuple[SheetBook, BookMapping]:
     book = open_book(io.BytesIO(content), name)
     return book, guess_book(book)
 
 
-def read(book: Book, mapping: BookMapping) -> Gathered:
+def read(book: SheetBook, mapping: BookMapping) -> GatheredSheet:
     check_mapping(mapping, book)
     return gather(BookReader(book, mapping).rows(), mapping.final)
 
 
-def told(sheet: Gathered) -> list[tuple[str, ...]]:
+def told(sheet: GatheredSheet) -> list[tuple[str, ...]]:
     """Round, item, rater, part, dimension, value of every answer and decision, in the order of the file."""
     every = [row for rows in (*sheet.answers.values(), *sheet.finals.values()) for row in rows]
     return [

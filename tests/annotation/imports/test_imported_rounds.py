@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.core.access import get_seat
 from annotation.exports.queries import rows
 from annotation.imports.actions.ratings import ImportReport, import_ratings
-from annotation.imports.sheets.books import Book, Sheet
+from annotation.imports.sheets.books import Sheet, SheetBook
 from annotation.imports.sheets.guesses import guess_book
 from annotation.imports.sheets.rounds import in_order, is_trial, newest_trial, number_rounds
 from annotation.models import AuditEvent, Round
@@ -162,7 +162,7 @@ def _sheet(name: str) -> Sheet:
 
 def test_the_pilot_of_a_workbook_is_no_part_of_round_1() -> None:
     names = ["Pilot", "pilot round 1", "Round 1", "Round 2", "Data"]
-    book = Book([_sheet(name) for name in names])
+    book = SheetBook([_sheet(name) for name in names])
     assert [each.round for each in guess_book(book, "1").sheets] == ["pilot", "pilot", "1", "2", "1"]
 
 

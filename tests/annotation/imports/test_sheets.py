@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from annotation.core.errors import Invalid, Unreadable
 from annotation.imports.sheets import (
-    Gathered,
+    GatheredSheet,
     ReadAnswer,
     ValueReader,
     document_from_values,
@@ -34,7 +34,7 @@ def table_of(content: bytes) -> tuple[list[str], list[tuple[int, list[str], str]
     return list(table.columns), [(row.line, list(row.cells), row.fault) for row in table.rows]
 
 
-def gathered(text: str, dimensions: Sequence[str] = (), final: str = "final", **mapping: str) -> Gathered:
+def gathered(text: str, dimensions: Sequence[str] = (), final: str = "final", **mapping: str) -> GatheredSheet:
     table = open_table(io.BytesIO(text.encode()))
     return gather(rows_of(lay_out(table.columns, mapping, dimensions), table.rows), final)
 
