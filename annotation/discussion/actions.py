@@ -107,7 +107,7 @@ def _tell_mentioned(seat: Seat, round_: Round, remark: Remark) -> None:
 
 
 @dataclass(frozen=True)
-class TakenOver:
+class TakeoverResult:
     """What became of taking over a value: the new revision, or a draft to be completed on the labelling page."""
 
     assignment: Assignment
@@ -116,7 +116,7 @@ class TakenOver:
 
 def take_over(
     *, seat: Seat, round_: Round, item: Item, part: int, dimension: str, values: object, expected: int | None = None
-) -> TakenOver:
+) -> TakeoverResult:
     """Makes a value one's own by a new revision of one's answer; everything else in the answer is kept.
 
     The blind answer stays as it was. Where the value makes other required questions apply, nothing is submitted: the
@@ -153,8 +153,8 @@ def take_over(
     except Invalid:
         now = int(timezone.now().timestamp() * 1000)
         keep_draft(seat=seat, assignment=assignment.public_id, body={**body, "base": current.revision, "at": now})
-        return TakenOver(assignment, None)
-    return TakenOver(submitted.assignment, submitted.annotation)
+        return TakeoverResult(assignment, None)
+    return TakeoverResult(submitted.assignment, submitted.annotation)
 
 
 def _own_part(answer: Annotation, part: int) -> int | None:

@@ -30,7 +30,7 @@ BEHIND, AHEAD = 12, 40
 
 
 @dataclass(frozen=True)
-class People:
+class MemberNames:
     """The members of a study, as a discussion names them: raters by code, or by name too where the study says so."""
 
     members: Sequence[Membership]
@@ -70,12 +70,12 @@ class People:
         return sorted(found, key=lambda pair: code_order(pair[0]) if pair[0] in self.names_of_codes else (99, pair[0]))
 
 
-def people(study: Study, round_: Round) -> People:
+def people(study: Study, round_: Round) -> MemberNames:
     """Who takes part in the discussion of a round: its raters, the adjudicators, the owners; one query."""
     in_round = RoundRater.objects.filter(round=round_).values("rater")
     rows = Membership.objects.filter(study=study).select_related("user", "former_user", "formerly").order_by("pk")
     found = rows.filter(Q(roles__overlap=[OWNER, ADJUDICATOR]) | Q(pk__in=in_round))
-    return People(list(found), study.names_shown)
+    return MemberNames(list(found), study.names_shown)
 
 
 def remarks(round_: Round, item: Item, *, after: int = 0) -> QuerySet[Remark]:
@@ -100,22 +100,22 @@ def discussed_rounds(seat: Seat) -> list[Round]:
 
 
 @dataclass(frozen=True)
-class News:
+class DiscussionProgress:
     """How far a discussion is: the newest decision and the newest answer of others on an item."""
 
     resolution: int
     annotation: int
 
 
-def newest(round_: Round, item: Item) -> News:
+def newest(round_: Round, item: Item) -> DiscussionProgress:
     """The ids of the newest decision and the newest answer on an item; two queries."""
     decided = Resolution.objects.filter(round=round_, item=item).aggregate(newest=Max("pk"))["newest"]
     answered = Assignment.objects.filter(round=round_, item=item).aggregate(newest=Max("current"))["newest"]
-    return News(decided or 0, answered or 0)
+    return DiscussionProgress(decided or 0, answered or 0)
 
 
 @dataclass(frozen=True)
-class Meanwhile:
+class ConcurrentChange:
     """What somebody else did on an item meanwhile: who decided which dimensions, and whose answer changed."""
 
     decided: Sequence[tuple[str, str]]
@@ -125,12 +125,12 @@ class Meanwhile:
         return bool(self.decided or self.changed)
 
 
-def meanwhile(seat: Seat, round_: Round, item: Item, since: News) -> Meanwhile:
+def meanwhile(seat: Seat, round_: Round, item: Item, since: DiscussionProgress) -> ConcurrentChange:
     """The decisions and changed answers of others since then; two queries."""
     decided = Resolution.objects.filter(round=round_, item=item, pk__gt=since.resolution)
     decided = decided.exclude(decided_by=seat.user).select_related("decided_by", "dimension").order_by("pk")
     changed = Assignment.objects.filter(round=round_, item=item, current__gt=since.annotation)
-    return Meanwhile(
+    return ConcurrentChange(
         [
             (row.decided_by.display_name if row.decided_by else "Rule of the study", row.dimension.title)
             for row in decided
@@ -140,7 +140,7 @@ def meanwhile(seat: Seat, round_: Round, item: Item, since: News) -> Meanwhile:
 
 
 @dataclass(frozen=True)
-class Column:
+class AnswersColumn:
     """A rater of an item: how sure, whether they skipped, and whether the answer was changed since it was blind."""
 
     code: str
@@ -158,7 +158,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class AnswersCell:
     """One rater's values on a dimension in words; `blind` are those given blind where they were others."""
 
     words: str
@@ -167,13 +167,13 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class TableRow:
+class AnswersRow:
     """A part and a dimension with what each rater said, and how it stands."""
 
     part: int
     dimension: str
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[AnswersCell]
     differs: bool
     state: str
     agreed: str
@@ -183,8 +183,8 @@ class TableRow:
 class AnswersTable:
     """All answers to an item: raters as columns, parts and dimensions as rows."""
 
-    columns: Sequence[Column]
-    rows: Sequence[TableRow]
+    columns: Sequence[AnswersColumn]
+    rows: Sequence[AnswersRow]
 
     @property
     def n_parts(self) -> int:
@@ -220,7 +220,7 @@ def answers_table(seat: Seat, round_: Round, item: Item, verdicts: Sequence[Verd
                 if each.state == Assignment.State.SUBMITTED
             ]
             rows.append(
-                TableRow(
+                AnswersRow(
                     part=part,
                     dimension=dimension.key,
                     title=dimension.title,
@@ -245,10 +245,10 @@ def part_matches(annotations: Sequence[int]) -> dict[tuple[int, int], int]:
     return {(annotation, part): agreed for annotation, part, agreed in rows}
 
 
-def _column(seat: Seat, assignment: Assignment) -> Column:
+def _column(seat: Seat, assignment: Assignment) -> AnswersColumn:
     current = assignment.current
     assert current is not None
-    return Column(
+    return AnswersColumn(
         code=assignment.rater.code or "",
         confidence=None if current.skip_reason else current.confidence,
         skip_reason=current.skip_reason,
@@ -266,7 +266,7 @@ def _cell(
     part: int,
     assignment: Assignment,
     said: Mapping[tuple[int, int], Mapping[str, Values]],
-) -> Cell:
+) -> AnswersCell:
     now = said.get((assignment.current_id or 0, part), {}).get(key)
     blind = said.get((assignment.blind_id or 0, part), {}).get(key)
     words = _words(tree, key, now)
@@ -274,7 +274,7 @@ def _cell(
     before = ""
     if changed and assignment.blind is not None:
         before = "skipped" if assignment.blind.skip_reason else _words(tree, key, blind) or "no answer"
-    return Cell(words, before, now)
+    return AnswersCell(words, before, now)
 
 
 def _words(tree: VersionTree, key: str, values: Values | None) -> str:
@@ -295,7 +295,7 @@ def own_answer(seat: Seat, round_: Round, item: Item) -> Assignment | None:
 
 
 @dataclass(frozen=True)
-class Discussed:
+class DiscussionItem:
     """An item of a round in its order, with who flagged it and how much was said of it."""
 
     item: int
@@ -329,7 +329,7 @@ def n_flagged(round_: Round, without: Iterable[int] = ()) -> int:
     return round_items(round_, flagged=True, without=without).count()
 
 
-def around(round_: Round, rows: QuerySet[RoundItem], item: Item) -> tuple[list[Discussed], list[Discussed]]:
+def around(round_: Round, rows: QuerySet[RoundItem], item: Item) -> tuple[list[DiscussionItem], list[DiscussionItem]]:
     """The items before one in an order, and from it on; three queries, bounded."""
     place = RoundItem.objects.filter(round=round_, item=item).values_list("position", flat=True).first() or 0
     before = list(rows.filter(position__lt=place).order_by("-position")[: BEHIND + 1])[::-1]
@@ -337,11 +337,11 @@ def around(round_: Round, rows: QuerySet[RoundItem], item: Item) -> tuple[list[D
     return [_bare(row) for row in before], [_bare(row) for row in onwards]
 
 
-def _bare(row: RoundItem) -> Discussed:
-    return Discussed(row.item_id, row.position, row.item.identifier)
+def _bare(row: RoundItem) -> DiscussionItem:
+    return DiscussionItem(row.item_id, row.position, row.item.identifier)
 
 
-def discussed(round_: Round, rows: Sequence[RoundItem]) -> list[Discussed]:
+def discussed(round_: Round, rows: Sequence[RoundItem]) -> list[DiscussionItem]:
     """Items with their titles, flags and how many remarks they have; three queries."""
     items = [row.item_id for row in rows]
     titles = dict(Item.objects.filter(pk__in=items).values_list("pk", "snapshot__title"))
@@ -353,7 +353,7 @@ def discussed(round_: Round, rows: Sequence[RoundItem]) -> list[Discussed]:
     for item in Remark.objects.filter(round=round_, item__in=items).order_by().values_list("item_id", flat=True):
         counted[item] = counted.get(item, 0) + 1
     return [
-        Discussed(
+        DiscussionItem(
             row.item_id,
             row.position,
             row.item.identifier,

@@ -14,7 +14,7 @@ RESERVED = frozenset("smpe")
 
 
 @dataclass(frozen=True)
-class Option:
+class PromptOption:
     """A category in a list, with the key that chooses it; a group that only holds others has none."""
 
     category: TreeCategory
@@ -28,7 +28,7 @@ class Prompt:
     number: int
     dimension: TreeDimension
     style: str
-    options: tuple[Option, ...]
+    options: tuple[PromptOption, ...]
 
     @property
     def template(self) -> str:
@@ -82,7 +82,7 @@ def _style(dimension: TreeDimension) -> str:
     return "steps" if dimension.has_steps and is_flat else "list"
 
 
-def _options(dimension: TreeDimension) -> Iterator[Option]:
+def _options(dimension: TreeDimension) -> Iterator[PromptOption]:
     """The taxonomy's own shortcuts first; in a short list the others get the first free letter of their name."""
     taken = {category.shortcut.lower() for category in dimension.categories if category.shortcut}
     for category in dimension.categories:
@@ -91,7 +91,7 @@ def _options(dimension: TreeDimension) -> Iterator[Option]:
             letters = (letter for letter in category.name.lower() if letter.isascii() and letter.isalpha())
             shortcut = next((letter for letter in letters if letter not in taken | RESERVED), "")
             taken.add(shortcut)
-        yield Option(category, shortcut)
+        yield PromptOption(category, shortcut)
 
 
 def _condition(dimension: TreeDimension) -> dict[str, object] | None:
@@ -99,7 +99,7 @@ def _condition(dimension: TreeDimension) -> dict[str, object] | None:
     return {"dimension": when.dimension, "is": list(when.values)} if when else None
 
 
-def _category(option: Option) -> dict[str, object]:
+def _category(option: PromptOption) -> dict[str, object]:
     category = option.category
     told: dict[str, object] = {
         "key": category.key,

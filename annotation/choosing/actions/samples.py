@@ -73,9 +73,9 @@ def draw_sample(
 ) -> Sample:
     """Draws issues that the owner may see; the frame is stored with it, and its counts. Raises Invalid, Conflict.
 
-        `wish` is what `SampleRequest` has: size (or confidence, margin), seed, stratify_by, allocation, at_least_one. Words of
-    `filter` stand before those of the ready-made `selection`. A large sample is drawn by a job (`bulk_jobs.job_of`).
-        The same request with the same key gives the sample that it made before.
+    `wish` is what `SampleRequest` has: size (or confidence, margin), seed, stratify_by, allocation, at_least_one.
+    Words of `filter` stand before those of the ready-made `selection`. A large sample is drawn by a job
+    (`bulk_jobs.job_of`). The same request with the same key gives the sample that it made before.
     """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)

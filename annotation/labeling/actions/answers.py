@@ -41,7 +41,7 @@ LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmitResult:
     """What became of a submit: the revision, whether it is a new one, and the assignment as it stands."""
 
     annotation: Annotation
@@ -58,7 +58,7 @@ def submit_annotation(
     expected: int | None = None,
     round_number: int | None = None,
     parts_stay: bool = False,
-) -> Submitted:
+) -> SubmitResult:
     """Appends a revision of the rater's answer for an assignment: labels, parts, or a skip with its reason.
 
     The same key and request again give the stored revision; the same key with another request is a Conflict. A first
@@ -101,12 +101,12 @@ def _submit(
     expected: int | None,
     round_number: int | None,
     parts_stay: bool,
-) -> Submitted:
+) -> SubmitResult:
     assignment = get_own_assignment(seat, identifier, lock=True, round_number=round_number)
     request_digest = digest({"assignment": str(assignment.pk), **{k: v for k, v in body.items() if k != "assignment"}})
     stored = _stored(assignment, key, request_digest)
     if stored is not None:
-        return Submitted(stored, assignment, is_new=False)
+        return SubmitResult(stored, assignment, is_new=False)
     round_ = assignment.round
     _check_state(assignment, round_)
     if assignment.state in Assignment.UNFINISHED and getattr(assignment, "known", None) is None:
@@ -149,7 +149,7 @@ def _submit(
     assignments.submit(assignment, annotation, round_)
     if annotation.revision == 1 and getattr(assignment, "known", None) is not None:
         admit_elsewhere(assignment)
-    return Submitted(annotation, assignment, is_new=True)
+    return SubmitResult(annotation, assignment, is_new=True)
 
 
 def _stored(assignment: Assignment, key: str, request_digest: str) -> Annotation | None:

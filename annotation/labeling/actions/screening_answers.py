@@ -5,7 +5,7 @@ from django.db import transaction
 from annotation.calibration.actions.training import require_admission
 from annotation.core.access import RATER, Seat, get_own_assignment
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.labeling.actions.answers import Submitted, submit_annotation
+from annotation.labeling.actions.answers import SubmitResult, submit_annotation
 from annotation.labeling.queries.assignments import answer_of, draft_of
 from annotation.labels.screening import answer_to_screen, read_keywords
 from annotation.models import Assignment, Membership, Round
@@ -21,7 +21,7 @@ def answer_screening(
     reason: str = "",
     expected: int | None = None,
     seconds: int | None = None,
-) -> Submitted:
+) -> SubmitResult:
     """Appends a rater's in or out of the reading pane, out with the key of its reason, like any other answer.
 
     Memo, flag, confidence and fitting quotes of what the rater gave or typed before stay. Raises Conflict for an issue

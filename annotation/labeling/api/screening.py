@@ -119,7 +119,7 @@ class OwnScreenings(APIView):
         return Response({"assignment": found.public_id, "maybe": found.maybe})
 
 
-class Keywords(APIView):
+class KeywordsOfRater(APIView):
     """The words that are highlighted for the caller while they screen."""
 
     permission_classes = [scope("rate", read="rate")]

@@ -121,7 +121,7 @@ def peek(round_: Round, after: Assignment) -> Assignment | None:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RaterProgress:
     """How far a rater is in a round; in a pool `n_total` is the number of its items, or the rater's share of them.
 
     Finished is what was submitted or skipped.
@@ -141,21 +141,21 @@ class Progress:
         return max(self.n_total - self.n_finished, 0)
 
 
-def progress(round_: Round, rater: Membership) -> Progress:
+def progress(round_: Round, rater: Membership) -> RaterProgress:
     """Two indexed reads at most, whatever the size of the round."""
     row: Any = _round_rater.first(round_.pk, rater.pk)
     if row is None:  # asked as a third rater
         own = own_assignments(round_, rater)
         skipped, finished = Count("pk", filter=Q(state="skipped")), Count("pk", filter=Q(state__in=Assignment.FINISHED))
         n_skipped, n_finished, n_total = own.order_by().aggregate(s=skipped, f=finished, n=Count("pk")).values()
-        return Progress(n_finished, n_total, n_skipped)
+        return RaterProgress(n_finished, n_total, n_skipped)
     if round_.mode == Round.Mode.POOL:
         n_items, n_others = _places.first(round_.pk, rater.pk) or (0, 0)
         last = n_items - n_others
         if row.quota is not None and row.quota < last:
-            return Progress(row.n_finished, row.quota, row.n_skipped, is_share=True)
-        return Progress(row.n_finished, last, row.n_skipped)
-    return Progress(row.n_finished, row.n_assigned, row.n_skipped)
+            return RaterProgress(row.n_finished, row.quota, row.n_skipped, is_share=True)
+        return RaterProgress(row.n_finished, last, row.n_skipped)
+    return RaterProgress(row.n_finished, row.n_assigned, row.n_skipped)
 
 
 def draft_of(assignment: Assignment) -> dict[str, object] | None:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.calibration.queries import training
 from annotation.core.access import Seat
 from annotation.labeling.queries import assignments as labelling
-from annotation.labeling.queries.earlier_answers import Carried, carried_answer
+from annotation.labeling.queries.earlier_answers import PrefilledAnswer, carried_answer
 from annotation.labels.queries.item_history import reads_otherwise
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.proposals import queries as proposals
@@ -18,7 +18,7 @@ from taxonomy.queries import published_version
 
 
 @dataclass(frozen=True)
-class Line:
+class OwnListLine:
     """One of the rater's own items in the list; without a URL where it is yet to come."""
 
     position: int
@@ -36,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Turn:
+class DeskTurn:
     """An assignment for the script of the page; one that is only looked ahead at holds nothing of the rater's own."""
 
     round: Round
@@ -44,7 +44,7 @@ class Turn:
     snapshot: Snapshot | None
     answer: dict[str, object] | None = None
     draft: dict[str, object] | None = None
-    carried: Carried | None = None
+    carried: PrefilledAnswer | None = None
     outcomes: Sequence[proposals.AnsweredProposal] = ()
 
     @property
@@ -87,7 +87,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Reading:
+class DeskIssue:
     """The issue of an assignment, unless the page has it at hand, and what the script has to know of it.
 
     `answered_on` is the snapshot of an answer that was given to another one; `trained` is what is right of a training
@@ -97,8 +97,8 @@ class Reading:
     study: Study
     round: Round
     assignment: Assignment | None
-    lines: Sequence[Line]
-    turn: Turn | None = None
+    lines: Sequence[OwnListLine]
+    turn: DeskTurn | None = None
     is_at_hand: bool = False
     answered_on: int | None = None
     trained: training.Feedback | None = None
@@ -121,7 +121,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk(Reading):
+class Desk(DeskIssue):
     """What changes from one issue to the next: the issue, progress, and the list at the left.
 
     `before` and `after` are the places before and after which there are more items; `came_back` are those whose
@@ -129,7 +129,7 @@ class Desk(Reading):
     """
 
     rater: Membership
-    progress: labelling.Progress
+    progress: labelling.RaterProgress
     time_left: str
     here: str | None
     before: int | None
@@ -163,14 +163,18 @@ def desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Sequ
 
 
 def reading(
-    study: Study, round_: Round, assignment: Assignment | None, lines: Sequence[Line], at_hand: Sequence[str] = ()
-) -> Reading:
+    study: Study,
+    round_: Round,
+    assignment: Assignment | None,
+    lines: Sequence[OwnListLine],
+    at_hand: Sequence[str] = (),
+) -> DeskIssue:
     """The issue of an assignment; that of one without an id is only looked ahead at."""
     if assignment is None:
-        return Reading(study, round_, None, lines)
+        return DeskIssue(study, round_, None, lines)
     snapshot = labelling.snapshot_to_read(assignment.item)
     answer, turn = assignment.current, _turn(round_, assignment, snapshot)
-    return Reading(
+    return DeskIssue(
         study,
         round_,
         assignment,
@@ -184,13 +188,13 @@ def reading(
     )
 
 
-def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> Turn:
+def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> DeskTurn:
     if assignment.pk is None:
-        return Turn(round_, assignment, snapshot)
+        return DeskTurn(round_, assignment, snapshot)
     tree, answer = published_version(round_.taxonomy_version_id), assignment.current
     said = labelling.answer_of(assignment, tree)
     assignment.round = round_
-    return Turn(
+    return DeskTurn(
         round_,
         assignment,
         snapshot,
@@ -215,7 +219,7 @@ def may_change(round_: Round, assignment: Assignment) -> bool:
 class OwnList:
     """Lines of the list, and the places before and after which there may be more."""
 
-    lines: Sequence[Line]
+    lines: Sequence[OwnListLine]
     before: int | None
     after: int | None
 
@@ -229,7 +233,7 @@ def listed(
     return OwnList(lines_of(few, slug, round_, here), place_before(few), after)
 
 
-def lines_of(near: Sequence[Assignment], slug: str, round_: Round, here: int | None) -> list[Line]:
+def lines_of(near: Sequence[Assignment], slug: str, round_: Round, here: int | None) -> list[OwnListLine]:
     """Finished items, the one at hand and, of a planned round, those to come; the next one leads to its page.
 
     A pool assigns an item when its rater gets there.
@@ -242,7 +246,7 @@ def lines_of(near: Sequence[Assignment], slug: str, round_: Round, here: int | N
             continue
         url = reverse("label_one", args=[slug, round_.number, each.public_id]) if is_finished or is_here else next_url
         lines.append(
-            Line(
+            OwnListLine(
                 position=each.position,
                 identifier=each.item.identifier,
                 state=each.state if is_finished else "now" if is_here or next_url else "later",

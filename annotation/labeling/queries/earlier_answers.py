@@ -35,7 +35,7 @@ class OldValue:
 
 
 @dataclass(frozen=True)
-class Before:
+class PreviousValue:
     """What was said earlier of one part on one dimension, and why it is asked anew or reads differently now.
 
     `rater` is a code where it was another rater's answer, who can't sign in, else empty. `reason` is split, retired,
@@ -55,11 +55,11 @@ class Before:
 
 
 @dataclass(frozen=True)
-class Carried:
+class PrefilledAnswer:
     """The answer to begin with, in the shape of a draft (None: there is none), and what was said at each place."""
 
     draft: dict[str, object] | None
-    before: tuple[Before, ...]
+    before: tuple[PreviousValue, ...]
 
     @property
     def before_as_documents(self) -> list[dict[str, object]]:
@@ -67,7 +67,7 @@ class Carried:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _MappedAnswer:
     """What became of one answer on one dimension: the values to begin with, and a reason with its sentence, or none."""
 
     values: Values | None = None
@@ -76,7 +76,7 @@ class _Told:
     words: str = ""
 
 
-def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
+def carried_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnswer | None:
     """The earlier answer of the rater on the item of a worklist, followed into its version `tree`; else None.
 
     The newest finished one of an earlier round that is over; before all others one of an undone worklist under the same
@@ -96,17 +96,19 @@ def carried_answer(assignment: Assignment, tree: VersionTree) -> Carried | None:
     submitted = [each for each in every if each.state == Assignment.State.SUBMITTED]
     orders = _orders(submitted)
     said = _said(submitted, orders)
-    settled = _Settled(every, tree, said)
+    settled = _SettledProposals(every, tree, said)
     known = {
-        each.pk: _Answer(each, assignment, tree, said[each.pk], asked, settled, orders.get(each.pk, ()))
+        each.pk: _EarlierAnswer(each, assignment, tree, said[each.pk], asked, settled, orders.get(each.pk, ()))
         for each in every
     }
     answers = [known[each.pk] for each in earlier]
     if not answers:
-        return Carried(None, ())
+        return PrefilledAnswer(None, ())
     draft = answers[0].draft if answers[0].is_own else reduce(_alike, [each.draft for each in answers])
     first_of = {pk: known[first.pk] for pk, first in firsts.items()}
-    return Carried(draft, tuple(before for each in answers for before in each.marked(first_of.get(each.earlier.pk))))
+    return PrefilledAnswer(
+        draft, tuple(before for each in answers for before in each.marked(first_of.get(each.earlier.pk)))
+    )
 
 
 def _earlier(assignment: Assignment, *, is_stand_in: bool) -> tuple[list[Assignment], dict[int, Assignment]]:
@@ -177,7 +179,7 @@ def _said(
     return found
 
 
-class _Settled:
+class _SettledProposals:
     """What was answered to the proposals of the earlier answers, with the category in the worklist's version."""
 
     def __init__(
@@ -207,7 +209,7 @@ def _chosen(dimension: TreeDimension, key: str) -> bool:
     return category is not None and category.selectable
 
 
-class _Answer:
+class _EarlierAnswer:
     """One earlier answer on its way into the worklist's version."""
 
     def __init__(
@@ -217,7 +219,7 @@ class _Answer:
         tree: VersionTree,
         parts: Sequence[LabelsAndProposals],
         asked: Collection[tuple[int, str]] | None,
-        settled: _Settled,
+        settled: _SettledProposals,
         order: Sequence[int],
     ) -> None:
         self.earlier, self.tree, self.parts, self.asked, self.settled = earlier, tree, parts, asked, settled
@@ -258,7 +260,7 @@ class _Answer:
         }
 
     @property
-    def before(self) -> list[Before]:
+    def before(self) -> list[PreviousValue]:
         """The places that are asked or read differently now, part by part in the order of the questions."""
         return [
             before
@@ -267,7 +269,7 @@ class _Answer:
             if (before := self._before(number, dimension, part[dimension.key])) is not None
         ]
 
-    def marked(self, first: "_Answer | None") -> list[Before]:
+    def marked(self, first: "_EarlierAnswer | None") -> list[PreviousValue]:
         """The places of `before`; with the answer before an undone worklist also those that are asked because of it."""
         here = self.before
         if first is None:
@@ -281,7 +283,7 @@ class _Answer:
         order = {key: number for number, key in enumerate(self.tree.by_key)}
         return sorted([*here, *more], key=lambda each: (each.part, order[each.dimension]))
 
-    def _when_undone(self, before: Before) -> str:
+    def _when_undone(self, before: PreviousValue) -> str:
         old = self.old_tree.by_key.get(before.dimension)
         given = self.parts[before.part - 1]["labels"].get(before.dimension) if before.part <= len(self.parts) else None
         return self._undone_words(_old_values(old, given) if old else ())
@@ -289,7 +291,7 @@ class _Answer:
     def _undone_words(self, values: Sequence[OldValue]) -> str:
         return f"In round {self.earlier.round.number}, before its migration was undone, {self._has_said(values)}."
 
-    def _before(self, part: int, dimension: TreeDimension, told: _Told) -> Before | None:
+    def _before(self, part: int, dimension: TreeDimension, told: _MappedAnswer) -> PreviousValue | None:
         is_asked = self.asked is None or (part, dimension.key) in self.asked
         reason, words = told.reason, told.words
         old = self.old_tree.by_key.get(dimension.key)
@@ -301,7 +303,7 @@ class _Answer:
             reason, words = "again", f"{self._began(values)}. Relabel it."
             if self.earlier.round.state == Round.State.UNDONE:
                 words = self._undone_words(values)
-        return Before(
+        return PreviousValue(
             part=part,
             dimension=dimension.key,
             is_asked=is_asked,
@@ -319,34 +321,34 @@ class _Answer:
     def _began(self, values: Sequence[OldValue]) -> str:
         return f"In version {self.old_tree.number} {self._has_said(values)}"
 
-    def _told(self, dimension: TreeDimension, part: LabelsAndProposals) -> _Told:
+    def _told(self, dimension: TreeDimension, part: LabelsAndProposals) -> _MappedAnswer:
         """What becomes of the answer to one question."""
         answer, old = self.earlier.current, self.old_tree.by_key.get(dimension.key)
         assert answer is not None
         if answer.skip_reason:
             words = f"In version {self.old_tree.number} {self.who} skipped this item: {answer.skip_reason}"
-            return _Told(reason="skipped", words=words)
+            return _MappedAnswer(reason="skipped", words=words)
         if old is None:
-            return _Told(reason="new", words=f"This dimension is new in version {self.tree.number}.")
+            return _MappedAnswer(reason="new", words=f"This dimension is new in version {self.tree.number}.")
         given: Any = part["labels"].get(dimension.key)
         proposal: Proposal | None = part["proposals"].get(dimension.key)
         if given is None and proposal is None:
             words = f"In version {self.old_tree.number} {self.who} gave no label here."
-            return _Told(reason="unanswered", words=words)
+            return _MappedAnswer(reason="unanswered", words=words)
         blocked = self.way.dimension_blocked(dimension.key) if self.way else BlockedValue("kind", self.tree.number)
         if blocked is not None or old.has_categories != dimension.has_categories:
             began = self._began(list(_old_values(old, given)))
             if blocked is not None and blocked.reason == "dimension":
-                return _Told(reason="new", words=f"{began}. The dimension was removed since, and is back.")
-            return _Told(reason="kind", words=f"{began}. The dimension is now of another kind.")
+                return _MappedAnswer(reason="new", words=f"{began}. The dimension was removed since, and is back.")
+            return _MappedAnswer(reason="kind", words=f"{began}. The dimension is now of another kind.")
         if not dimension.has_categories:
-            return _Told(values=(given,))
+            return _MappedAnswer(values=(given,))
         keys = sorted(given or (), key=lambda key: old.by_key[key].position)
         return self._of_categories(dimension, old, keys, proposal)
 
     def _of_categories(
         self, new: TreeDimension, old: TreeDimension, keys: Sequence[str], proposal: Proposal | None
-    ) -> _Told:
+    ) -> _MappedAnswer:
         kept: dict[str, None] = {}
         reasons: list[tuple[str, str]] = []
         for key in keys:
@@ -367,12 +369,12 @@ class _Answer:
         if values is None and not reasons and new.is_set:
             values = ()
         if not reasons:
-            return _Told(values)
+            return _MappedAnswer(values)
         began = self._began([_old_value(old.by_key[key]) for key in keys]) + "; " if keys else ""
         words = began + "; ".join(clause for _, clause in reasons)
         order = ("pending", "split", "retired", "merged", "added", "kind", "group", "renamed", "redefined")
         reason = min((each for each, _ in reasons), key=order.index)
-        return _Told(values, asked_for, reason, f"{words[0].upper()}{words[1:]}.")
+        return _MappedAnswer(values, asked_for, reason, f"{words[0].upper()}{words[1:]}.")
 
     def _followed(self, new: TreeDimension, old: TreeCategory, *, is_only: bool) -> tuple[str | None, str, str]:
         """The key to begin with, a reason and its clause (empty: nothing changed for the reader)."""

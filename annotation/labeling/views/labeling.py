@@ -210,7 +210,7 @@ def _page(
     return render(request, "annotation/labeling/label.html", context)
 
 
-def _context(found: queries.Reading) -> dict[str, object]:
+def _context(found: queries.DeskIssue) -> dict[str, object]:
     """The context of the templates, with the issue as HTML unless the page has it at hand."""
     snapshot = found.turn.snapshot if found.turn and not found.is_at_hand else None
     return found.context | {"issue_html": issue_html(snapshot) if snapshot else ""}

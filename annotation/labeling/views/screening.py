@@ -33,7 +33,7 @@ NAMES = {"all": "All", "open": "Open", "maybe": "Maybe", "in": "In", "out": "Out
 
 
 @dataclass(frozen=True)
-class Reason:
+class ReasonChoice:
     """A reason why an issue is out, and the digit that chooses it (empty from the tenth on)."""
 
     key: str
@@ -235,11 +235,12 @@ def _context(seat: Seat, round_: Round, show: str, found: Assignment | None) -> 
     }
 
 
-def _reasons(round_: Round) -> Sequence[Reason]:
+def _reasons(round_: Round) -> Sequence[ReasonChoice]:
     tree = published_version(round_.taxonomy_version_id)
     chosen = [each for each in tree.by_key[REASON].categories if each.selectable]
     return [
-        Reason(each.key, each.name, each.definition, str(n) if n < 10 else "") for n, each in enumerate(chosen, start=1)
+        ReasonChoice(each.key, each.name, each.definition, str(n) if n < 10 else "")
+        for n, each in enumerate(chosen, start=1)
     ]
 
 

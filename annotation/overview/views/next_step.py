@@ -9,7 +9,7 @@ from annotation.calibration.queries.training import held_raters, is_held
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, may_decide
 from annotation.labels.queries.label_version import stands_at
 from annotation.models import Round
-from annotation.resolving.queries.queue import Disagreements, open_disagreements
+from annotation.resolving.queries.queue import DisagreementCounts, open_disagreements
 from annotation.rounds.queries import RaterLine, RoundLine
 from shared.wording import counted, listed
 from taxonomy.queries import newest_published
@@ -108,7 +108,7 @@ def _items(n: int) -> str:
     return f"{n} item" if n == 1 else f"{n} items"
 
 
-def _resolve(round_: Round, waiting: Disagreements, slug: str) -> NextStep:
+def _resolve(round_: Round, waiting: DisagreementCounts, slug: str) -> NextStep:
     verb = "waits" if waiting.n == 1 else "wait"
     return NextStep(
         f"{waiting} {verb} in round {round_.number}",

@@ -25,14 +25,14 @@ NOT_STATED = "Meeting not saved."
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedMeeting:
     """A meeting as it was stated: raters by their codes, others as they were named."""
 
     held_on: date
     participants: Sequence[str]
 
 
-def read_meeting(seat: Seat, round_: Round, given: object, fields: dict[str, list[str]]) -> Stated | None:
+def read_meeting(seat: Seat, round_: Round, given: object, fields: dict[str, list[str]]) -> StatedMeeting | None:
     """A meeting from `{"held_on": "2026-11-20", "participants": ["alice", "R2"]}`; None where nothing was stated.
 
     What is wrong with it goes into `fields`. Two queries.
@@ -54,7 +54,7 @@ def read_meeting(seat: Seat, round_: Round, given: object, fields: dict[str, lis
     if wrong or held_on is None:
         fields["meeting"] = wrong
         return None
-    return Stated(held_on, participants)
+    return StatedMeeting(held_on, participants)
 
 
 def meeting_of_form(held_on: str, participants: str) -> dict[str, object] | None:
@@ -99,7 +99,7 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
     return found
 
 
-def attach(seat: Seat, round_: Round, stated: Stated, resolutions: Sequence[int]) -> Meeting:
+def attach(seat: Seat, round_: Round, stated: StatedMeeting, resolutions: Sequence[int]) -> Meeting:
     """Appends the meeting, once for everything that the same person states of it, and what it is stated for."""
     meeting, _ = Meeting.objects.get_or_create(
         round=round_, held_on=stated.held_on, participants=list(stated.participants), stated_by=seat.user

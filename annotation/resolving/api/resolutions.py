@@ -46,7 +46,7 @@ def resolvable_in_address(request: Request, seat: Seat) -> list[Round]:
     return [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
 
 
-class Disagreements(APIView):
+class DisagreementsOfStudy(APIView):
     """Where raters differ, item by item in the order of the rounds."""
 
     permission_classes = [scope("rate")]

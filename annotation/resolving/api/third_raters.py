@@ -132,7 +132,7 @@ class WithdrawThirdRater(APIView):
         return Response({"rater": member.code, "n_items": n})
 
 
-class Rules(APIView):
+class RulesOfStudy(APIView):
     """Applies the study's rules to a round that is being resolved; a worker does it."""
 
     permission_classes = [scope("manage")]

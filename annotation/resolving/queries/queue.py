@@ -48,7 +48,7 @@ def short_name(identifier: str) -> str:
     return identifier.rpartition("/")[2] or identifier
 
 
-class Place(NamedTuple):
+class Disagreement(NamedTuple):
     """One part and dimension of an item on which its raters differ; `clashes` says between what."""
 
     part: int
@@ -62,13 +62,13 @@ class Place(NamedTuple):
         return self.state == "open"
 
 
-class Line(NamedTuple):
+class QueueLine(NamedTuple):
     """An item with the places on which its raters differ; without any: all of them skipped it."""
 
     item: int
     position: int
     identifier: str
-    places: tuple[Place, ...]
+    places: tuple[Disagreement, ...]
 
     @property
     def n_open(self) -> int:
@@ -81,13 +81,13 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class QueueFilter:
     """Which places are looked at; empty: all."""
 
     dimension: str = ""
     clash: str = ""
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, place: Disagreement) -> bool:
         return self.dimension in ("", place.dimension) and (not self.clash or self.clash in place.clashes)
 
     def __bool__(self) -> bool:
@@ -99,7 +99,7 @@ class Queue:
     """The items of a round on which raters differ; `everything` is in the round's order."""
 
     round: Round
-    everything: Sequence[Line] = field(repr=False)
+    everything: Sequence[QueueLine] = field(repr=False)
     hidden: Collection[int] = ()
 
     def without(self, hidden: Collection[int]) -> "Queue":
@@ -109,7 +109,7 @@ class Queue:
         return Queue(self.round, [line for line in self.everything if line.item not in hidden], hidden)
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[QueueLine]:
         """Those with a place, the most confused pair first; within a pair, and where none is, in the round's order.
 
         Decided places count, too, so that the order stays while one goes through it.
@@ -176,7 +176,7 @@ class Queue:
         found = done.aggregate(n_all=Count("item"), n_single=Count("item", filter=Q(n=1)))
         return found["n_all"] - found["n_single"], found["n_single"]
 
-    def selected(self, narrowed: Narrowed, state: str = "all") -> list[Line]:
+    def selected(self, narrowed: QueueFilter, state: str = "all") -> list[QueueLine]:
         """The lines with a place that fits; `state` is open, resolved or all."""
         return [
             line
@@ -187,7 +187,7 @@ class Queue:
     def by_dimension(self, state: str = "open") -> Counter[str]:
         return Counter(place.dimension for place in self._places(state))
 
-    def by_clash(self, narrowed: Narrowed, state: str = "open") -> Counter[tuple[str, str]]:
+    def by_clash(self, narrowed: QueueFilter, state: str = "open") -> Counter[tuple[str, str]]:
         """How often each pair of values, or each other reason, stands in each dimension."""
         return Counter(
             (place.dimension, clash)
@@ -196,10 +196,10 @@ class Queue:
             for clash in place.clashes
         )
 
-    def _places(self, state: str) -> Iterator[Place]:
+    def _places(self, state: str) -> Iterator[Disagreement]:
         return (place for line in self.lines for place in line.places if state in ("all", place.state))
 
-    def around(self, item: int, narrowed: Narrowed) -> tuple[list[Line], list[Line]]:
+    def around(self, item: int, narrowed: QueueFilter) -> tuple[list[QueueLine], list[QueueLine]]:
         """The lines that fit before an item and from it on; an item that is not in the queue stands before all."""
         lines, place = self.selected(narrowed), self._order.get(item, -1)
         return (
@@ -207,7 +207,7 @@ class Queue:
             [line for line in lines if self._order[line.item] >= place],
         )
 
-    def next_open(self, item: int | None, narrowed: Narrowed) -> Line | None:
+    def next_open(self, item: int | None, narrowed: QueueFilter) -> QueueLine | None:
         """The first line behind an item with an open place that fits, else the first of all."""
         waiting = self.selected(narrowed, "open")
         place = self._order.get(item, -1) if item else -1
@@ -223,21 +223,21 @@ def queue_of(round_: Round) -> Queue:
     """
     name = cache_key(round_, round_.state)
     started = timezone.now()
-    kept = cached_values.find(name, (Line, Place))
+    kept = cached_values.find(name, (QueueLine, Disagreement))
     if kept is None:
         lines = {line.item: line for line in _lines(round_, round_verdicts(round_, disputed_only=True))}
-        cached_values.keep(name, (started, lines), KEPT_SECONDS, (Line, Place))
+        cached_values.keep(name, (started, lines), KEPT_SECONDS, (QueueLine, Disagreement))
         return Queue(round_, list(lines.values()))
     since, lines = kept
     if changed := decided_or_answered_since(round_, since - LONGEST_TRANSACTION):
         lines = {item: line for item, line in lines.items() if item not in changed}
         lines |= {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))}
     if len(changed) > MANY:
-        cached_values.keep(name, (started, lines), KEPT_SECONDS, (Line, Place))
+        cached_values.keep(name, (started, lines), KEPT_SECONDS, (QueueLine, Disagreement))
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
 
 
-def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:
+def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[QueueLine]:
     tree = published_version(round_.taxonomy_version_id)
     answered: set[int] = set()
     if round_.kind == Round.Kind.RELABEL:  # Its verdicts may all be those of the rounds before.
@@ -245,14 +245,14 @@ def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[Line]:
         answered = set(done.order_by().values_list("item_id", flat=True))
     for each in standing:
         places = tuple(
-            Place(verdict.part, verdict.dimension, verdict.state, verdict.reason, clashes(tree, verdict))
+            Disagreement(verdict.part, verdict.dimension, verdict.state, verdict.reason, clashes(tree, verdict))
             for verdict in each.verdicts
             if verdict.reason is not None
         )
         is_answered = each.round_item.item_id in answered or any(verdict.origin is None for verdict in each.verdicts)
         skipped_by_all = each.is_complete and not is_answered
         if places or skipped_by_all:
-            yield Line(each.round_item.item_id, each.round_item.position, each.identifier, places)
+            yield QueueLine(each.round_item.item_id, each.round_item.position, each.identifier, places)
 
 
 def clashes(tree: VersionTree, verdict: Verdict) -> tuple[str, ...]:
@@ -324,7 +324,7 @@ def titles(items: Sequence[int]) -> dict[int, str]:
 
 
 @dataclass(frozen=True)
-class Voice:
+class RaterContext:
     """What stands around a rater's answer to an item."""
 
     code: str
@@ -336,7 +336,7 @@ class Voice:
     quotes: Mapping[tuple[int, str], Sequence[QuoteLine]]
 
 
-def voices(round_: Round, item: Item) -> dict[str, Voice]:
+def voices(round_: Round, item: Item) -> dict[str, RaterContext]:
     """By code the raters of an item who are done, with what they quoted; three queries, or four."""
     assignments = list(
         Assignment.objects.filter(round=round_, item=item, state__in=Assignment.FINISHED, current__isnull=False)
@@ -346,11 +346,11 @@ def voices(round_: Round, item: Item) -> dict[str, Voice]:
     tree = published_version(round_.taxonomy_version_id)
     given = [each.current_id for each in assignments if each.current_id]
     moved, quoted = matches_of(given), evidence_heard(given, tree)
-    found: dict[str, Voice] = {}
+    found: dict[str, RaterContext] = {}
     for each in sorted(assignments, key=lambda each: code_order(each.rater.code)):
         current = each.current
         assert current is not None
-        found[each.rater.code or ""] = Voice(
+        found[each.rater.code or ""] = RaterContext(
             code=each.rater.code or "",
             confidence=current.confidence,
             n_parts=0 if current.skip_reason else current.n_parts,
@@ -397,7 +397,7 @@ def history(round_: Round, item: Item) -> tuple[dict[tuple[int, str], list[Decis
     return found, meetings_of(rows)
 
 
-def what_was_read(item: Item, heard: Mapping[str, Voice]) -> tuple[Snapshot | None, list[Comment]]:
+def what_was_read(item: Item, heard: Mapping[str, RaterContext]) -> tuple[Snapshot | None, list[Comment]]:
     """The pinned state if a rater read that, else the newest that one read, with its comments; three queries at most.
 
     States that were never pinned are not for everybody who resolves.
@@ -433,7 +433,7 @@ def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True)
-class Disagreements:
+class DisagreementCounts:
     """How many decisions wait in a round."""
 
     n: int
@@ -442,9 +442,9 @@ class Disagreements:
         return f"{self.n} disagreement" if self.n == 1 else f"{self.n} disagreements"
 
 
-def open_disagreements(seat: Seat, round_: Round) -> Disagreements:
+def open_disagreements(seat: Seat, round_: Round) -> DisagreementCounts:
     """Counts what waits for a decision, without items that this person still has to answer as a third rater.
 
     As dear as the queue of the round, which is kept while it is being resolved.
     """
-    return Disagreements(queue_of(round_).without(seat.withheld_in(round_)).n_open)
+    return DisagreementCounts(queue_of(round_).without(seat.withheld_in(round_)).n_open)

@@ -19,15 +19,15 @@ from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.discussion import queries
 from annotation.discussion.actions import take_over, write_remark
-from annotation.discussion.queries import News
+from annotation.discussion.queries import DiscussionProgress
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Item, Remark, Resolution, Round
 from annotation.resolving.views import item_discussion as discussion
-from annotation.resolving.views.queue_position import Here, here_at, may_look, note_here
+from annotation.resolving.views.queue_position import QueuePosition, here_at, may_look, note_here
 from taxonomy.kinds import LONGEST_TEXT
 
 
-def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[Here, Item]:
+def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[QueuePosition, Item]:
     """The item at an address, as far as this person may see what is said of it."""
     here = here_at(request, slug, number)
     item = get_item_at(here.seat, pk)
@@ -55,7 +55,7 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     here, item = _at(request, slug, number, pk)
     if here.round.state == Round.State.OPEN and not _is_done(here, item):
         raise WrongState(f"The raters of {item.identifier} have not finished it yet.")
-    since = News(
+    since = DiscussionProgress(
         Resolution.number_of(request.GET.get("decided", "")) or 0,
         Annotation.number_of(request.GET.get("answered", "")) or 0,
     )
@@ -70,7 +70,7 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     return render(request, "annotation/resolving/_thread_news.html", here.context | context)
 
 
-def _is_done(here: Here, item: Item) -> bool:
+def _is_done(here: QueuePosition, item: Item) -> bool:
     standing = next(iter(round_verdicts(here.round, items=[item.pk])), None)
     return standing is not None and standing.is_complete
 

@@ -15,9 +15,9 @@ from annotation.labels.resolution_methods import MEETING, majority, third_answer
 from annotation.models import Item, Meeting, Resolution
 from annotation.resolving.actions.resolutions import LONGEST_RATIONALE
 from annotation.resolving.queries import queue as queries
-from annotation.resolving.queries.queue import Narrowed, Queue
+from annotation.resolving.queries.queue import Queue, QueueFilter
 from annotation.resolving.views.item_discussion import discussion, walked
-from annotation.resolving.views.queue_position import Here, clash_here
+from annotation.resolving.views.queue_position import QueuePosition, clash_here
 from annotation.resolving.views.third_raters_and_faults import beside, matching
 from ingest.queries import closing_changes
 from taxonomy.queries import published_version
@@ -43,7 +43,7 @@ STATED = {
 
 
 @dataclass
-class Filled:
+class FilledForm:
     """What was filled in, to be shown again with what is wrong with it."""
 
     choice: str = ""
@@ -58,11 +58,11 @@ class Filled:
 
 
 def room(
-    here: Here,
+    here: QueuePosition,
     item: Item,
     *,
     wanted: str = "",
-    filled: Filled | None = None,
+    filled: FilledForm | None = None,
     just: Mapping[str, str] | None = None,
     only_decision: bool = False,
 ) -> dict[str, object]:
@@ -85,7 +85,7 @@ def room(
         "voices": heard,
         "n_parts": max((verdict.part for verdict in standing.verdicts), default=1),
         "rows": [_row(here, item, verdict, verdict is place) for verdict in standing.verdicts],
-        "place": _place(here, item, place, heard, told, met, filled or Filled()) if place else None,
+        "place": _place(here, item, place, heard, told, met, filled or FilledForm()) if place else None,
         "longest_rationale": LONGEST_RATIONALE,
         "clash": clash_here(here),
     }
@@ -107,7 +107,7 @@ def room(
     return context
 
 
-def _place_at(verdicts: Sequence[Verdict], narrowed: Narrowed, wanted: str) -> Verdict | None:
+def _place_at(verdicts: Sequence[Verdict], narrowed: QueueFilter, wanted: str) -> Verdict | None:
     """The verdict that is asked for, else the first open one (of the narrowed dimension first), disputed one, any."""
     part, _, key = wanted.partition(".")
     asked = [verdict for verdict in verdicts if str(verdict.part) == part and verdict.dimension == key]
@@ -123,7 +123,7 @@ def _flags(table: AnswersTable, place: Verdict | None) -> list[tuple[str, str]]:
     return [(each.code, "" if each.memo in said else each.memo) for each in table.columns if each.is_flagged]
 
 
-def _queue_column(here: Here, waiting: Queue, item: Item) -> dict[str, object]:
+def _queue_column(here: QueuePosition, waiting: Queue, item: Item) -> dict[str, object]:
     """The items around this one, as far as the queue is narrowed to them, and those before and behind."""
     before, onwards = walked(here, waiting, item) or waiting.around(item.pk, here.narrowed)
     own = [line for line in onwards if line.item == item.pk]
@@ -140,7 +140,7 @@ def _queue_column(here: Here, waiting: Queue, item: Item) -> dict[str, object]:
     }
 
 
-def _row(here: Here, item: Item, verdict: Verdict, is_here: bool) -> dict[str, object]:
+def _row(here: QueuePosition, item: Item, verdict: Verdict, is_here: bool) -> dict[str, object]:
     """A verdict as a line under the one that is being decided."""
     dimension = here.tree.by_key[verdict.dimension]
     return {
@@ -160,13 +160,13 @@ def _stands(dimension: TreeDimension, verdict: Verdict) -> str:
 
 
 def _place(
-    here: Here,
+    here: QueuePosition,
     item: Item,
     verdict: Verdict,
-    heard: Mapping[str, queries.Voice],
+    heard: Mapping[str, queries.RaterContext],
     told: Mapping[tuple[int, str], Sequence[Decision]],
     met: Mapping[int, Meeting],
-    filled: Filled,
+    filled: FilledForm,
 ) -> dict[str, object]:
     """The place to be decided: the answers side by side, what else can be chosen, and what was decided before."""
     dimension = here.tree.by_key[verdict.dimension]
@@ -227,7 +227,7 @@ def _as_chosen(columns: Sequence[deciding.ResolutionOption], decision: Decision)
     return "other", [f"{each:g}" if isinstance(each, float) else str(each) for each in values]
 
 
-def _methods(here: Here, item: Item, verdict: Verdict) -> list[tuple[str, str]]:
+def _methods(here: QueuePosition, item: Item, verdict: Verdict) -> list[tuple[str, str]]:
     """What can be stated of a resolution at this place: what its answers and the person's roles bear out; one query."""
     arbiters = arbiters_of(here.round, [item.pk]).get(item.pk, set())
     fits = {

@@ -10,20 +10,20 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.discussion import queries
 from annotation.discussion.mentions import marked
-from annotation.discussion.queries import AnswersTable, Discussed, News, People
+from annotation.discussion.queries import AnswersTable, DiscussionItem, DiscussionProgress, MemberNames
 from annotation.labels.consensus import Verdict
 from annotation.labels.queries.verdicts import ItemVerdicts
 from annotation.labels.resolution_options import as_value
 from annotation.models import Annotation, Assignment, Item, Remark, Resolution, Round
-from annotation.resolving.queries.queue import Line, Queue
-from annotation.resolving.views.queue_position import Here
+from annotation.resolving.queries.queue import Queue, QueueLine
+from annotation.resolving.views.queue_position import QueuePosition
 from ingest.rendering.markdown import render_markdown
 from taxonomy.kinds import LONGEST_TEXT
 
 HERE_SECONDS = 30
 
 
-def discussion(here: Here, item: Item, standing: ItemVerdicts, place: Verdict | None) -> dict[str, object]:
+def discussion(here: QueuePosition, item: Item, standing: ItemVerdicts, place: Verdict | None) -> dict[str, object]:
     """What the page of an item shows of the discussion: thread, table of answers, one's own answer; nine queries."""
     taking_part = queries.people(here.seat.study, here.round)
     said = list(queries.remarks(here.round, item))
@@ -44,11 +44,11 @@ def discussion(here: Here, item: Item, standing: ItemVerdicts, place: Verdict | 
     } | news(here, item, taking_part, queries.newest(here.round, item), said[-1].pk if said else 0)
 
 
-def url(here: Here, item: Item, name: str) -> str:
+def url(here: QueuePosition, item: Item, name: str) -> str:
     return reverse(name, args=[here.seat.study.slug, here.round.number, item.pk])
 
 
-def places(here: Here, verdicts: Sequence[Verdict], place: Verdict | None) -> list[tuple[str, str, bool]]:
+def places(here: QueuePosition, verdicts: Sequence[Verdict], place: Verdict | None) -> list[tuple[str, str, bool]]:
     """What a remark can be about: the item, or one place; the one that is looked at is chosen."""
     several = any(verdict.part > 1 for verdict in verdicts)
     found = [("", "the whole item", place is None)]
@@ -59,7 +59,7 @@ def places(here: Here, verdicts: Sequence[Verdict], place: Verdict | None) -> li
     return found
 
 
-def remark(here: Here, remark: Remark, taking_part: People) -> dict[str, object]:
+def remark(here: QueuePosition, remark: Remark, taking_part: MemberNames) -> dict[str, object]:
     about = here.tree.by_key[remark.dimension.key] if remark.dimension else None
     html: SafeString = mark_safe(marked(render_markdown(remark.text), taking_part.by_name))  # sanitised there
     return {
@@ -76,7 +76,7 @@ def remark(here: Here, remark: Remark, taking_part: People) -> dict[str, object]
 
 
 def _own(
-    here: Here, item: Item, own: Assignment | None, table: AnswersTable, place: Verdict | None
+    here: QueuePosition, item: Item, own: Assignment | None, table: AnswersTable, place: Verdict | None
 ) -> dict[str, object] | None:
     """One's own answer at the place that is looked at, and where to change it."""
     if own is None or own.current is None:
@@ -97,12 +97,12 @@ def _own(
 
 
 def news(
-    here: Here,
+    here: QueuePosition,
     item: Item,
-    taking_part: People,
-    since: News,
+    taking_part: MemberNames,
+    since: DiscussionProgress,
     after: int,
-    meanwhile: queries.Meanwhile | None = None,
+    meanwhile: queries.ConcurrentChange | None = None,
 ) -> dict[str, object]:
     """Who else looks at the item now, what happened meanwhile, and where to ask again."""
     present = [taking_part.words(pk) for pk in _present(here, item, taking_part)]
@@ -121,7 +121,7 @@ def news(
     }
 
 
-def _present(here: Here, item: Item, taking_part: People) -> list[int]:
+def _present(here: QueuePosition, item: Item, taking_part: MemberNames) -> list[int]:
     """Others who look at the item now, by members' ids; and says that this person does. Kept for half a minute."""
     own = here.seat.membership.pk if here.seat.membership else 0
     keys = {f"here:{here.round.pk}:{item.pk}:{each.pk}": each.pk for each in taking_part.members if each.user_id}
@@ -130,7 +130,9 @@ def _present(here: Here, item: Item, taking_part: People) -> list[int]:
     return [pk for key, pk in keys.items() if key in found]
 
 
-def walked(here: Here, waiting: Queue, item: Item) -> tuple[list[Line | Discussed], list[Line | Discussed]] | None:
+def walked(
+    here: QueuePosition, waiting: Queue, item: Item
+) -> tuple[list[QueueLine | DiscussionItem], list[QueueLine | DiscussionItem]] | None:
     """The items before this one and from it on, where one goes through all or the flagged ones; else None."""
     if not here.walk:
         return None

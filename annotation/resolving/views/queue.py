@@ -18,9 +18,9 @@ from annotation.labels.queries.without_value import labels_lost
 from annotation.models import Round
 from annotation.resolving.actions.meetings import meeting_of_form, state_meeting
 from annotation.resolving.queries import queue as queries
-from annotation.resolving.queries.queue import Line, Narrowed, Queue
+from annotation.resolving.queries.queue import Queue, QueueFilter, QueueLine
 from annotation.resolving.views.queue_position import (
-    Here,
+    QueuePosition,
     clash_here,
     clash_words,
     here_at,
@@ -49,7 +49,7 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return _page_of(request, here)
 
 
-def _state_meeting(request: HttpRequest, here: Here) -> HttpResponse:
+def _state_meeting(request: HttpRequest, here: QueuePosition) -> HttpResponse:
     filled = {name: request.POST.get(name, "") for name in ("held_on", "participants")}
     try:
         _, n = state_meeting(seat=here.seat, round_=here.round, meeting=meeting_of_form(**filled))
@@ -61,7 +61,7 @@ def _state_meeting(request: HttpRequest, here: Here) -> HttpResponse:
 
 def _page_of(
     request: HttpRequest,
-    here: Here,
+    here: QueuePosition,
     *,
     filled: Mapping[str, str] | None = None,
     wrong: Sequence[str] = (),
@@ -103,7 +103,7 @@ def _page_of(
     return render(request, "annotation/resolving/queue.html", context, status=status)
 
 
-def _page(request: HttpRequest, here: Here, selected: Sequence[Line], state: str) -> dict[str, object]:
+def _page(request: HttpRequest, here: QueuePosition, selected: Sequence[QueueLine], state: str) -> dict[str, object]:
     """The lines of the page asked for, with their titles; one query."""
     asked = request.GET.get("page", "1")
     last = max((len(selected) - 1) // PAGE_SIZE + 1, 1)
@@ -138,7 +138,7 @@ def _page(request: HttpRequest, here: Here, selected: Sequence[Line], state: str
     }
 
 
-def _dimensions(here: Here, waiting: Queue, state: str) -> list[dict[str, object]]:
+def _dimensions(here: QueuePosition, waiting: Queue, state: str) -> list[dict[str, object]]:
     counted = waiting.by_dimension(state)
     most = max(counted.values(), default=0)
     address = reverse("resolve", args=[here.seat.study.slug, here.round.number])
@@ -155,7 +155,7 @@ def _dimensions(here: Here, waiting: Queue, state: str) -> list[dict[str, object
     ]
 
 
-def _clashes(here: Here, waiting: Queue, state: str) -> list[dict[str, object]]:
+def _clashes(here: QueuePosition, waiting: Queue, state: str) -> list[dict[str, object]]:
     """The pairs that are confused most, and the other reasons, as links that narrow the queue to them."""
     address = reverse("resolve", args=[here.seat.study.slug, here.round.number])
     counted = waiting.by_clash(here.narrowed, state).most_common(MOST_CLASHES)
@@ -166,7 +166,7 @@ def _clashes(here: Here, waiting: Queue, state: str) -> list[dict[str, object]]:
             "hue": here.hue(key),
             "n": n,
             "url": with_asked(address, {"dimension": key, "clash": clash, "state": state}),
-            "is_on": here.narrowed == Narrowed(key, clash),
+            "is_on": here.narrowed == QueueFilter(key, clash),
         }
         for (key, clash), n in counted
     ]

@@ -13,19 +13,19 @@ from annotation.assignments.actions.reading_log import PAGE, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round, get_seat
 from annotation.models import Resolution, Round
 from annotation.resolving.queries import queue as queries
-from annotation.resolving.queries.queue import Narrowed, Queue, queue_of
+from annotation.resolving.queries.queue import Queue, QueueFilter, queue_of
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 
 @dataclass(frozen=True)
-class Here:
+class QueuePosition:
     """Where an adjudicator is: a round, as they have narrowed its queue."""
 
     seat: Seat
     round: Round
     tree: VersionTree
-    narrowed: Narrowed
+    narrowed: QueueFilter
     walk: str = ""
 
     @property
@@ -68,23 +68,23 @@ class Here:
         return place | {"decides": self.decides}
 
 
-def here_at(request: HttpRequest, slug: str, number: int) -> Here:
+def here_at(request: HttpRequest, slug: str, number: int) -> QueuePosition:
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_round(seat, number)
     seat.require_discussion(round_)
     tree = published_version(round_.taxonomy_version_id)
     dimension = request.GET.get("dimension", "")
-    narrowed = Narrowed(dimension, request.GET.get("clash", "")) if dimension in tree.by_key else Narrowed()
+    narrowed = QueueFilter(dimension, request.GET.get("clash", "")) if dimension in tree.by_key else QueueFilter()
     walk = request.GET.get("walk", "")
-    return Here(seat, round_, tree, narrowed, walk if walk in ("all", "flagged") else "")
+    return QueuePosition(seat, round_, tree, narrowed, walk if walk in ("all", "flagged") else "")
 
 
-def note_here(here: Here) -> None:
+def note_here(here: QueuePosition) -> None:
     """Records that someone reads answers of the round; called once it is known that they are shown."""
     note_reading(here.seat, [here.round], "answers on the resolving pages", PAGE)
 
 
-def may_look(here: Here) -> bool:
+def may_look(here: QueuePosition) -> bool:
     """Answers are shown when the round is over, or item by item where the study says so."""
     if here.round.state == Round.State.OPEN:
         return here.seat.study.is_resolved_by_item
@@ -96,9 +96,9 @@ def with_asked(address: str, asked: Mapping[str, str]) -> str:
     return f"{address}?{query}" if query else address
 
 
-def clash_words(here: Here, key: str, clash: str) -> str:
+def clash_words(here: QueuePosition, key: str, clash: str) -> str:
     return queries.clash_words(here.tree.by_key[key], clash)
 
 
-def clash_here(here: Here) -> str:
+def clash_here(here: QueuePosition) -> str:
     return clash_words(here, here.narrowed.dimension, here.narrowed.clash) if here.narrowed.clash else ""

@@ -20,8 +20,8 @@ from annotation.models import Item
 from annotation.resolving.actions.meetings import meeting_of_form
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.queries.queue import Queue
-from annotation.resolving.views.item import Filled, room
-from annotation.resolving.views.queue_position import Here, here_at, may_look, note_here
+from annotation.resolving.views.item import FilledForm, room
+from annotation.resolving.views.queue_position import QueuePosition, here_at, may_look, note_here
 from taxonomy.tree import TreeDimension, VersionTree
 
 
@@ -46,11 +46,11 @@ def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpR
     return render(request, "annotation/resolving/item.html", context)
 
 
-def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
+def _decide(request: HttpRequest, here: QueuePosition, item: Item) -> HttpResponse:
     """Takes the decision; then the next open place of this item, else of the next one, else the queue."""
     key = request.POST.get("dimension", "")
     part = request.POST.get("part", "")
-    filled = Filled(
+    filled = FilledForm(
         choice=request.POST.get("choice", ""),
         other=[value for value in request.POST.getlist("other") if value.strip()],
         several=[value for value in request.POST.getlist("several") if value.strip()],
@@ -91,7 +91,7 @@ def _decide(request: HttpRequest, here: Here, item: Item) -> HttpResponse:
     return _go_on(request, here, item, just)
 
 
-def _stay(request: HttpRequest, here: Here, item: Item, wanted: str) -> HttpResponse:
+def _stay(request: HttpRequest, here: QueuePosition, item: Item, wanted: str) -> HttpResponse:
     """The place that was reopened, to be decided anew."""
     if not request.headers.get("HX-Request"):
         return redirect(here.item_url(item.pk, place=wanted))
@@ -101,7 +101,7 @@ def _stay(request: HttpRequest, here: Here, item: Item, wanted: str) -> HttpResp
     return render(request, "annotation/resolving/_turn.html", context)
 
 
-def _values(tree: VersionTree, key: str, filled: Filled) -> object:
+def _values(tree: VersionTree, key: str, filled: FilledForm) -> object:
     """The values of a filled form as the action takes them; raises Invalid where nothing was chosen."""
     if filled.choice == "several":
         return list(filled.several)
@@ -120,7 +120,7 @@ def _values(tree: VersionTree, key: str, filled: Filled) -> object:
     return values
 
 
-def _decided_words(dimension: TreeDimension, filled: Filled) -> str:
+def _decided_words(dimension: TreeDimension, filled: FilledForm) -> str:
     if filled.choice == "several":
         return deciding.value_words(dimension, tuple(filled.several))
     if filled.choice == "other":
@@ -129,7 +129,9 @@ def _decided_words(dimension: TreeDimension, filled: Filled) -> str:
     return deciding.value_words(dimension, tuple(json.loads(filled.choice)))
 
 
-def _again(request: HttpRequest, here: Here, item: Item, wanted: str, filled: Filled, status: int) -> HttpResponse:
+def _again(
+    request: HttpRequest, here: QueuePosition, item: Item, wanted: str, filled: FilledForm, status: int
+) -> HttpResponse:
     is_part = bool(request.headers.get("HX-Request"))
     context = room(here, item, wanted=wanted, filled=filled, only_decision=is_part)
     place = context["place"]
@@ -140,7 +142,7 @@ def _again(request: HttpRequest, here: Here, item: Item, wanted: str, filled: Fi
     return render(request, template, context, status=status)
 
 
-def _go_on(request: HttpRequest, here: Here, item: Item, just: Mapping[str, str]) -> HttpResponse:
+def _go_on(request: HttpRequest, here: QueuePosition, item: Item, just: Mapping[str, str]) -> HttpResponse:
     is_part = bool(request.headers.get("HX-Request"))
     context = room(here, item, just=just, only_decision=True)
     place = context["place"]

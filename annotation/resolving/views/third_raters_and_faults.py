@@ -24,7 +24,7 @@ from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.third_rater_requests import apply_rules, ask_third_rater, people_to_ask
 from annotation.resolving.queries.precedents import SHOWN, precedents
 from annotation.resolving.queries.queue import short_name, waiting_third_raters
-from annotation.resolving.views.queue_position import Here, here_at
+from annotation.resolving.views.queue_position import QueuePosition, here_at
 
 
 @login_required
@@ -101,7 +101,7 @@ def apply(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return redirect("round", slug, number)
 
 
-def matching(here: Here, item: Item) -> list[dict[str, object]]:
+def matching(here: QueuePosition, item: Item) -> list[dict[str, object]]:
     """Each rater's bugs with which agreed one they are, and which they are likeliest; none where all found one."""
     given = answers_in_parts(here.round, here.tree, item)
     if not any(len(each.parts) > 1 for each in given) or len(given) < 2:
@@ -125,13 +125,13 @@ def matching(here: Here, item: Item) -> list[dict[str, object]]:
     return rows
 
 
-def _telling(here: Here, parts: Sequence[Part]) -> list[str]:
+def _telling(here: QueuePosition, parts: Sequence[Part]) -> list[str]:
     """The dimensions by which bugs can be told from each other; all, where they are alike."""
     keys = [key for key in here.tree.by_key if any(key in part for part in parts)]
     return [key for key in keys if any(part.get(key) != parts[0].get(key) for part in parts)] or keys
 
 
-def _part_words(here: Here, part: Part, telling: Sequence[str]) -> str:
+def _part_words(here: QueuePosition, part: Part, telling: Sequence[str]) -> str:
     """The first answers of a bug that tell it from the others, short."""
     shown = [deciding.value_words(here.tree.by_key[key], part[key]) for key in telling if key in part]
     return " · ".join(shown[:3])
@@ -142,7 +142,7 @@ def _part(sent: str) -> int:
     return int(sent) if sent.isascii() and sent.isdecimal() and len(sent) < 5 else 0
 
 
-def _done(request: HttpRequest, here: Here, item: Item, act: Callable[[], str]) -> HttpResponse:
+def _done(request: HttpRequest, here: QueuePosition, item: Item, act: Callable[[], str]) -> HttpResponse:
     """Back to the place; what went wrong is said there."""
     try:
         messages.success(request, act())
@@ -154,7 +154,7 @@ def _done(request: HttpRequest, here: Here, item: Item, act: Callable[[], str]) 
     return redirect(here.item_url(item.pk, place=request.POST.get("place", "")))
 
 
-def beside(here: Here, item: Item, verdict: Verdict) -> dict[str, object]:
+def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, object]:
     """Precedents, proposals and third raters of a place, for who decides."""
     dimension = here.tree.by_key[verdict.dimension]
     known = precedents(here.seat, here.round, item.pk, verdict)

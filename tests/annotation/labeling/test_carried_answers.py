@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.labeling.queries.earlier_answers import Before, Carried, carried_answer
+from annotation.labeling.queries.earlier_answers import PrefilledAnswer, PreviousValue, carried_answer
 from annotation.members.actions import members
 from annotation.models import Plan, ProposalOutcome, Round, Study
 from annotation.rounds.actions import rounds
@@ -82,20 +82,20 @@ def move_on(study: Study, table: str, text: str = SECOND) -> Round:
     return make.worklist(study, number, table)
 
 
-def carried(worklist: Round, name: str, number: int) -> Carried:
+def carried(worklist: Round, name: str, number: int) -> PrefilledAnswer:
     assignment = make.assignment(worklist, name, number)
     found = carried_answer(assignment, published_version(worklist.taxonomy_version_id))
     assert found is not None
     return found
 
 
-def labels(found: Carried, part: int = 1) -> dict[str, Any]:
+def labels(found: PrefilledAnswer, part: int = 1) -> dict[str, Any]:
     assert found.draft is not None
     parts: Any = found.draft["parts"]
     return dict(parts[part - 1]["labels"])
 
 
-def before(found: Carried, dimension: str) -> Before:
+def before(found: PrefilledAnswer, dimension: str) -> PreviousValue:
     (one,) = [each for each in found.before if each.dimension == dimension]
     return one
 
@@ -342,7 +342,7 @@ def test_nobody_stands_in_for_a_rater_who_can_sign_in(study: Study) -> None:
     answer(study, 1)
     stand_in(study)
     found = carried(move_on(study, "item asked raters\n1 symptom dora"), "dora", 1)
-    assert found == Carried(None, ())
+    assert found == PrefilledAnswer(None, ())
 
 
 def test_a_stand_in_sees_nothing_of_a_round_that_is_still_open(study: Study) -> None:
@@ -352,7 +352,7 @@ def test_a_stand_in_sees_nothing_of_a_round_that_is_still_open(study: Study) -> 
     make.next_version(study, SECOND)
     assert first_round(study).state == Round.State.OPEN
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom dora")
-    assert carried(worklist, "dora", 1) == Carried(None, ())
+    assert carried(worklist, "dora", 1) == PrefilledAnswer(None, ())
 
 
 def test_ordinary_rounds_ask_nothing_and_worklists_a_fixed_number_of_queries(study: Study) -> None:
@@ -432,4 +432,4 @@ def test_another_raters_answer_never_comes_along(study: Study) -> None:
 
 def test_a_rater_without_earlier_answers_begins_empty(study: Study) -> None:
     worklist = move_on(study, "item asked raters\n1 symptom bob,carol")
-    assert carried(worklist, "bob", 1) == Carried(None, ())
+    assert carried(worklist, "bob", 1) == PrefilledAnswer(None, ())

@@ -14,7 +14,7 @@ from annotation.members.actions import members
 from annotation.models import AuditEvent, Resolution, Round, RoundItem, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.queries import queue as resolving
-from annotation.resolving.queries.queue import Narrowed, queue_of
+from annotation.resolving.queries.queue import QueueFilter, queue_of
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -238,10 +238,10 @@ def test_the_queue_counts_what_is_open_by_dimension_and_by_pair_and_what_needed_
     queue = queue_of(make.rate(round_, table))
     assert (queue.n_open, queue.n_unanimous, queue.n_skipped) == (4, 1, 1)
     assert queue.by_dimension() == {"symptom": 4}
-    pairs = queue.by_clash(Narrowed())
+    pairs = queue.by_clash(QueueFilter())
     assert pairs.most_common(1) == [(("symptom", "crash~hang"), 2)]
     assert set(pairs) == {("symptom", "crash~hang"), ("symptom", "crash~slow"), ("symptom", "pending")}
-    assert [line.identifier for line in queue.selected(Narrowed("symptom", "crash~slow"))] == ["acme/rocket#3"]
+    assert [line.identifier for line in queue.selected(QueueFilter("symptom", "crash~slow"))] == ["acme/rocket#3"]
 
 
 def test_the_most_confused_pair_comes_first_and_stays_there_while_it_is_decided() -> None:
@@ -256,12 +256,12 @@ def test_the_most_confused_pair_comes_first_and_stays_there_while_it_is_decided(
     steps = []
     item = queue.lines[0].item
     for _ in range(4):
-        following = queue.next_open(item, Narrowed())
+        following = queue.next_open(item, QueueFilter())
         assert following is not None
         item = following.item
         steps.append(following.identifier)
     assert steps == order[1:]
-    assert queue.next_open(item, Narrowed()) == queue.lines[1]
+    assert queue.next_open(item, QueueFilter()) == queue.lines[1]
 
 
 def test_the_queue_follows_decisions_and_revisions_though_it_is_kept(disputed) -> None:
