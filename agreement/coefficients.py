@@ -1,4 +1,4 @@
-"""Agreement coefficients with standard errors and confidence intervals, or the reason why one is undefined."""
+"""Coefficients of agreement with standard errors and confidence intervals, or the reason why one is undefined."""
 
 from __future__ import annotations
 

@@ -196,6 +196,29 @@ def test_every_command_and_option_of_manage_py_that_is_named_exists(name: str) -
                 assert option in known, f"{name} names `manage.py {command} {option}`"
 
 
+FOR_ENGINEERS = [name for name in NAMES if name in ("ARCHITECTURE.md", "CONTRIBUTING.md") or "decisions/0" in name]
+
+
+@pytest.mark.parametrize("name", FOR_ENGINEERS)
+def test_every_file_that_a_page_for_engineers_names_exists(name: str) -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = [f"/{path}" for path in tracked]
+    for part in re.findall(r"`([^`\s]+)`", FENCE.sub("", (ROOT / name).read_text(encoding="utf-8"))):
+        if re.fullmatch(r"(?:[\w-]+/)*[\w-]+\.(?:py|js|css|html|json|md|txt)", part):
+            assert any(path.endswith(f"/{part}") for path in files) or part == "manifest.json", f"{name} names {part}"
+        elif re.fullmatch(r"(?:[\w-]+/)+", part):
+            assert any(f"/{part}" in path for path in files), f"{name} names {part}"
+
+
+def test_architecture_is_short_and_a_decision_is_one_page() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_bytes()) <= 12_000
+    for page in sorted(ROOT.glob("docs/decisions/0*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Alternatives", "Consequence"]
+        assert text.startswith("# ") and re.search(r"^\d{4}-\d\d-\d\d$", text, re.MULTILINE), page.name
+        assert text.count("\n") <= 25 and f"({page.name})" in (page.parent / "README.md").read_text(encoding="utf-8")
+
+
 def code_of(name: str) -> list[str]:
     """Fenced blocks and inline code of a page."""
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -212,6 +212,27 @@ def test_a_phrase_is_found(text: str) -> None:
     assert any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES)
 
 
+NOT_A_NOUN = re.compile(
+    r"(?:An?|And|Asks|By|Carries|Draws|Every(?:thing|one)?|Finds|From|Gives|Hands|How|In|Is|Keeps|Loads|Makes|Moves"
+    r"|Of|Once|Prints|Puts|Reads|Removes|Says|Stores|Takes|Talking|Tells|The|They|To|Turns|Where|Whether"
+    r"|Which|Who|Whom|Whose|What|When|Why|Writes)\b"
+)
+
+
+def test_a_module_docstring_begins_with_the_noun_that_a_reader_searches_for() -> None:
+    found = []
+    for app in (*PRODUCT, "agreement", "shared"):
+        for path in sorted((ROOT / app).rglob("*.py")):
+            if "migrations" in path.parts:
+                continue
+            text = path.read_text(encoding="utf-8")
+            docstring = re.match(r'(?:#!.*\n)?r?"""(.*?)(?:"""|$)', text, re.MULTILINE)
+            first = docstring[1] if docstring else "" if text.strip() else "nothing"
+            if not first or NOT_A_NOUN.match(first) or len(first) > 110:
+                found.append(f"{path.relative_to(ROOT)}: {first or 'no docstring'}")
+    assert not found, "\n".join(found)
+
+
 def test_every_time_of_day_on_a_page_names_its_zone() -> None:
     """There is one zone for all people, pages, texts and files, so that a date in a text is that of the page."""
     assert settings.TIME_ZONE == "UTC"

@@ -1,4 +1,4 @@
-"""Likely duplicates among the issues of a sample."""
+"""Models of likely duplicates among the issues of a sample."""
 
 from django.db import models
 

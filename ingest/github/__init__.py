@@ -1,1 +1,1 @@
-"""GitHub as a source: how it is asked, and what its answers mean."""
+"""GitHub as a source: client, GraphQL and REST readers, and the records that its answers become."""

@@ -1,4 +1,4 @@
-"""Stored states of issues as records."""
+"""Stored snapshots of issues as records."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""The headline set of a study: the rounds whose agreement before discussion is the study's one number."""
+"""Headline set of a study: the rounds whose agreement before discussion is the study's number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

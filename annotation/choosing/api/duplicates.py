@@ -1,4 +1,4 @@
-"""Likely duplicates of a sample over REST."""
+"""Duplicates of a sample over REST."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py agreement`: the agreement of a study, for people as tables, with --json as over REST."""
+"""`manage.py agreement`: the agreement of a study as tables, with --json as over REST."""
 
 import json
 from argparse import ArgumentParser

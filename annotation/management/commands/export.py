@@ -1,4 +1,4 @@
-"""`manage.py export`: what leaves a study, into a file on this machine."""
+"""`manage.py export`: exports data of a study into a file on this machine."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`manage.py import_study`: a study that another server wrote to a file comes in whole."""
+"""`manage.py import_study`: imports a study file of another server as a whole."""
 
 import json
 from argparse import ArgumentParser

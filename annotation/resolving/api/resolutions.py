@@ -1,4 +1,4 @@
-"""Disagreements and their resolutions over REST."""
+"""Disagreements and resolutions over REST."""
 
 from collections.abc import Sequence
 from typing import Any

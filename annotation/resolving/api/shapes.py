@@ -1,4 +1,4 @@
-"""Shapes of disagreements and resolutions, as the OpenAPI document describes them."""
+"""Shapes of disagreements and resolutions, for the OpenAPI description."""
 
 from typing import Any
 
