@@ -228,7 +228,7 @@ def _decide(round_: Round, tree: VersionTree, item: int, made: Iterable[tuple[Ve
             dimension_id=dimension.id,
             revision=1,
             method=decided.method,
-            rationale=decided.rationale,
+            **decided.notes.columns(),
         )
         ResolutionValue.objects.bulk_create(
             ResolutionValue(resolution=resolution, category_id=dimension.by_key[str(value)].id)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from annotation.labels.consensus import PENDING, Values, Verdict
+from annotation.labels.resolution_notes import ResolutionNotes
 
 THIRD_RATER, MAJORITY = "third_rater", "majority"
 LEAST_ANSWERS = 3
@@ -17,7 +18,7 @@ class Ruling:
 
     values: Values
     method: str
-    rationale: str
+    notes: ResolutionNotes
 
 
 def ruling(
@@ -55,7 +56,7 @@ def ruling(
     values = next(values for _, values in given if frozenset(values) == most)
     method = THIRD_RATER if has_arbiter else MAJORITY
     words = f"{n} of {len(given)} raters chose it{', including the third rater' if has_arbiter else ''}."
-    return Ruling(values, method, words)
+    return Ruling(values, method, ResolutionNotes(rationale=words))
 
 
 @dataclass(frozen=True)

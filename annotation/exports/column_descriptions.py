@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from annotation.labels.resolution_notes import NOTES
+
 
 @dataclass(frozen=True)
 class ExportPageText:
@@ -83,7 +85,7 @@ RESOLUTIONS = ExportPageText(
         "reported_as": "how the methods report it: the method as far as the facts support it, or meeting",
         "meeting_held_on": "day of the meeting that was stated; none: no meeting",
         "meeting_participants": "its participants, as stated; raters by code",
-        "rationale": "why",
+        **{name: note.meaning for name, note in NOTES.items()},
         "decider": "rule, person or import",
         "decided_by": "user name; empty for a rule",
         "decided_at": "when",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from annotation.labels.resolution_notes import NOTES
 from ingest.files.export_columns import CHANGE
 from shared.row_files import (
     CHUNK,
@@ -78,7 +79,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "reported_as": REPEATED,
         "meeting_held_on": REPEATED,
         "meeting_participants": pa.list_(pa.string()),
-        "rationale": pa.string(),
+        **dict.fromkeys(NOTES, pa.string()),
         "decider": REPEATED,
         "decided_by": REPEATED,
         "decided_at": pa.timestamp("us", tz="UTC"),

@@ -8,6 +8,8 @@ dimension that a rater left blank is missing from the part's mapping: a blank is
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from annotation.labels.resolution_notes import NO_NOTES, ResolutionNotes
+
 PENDING = "PENDING"
 OF_PLANNED = ("unanimous", "single")
 """Methods of labels on which all planned raters agree who answered, each blind."""
@@ -85,7 +87,7 @@ class Decision:
     id: int
     values: Values
     method: str
-    rationale: str = ""
+    notes: ResolutionNotes = NO_NOTES
     decided_by: str = ""
     decided_at: object = None
     no_part: bool = False

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from agreement import CI_METHODS
+from annotation.labels.resolution_notes import NOTES
 from annotation.package.tables import PackageColumn, PackageTable, TableReference
 from taxonomy.kinds import KINDS
 
@@ -394,7 +395,7 @@ def _resolutions(dimension: PackageColumn) -> PackageTable:
             ),
             PackageColumn("meeting_held_on", "string", "The day of the meeting that was stated, if there was one."),
             PackageColumn("meeting_participants", "list", "Who took part in it: raters by code, others by pseudonym."),
-            PackageColumn("rationale", "string", "Why."),
+            *(PackageColumn(name, "string", note.sentence) for name, note in NOTES.items()),
             PackageColumn(
                 "decider",
                 "string",

@@ -65,7 +65,7 @@ def agreed_answers(round_: Round, version: TaxonomyVersion) -> Iterator[tuple[It
                 parts[row.part][row.dimension] = row.values
             elif row.values:
                 parts[row.part][row.dimension] = row.values[0]
-        rationales = [verdict.decision.rationale for verdict in each.verdicts if verdict.decision]
+        rationales = [verdict.decision.notes.rationale for verdict in each.verdicts if verdict.decision]
         why = "\n\n".join(dict.fromkeys(words for words in rationales if words))
         yield each.round_item.item, {"parts": [{"labels": labels} for _, labels in sorted(parts.items())], "why": why}
 

@@ -21,6 +21,7 @@ from annotation.labels.queries.batches.ratings import rating_batches as of_ratin
 from annotation.labels.queries.evidence import evidence_rows
 from annotation.labels.queries.label_version import label_version, standing_version
 from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.resolution_notes import NOTES
 from annotation.models import Item, Round, Study
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -300,7 +301,7 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
     for _, here in found:
         for row in here:
             said = row if isinstance(row, dict) else results.as_dict(row)
-            for column in ("memo", "rationale", "quote"):
+            for column in ("memo", *NOTES, "quote"):
                 if names and said.get(column):
                     said[column] = names.text(said[column])
             yield said

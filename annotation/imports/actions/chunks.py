@@ -250,4 +250,4 @@ def _sides_with_a_rater(blank: Blank, given: Sequence[ReadAnswer]) -> bool:
 
 
 def _as_decided(blank: Blank) -> ReadDecision:
-    return ReadDecision(blank.part, blank.dimension, (), blank.rationale, blank.row)
+    return ReadDecision(blank.part, blank.dimension, (), blank.notes, blank.row)

@@ -288,8 +288,8 @@ class RoundWriter:
                     dimension_id=self.tree.by_key[each.decided.dimension].id,
                     revision=each.revision,
                     method=Resolution.Method.IMPORTED,
-                    rationale=each.decided.rationale,
                     decided_by=self.user,
+                    **each.decided.notes.columns(),
                 )
                 for each in decisions
             ],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from annotation.imports.sheets.columns import SheetRow
 from annotation.labels.answers import AnswerPart, ProposalRequest, applies
 from annotation.labels.consensus import PENDING, Values
+from annotation.labels.resolution_notes import NO_NOTES, ResolutionNotes
 from shared.names import cleaned, visible
 from shared.wording import nearest
 from taxonomy.kinds import Value, WrongValue
@@ -318,7 +319,7 @@ class ReadDecision:
     part: int
     dimension: str
     values: Values
-    rationale: str
+    notes: ResolutionNotes
     row: SheetRow
 
 
@@ -328,7 +329,7 @@ class Blank:
 
     part: int
     dimension: str
-    rationale: str
+    notes: ResolutionNotes
     row: SheetRow
 
 
@@ -350,20 +351,22 @@ def read_decisions(
                 continue
             if not dimension.is_free_text and _is_pending(text):
                 refuse(row, "A final value can't be pending. Use the agreed category.")
-                blanks[number, dimension.key] = Blank(number, "", "", row)
+                blanks[number, dimension.key] = Blank(number, "", NO_NOTES, row)
                 continue
             if row.memo and row.memo not in memos.setdefault((number, dimension.key), []):
                 memos[number, dimension.key].append(row.memo)
             if is_empty_set(text) and not dimension.is_set and not dimension.is_free_text:
-                blanks[number, dimension.key] = Blank(number, "", "", row)
-                empty.append(ReadDecision(number, dimension.key, (), row.memo, row))
+                blanks[number, dimension.key] = Blank(number, "", NO_NOTES, row)
+                empty.append(ReadDecision(number, dimension.key, (), ResolutionNotes(row.memo), row))
             elif text:
                 part.take(reader, row, name, text, refuse)
-                blanks[number, dimension.key] = Blank(number, "", "", row)
+                blanks[number, dimension.key] = Blank(number, "", NO_NOTES, row)
             else:
-                blanks.setdefault((number, dimension.key), Blank(number, dimension.key, row.memo, row))
+                blanks.setdefault((number, dimension.key), Blank(number, dimension.key, ResolutionNotes(row.memo), row))
     decided = [
-        ReadDecision(number, key, values, "\n".join(memos.get((number, key), ())), parts[number].rows[key])
+        ReadDecision(
+            number, key, values, ResolutionNotes("\n".join(memos.get((number, key), ()))), parts[number].rows[key]
+        )
         for number in sorted(parts)
         for key, values in parts[number].finished(reader.tree, refuse).values.items()
     ]

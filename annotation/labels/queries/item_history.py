@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from annotation.core.access import Seat
 from annotation.core.member_lists import code_order
-from annotation.labels.consensus import PENDING, Values, Verdict
+from annotation.labels.consensus import PENDING, Decision, Values, Verdict
 from annotation.labels.queries.label_version import label_version, way
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, Round, RoundItem
@@ -70,8 +70,7 @@ class DimensionLine:
     state: str
     agreed: Sequence[str] | None
     how: str
-    rationale: str
-    decided_by: str
+    decision: Decision | None
     key: str = ""
     is_carried: bool = False
 
@@ -225,8 +224,7 @@ def _line(dimension: TreeDimension, verdict: Verdict) -> DimensionLine:
         state=verdict.state,
         agreed=None if verdict.values is None else value_words(dimension, verdict.values),
         how=how,
-        rationale=decision.rationale if decision else "",
-        decided_by=decision.decided_by if decision else "",
+        decision=decision,
         key=dimension.key,
         is_carried=verdict.origin is not None,
     )

@@ -22,6 +22,7 @@ from annotation.labels.queries.verdicts import (
     round_verdicts,
 )
 from annotation.labels.queries.version_mapping import VersionMapping
+from annotation.labels.resolution_notes import ResolutionNotes, notes_of
 from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
@@ -98,7 +99,7 @@ class ResolutionRow:
     reported_as: str
     meeting_held_on: str | None
     meeting_participants: list[str]
-    rationale: str
+    notes: ResolutionNotes
     decider: str
     decided_by: str
     decided_at: datetime
@@ -452,7 +453,7 @@ def disagreement(round_: Round, identifier: str, verdict: Verdict) -> dict[str, 
             "values": list(decision.values),
             "no_part": decision.no_part,
             "method": decision.method,
-            "rationale": decision.rationale,
+            **decision.notes.columns(),
             "decided_by": decision.decided_by,
             "decided_at": decision.decided_at,
         },
@@ -518,7 +519,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     reported_as=told[row.pk],
                     meeting_held_on=met.held_on.isoformat() if met else None,
                     meeting_participants=list(met.participants) if met else [],
-                    rationale=row.rationale,
+                    notes=notes_of(row),
                     decider=decider_of(row),
                     decided_by=row.decided_by.told_name if row.decided_by else "",
                     decided_at=row.created_at,
@@ -527,5 +528,6 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
 
 
 def as_dict(row: object) -> dict[str, Any]:
-    """A row as a mapping by column."""
-    return dict(vars(row))
+    """A row as a mapping by column; each note of a resolution is one."""
+    found = dict(vars(row))
+    return found | found.pop("notes").columns() if isinstance(row, ResolutionRow) else found

@@ -28,6 +28,7 @@ from annotation.labels.part_matching import in_place
 from annotation.labels.queries.agreed_before import base_verdicts
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.proposal_states import OPEN, with_states
+from annotation.labels.resolution_notes import notes_of
 from annotation.models import (
     Annotation,
     Assignment,
@@ -336,16 +337,22 @@ def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[i
     found: dict[int, dict[tuple[int, str], Decision]] = defaultdict(dict)
     for resolution in newest:
         key = tree.by_id[resolution.dimension_id].key
-        found[resolution.item_id][resolution.part, key] = Decision(
-            id=resolution.pk,
-            values=values.get(resolution.pk, ()),
-            method=Resolution.Method.DISCUSSION if resolution.has_meeting else resolution.method,
-            rationale=resolution.rationale,
-            decided_by=resolution.decided_by.told_name if resolution.decided_by else "",
-            decided_at=resolution.created_at,
-            no_part=resolution.no_part,
-        )
+        method = Resolution.Method.DISCUSSION if resolution.has_meeting else resolution.method
+        found[resolution.item_id][resolution.part, key] = decision_of(resolution, values, method)
     return found
+
+
+def decision_of(resolution: Resolution, values: Mapping[int, Values], method: str) -> Decision:
+    """A resolution as consensus reads it; `values` as from `resolution_values`, `method` as it is reported."""
+    return Decision(
+        id=resolution.pk,
+        values=values.get(resolution.pk, ()),
+        method=method,
+        notes=notes_of(resolution),
+        decided_by=resolution.decided_by.told_name if resolution.decided_by else "",
+        decided_at=resolution.created_at,
+        no_part=resolution.no_part,
+    )
 
 
 def newest_of_each_place(rows: QuerySet[Resolution]) -> QuerySet[Resolution]:

@@ -24,6 +24,7 @@ from annotation.core.issue_texts import change_rows, issue_rows
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries import rows
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
+from annotation.labels.resolution_notes import NOTES
 from annotation.methods import checklist_as_markdown, whole_markdown
 from annotation.methods.queries import methods
 from annotation.models import Round, Sample
@@ -265,7 +266,7 @@ class _Package:
                     self._row(writer, self.people.told(row, "quote"))
         with self._open("resolutions") as (writer,):
             for row in queries.resolution_rows(self.rounds):
-                told = self.people.told(row, "rationale")
+                told = self.people.told(row, *NOTES)
                 told["decided_by"] = self.people.member(row["decided_by"])
                 told["meeting_participants"] = self.people.participants(row["meeting_participants"])
                 self._row(writer, told)

@@ -13,6 +13,7 @@ from annotation.labels.queries.answers_in_parts import answers_in_parts
 from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbiters_of, is_discussed
 from annotation.labels.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
 from annotation.labels.resolution_methods import STATED, contradiction
+from annotation.labels.resolution_notes import NOTES, ResolutionNotes, notes_of
 from annotation.labels.resolution_options import decided_by
 from annotation.labels.value_rows import value_columns
 from annotation.models import Item, Resolution, ResolutionValue, Round, RoundItem
@@ -20,7 +21,6 @@ from annotation.resolving.actions.meetings import attach, read_meeting
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
-LONGEST_RATIONALE = 20_000
 NOT_TAKEN = "Disagreement not resolved."
 NOT_REOPENED = "Resolution not reopened."
 
@@ -35,10 +35,10 @@ def resolve(
     dimension: str,
     values: object,
     method: str = "",
-    rationale: str = "",
     expected: object = None,
     meeting: object = None,
     no_part: bool | None = None,
+    **notes: str,
 ) -> Resolution:
     """Appends the decision on one part and dimension of an item.
 
@@ -47,8 +47,8 @@ def resolve(
     empty list where the raters found different numbers of parts, except of a set. Without a `method` it is `discussion`
     where the remarks show one, else `adjudicator`; a stated one has to agree with the answers, remarks and roles.
     `meeting` is as in `meetings.read_meeting`. `expected` is the public ID of the resolution that the adjudicator saw,
-    None for none: raises Stale with the newer one where someone was quicker. Raises Invalid with the fields, Blind,
-    Forbidden, WrongState.
+    None for none: raises Stale with the newer one where someone was quicker. `notes` are those of `ResolutionNotes`.
+    Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
     standing = held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
@@ -60,9 +60,10 @@ def resolve(
         fields["values"] = ["A part that does not exist has no values. Omit `values`."]
     if method and method not in STATED:
         fields["method"] = [f"Choose one of {', '.join(STATED)}, or omit it."]
-    _check_rationale(rationale, fields)
+    stated = ResolutionNotes(**notes)
+    _check_notes(stated, fields)
     _check_place(standing, part, dimension, tree.by_key[dimension].title, fields)
-    stated = read_meeting(seat, round_, meeting, fields)
+    held_in = read_meeting(seat, round_, meeting, fields)
     if fields:
         raise Invalid(NOT_TAKEN, fields=fields)
     verdict = next(each for each in standing.verdicts if (each.part, each.dimension) == (part, dimension))
@@ -81,7 +82,7 @@ def resolve(
             verdict.ratings,
             blind_arbiters,
             is_owner=seat.has_role(OWNER),
-            is_discussed=discussed or stated is not None,
+            is_discussed=discussed or held_in is not None,
         )
         if why:
             raise Invalid(NOT_TAKEN, fields={"method": [why]})
@@ -95,16 +96,16 @@ def resolve(
         revision=newest.revision + 1 if newest else 1,
         method=method or (Resolution.Method.DISCUSSION if discussed else Resolution.Method.ADJUDICATOR),
         no_part=bool(no_part),
-        rationale=rationale.strip(),
         decided_by=seat.user,
+        **stated.stripped().columns(),
     )
     ResolutionValue.objects.bulk_create(
         ResolutionValue(resolution=resolution, **columns)
         for columns in value_columns(tree.by_key[dimension], read)
         if columns
     )
-    if stated is not None:
-        attach(seat, round_, stated, [resolution.pk])
+    if held_in is not None:
+        attach(seat, round_, held_in, [resolution.pk])
     n_withdrawn = withdraw_where_settled(round_, [item.pk])
     _record(seat, "resolved", resolution, dimension, **{"third_raters_withdrawn": n_withdrawn} if n_withdrawn else {})
     screen_by_round(seat=seat, round_=round_, items=[item.pk])
@@ -113,17 +114,18 @@ def resolve(
 
 @transaction.atomic
 def reopen(
-    *, seat: Seat, round_: Round, item: Item, part: int, dimension: str, rationale: str = "", expected: object = None
+    *, seat: Seat, round_: Round, item: Item, part: int, dimension: str, expected: object = None, **notes: str
 ) -> Resolution:
     """Takes a decision back: what stood is kept in the history and counts no more, and the place is judged anew.
 
-    It is a revision without values. The study's rules don't decide the place again. `expected` as in `resolve`.
-    Raises Invalid with the fields, Stale, Blind, Forbidden, WrongState.
+    It is a revision without values. The study's rules don't decide the place again. `expected` and `notes` are as in
+    `resolve`. Raises Invalid with the fields, Stale, Blind, Forbidden, WrongState.
     """
     held(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
-    _check_rationale(rationale, fields)
+    stated = ResolutionNotes(**notes)
+    _check_notes(stated, fields)
     if dimension not in tree.by_key:
         fields["dimension"] = [f"Dimension “{dimension}” not found."]
     if fields:
@@ -139,8 +141,8 @@ def reopen(
         dimension_id=newest.dimension_id,
         revision=newest.revision + 1,
         method=Resolution.Method.REOPENED,
-        rationale=rationale.strip(),
         decided_by=seat.user,
+        **stated.stripped().columns(),
     )
     _record(seat, "reopened", resolution, dimension)
     return resolution
@@ -185,9 +187,10 @@ def _record(seat: Seat, verb: str, resolution: Resolution, dimension: str, **mor
     )
 
 
-def _check_rationale(rationale: str, fields: dict[str, list[str]]) -> None:
-    if len(rationale) > LONGEST_RATIONALE:
-        fields["rationale"] = [f"The rationale has at most {LONGEST_RATIONALE} characters."]
+def _check_notes(notes: ResolutionNotes, fields: dict[str, list[str]]) -> None:
+    for name, words in notes.columns().items():
+        if len(words) > NOTES[name].longest:
+            fields[name] = [f"The {NOTES[name].title} has at most {NOTES[name].longest} characters."]
 
 
 def _check_seen(newest: Resolution | None, expected: object, tree: VersionTree) -> None:
@@ -235,7 +238,7 @@ def _stale(newest: Resolution | None, tree: VersionTree) -> Stale:
             "values": list(resolution_values(tree, [newest]).get(newest.pk, ())),
             "no_part": newest.no_part,
             "method": newest.method,
-            "rationale": newest.rationale,
+            **notes_of(newest).columns(),
             "decided_by": who,
         },
     )

@@ -29,10 +29,11 @@ from annotation.labels.queries import rows as results
 from annotation.labels.queries.resolution_facts import meetings_of, newest_by_hand, ways, with_facts
 from annotation.labels.queries.verdicts import resolution_values
 from annotation.labels.resolution_methods import STATED
+from annotation.labels.resolution_notes import notes_in, notes_of
 from annotation.models import Meeting, Resolution, Round
 from annotation.resolving.actions.meetings import NOT_STATED, state_meeting
 from annotation.resolving.actions.resolutions import NOT_TAKEN, reopen, resolve
-from annotation.resolving.api.shapes import DisagreementShape
+from annotation.resolving.api.shapes import DisagreementShape, ShapeWithNotes
 from taxonomy.queries import published_version
 
 
@@ -86,7 +87,7 @@ class MeetingBody(serializers.Serializer[Any]):
     )
 
 
-class ResolutionBody(Body):
+class ResolutionBody(ShapeWithNotes, Body):
     """A decision on one part of an item and one dimension; or, without `values`, a meeting stated for one.
 
     With `round` and `meeting` alone the meeting is stated for all resolutions of the round that would otherwise be
@@ -94,6 +95,7 @@ class ResolutionBody(Body):
     """
 
     refusal = NOT_TAKEN
+    notes_before = "expected"
     documents = ("values", "method", "meeting", "expected")
 
     item = StringField(required=False)
@@ -115,8 +117,10 @@ class ResolutionBody(Body):
         "rater of the item, wrote remarks there, else `adjudicator`.",
     )
     meeting = MeetingBody(required=False)
-    rationale = StringField(required=False)
     expected = serializers.UUIDField(allow_null=True, required=False)
+
+    def note_field(self) -> serializers.CharField:
+        return StringField(required=False)
 
 
 class MeetingShape(serializers.Serializer[Any]):
@@ -128,9 +132,10 @@ class MeetingShape(serializers.Serializer[Any]):
     stated_at = serializers.DateTimeField()
 
 
-class ResolutionShape(serializers.Serializer[Any]):
+class ResolutionShape(ShapeWithNotes):
     """A decision that was taken; `reported_as` is how papers report it, as far as the facts bear its method out."""
 
+    notes_before = "decider"
     id = serializers.UUIDField()
     item = serializers.CharField()
     part = serializers.IntegerField()
@@ -142,7 +147,6 @@ class ResolutionShape(serializers.Serializer[Any]):
     method = serializers.CharField()
     reported_as = serializers.CharField()
     meeting = MeetingShape(allow_null=True)
-    rationale = serializers.CharField()
     decider = serializers.ChoiceField(results.DECIDERS, help_text="A rule of the study, a person, or an import.")
     decided_by = serializers.CharField()
     decided_at = serializers.DateTimeField()
@@ -207,7 +211,7 @@ class Resolutions(APIView):
         }
         if is_meeting:
             return Response(_state_for_place(asked, body), status=201)
-        asked |= {"rationale": body.get("rationale", ""), "expected": body.get("expected")}
+        asked |= {"expected": body.get("expected"), **notes_in(body).columns()}
         try:
             if is_reopening:
                 made = reopen(**asked)
@@ -266,7 +270,7 @@ def resolution_answers(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "method": row.method,
             "reported_as": told[row.pk],
             "meeting": meeting_answer(meetings[row.pk]) if row.pk in meetings else None,
-            "rationale": row.rationale,
+            **notes_of(row).columns(),
             "decider": results.decider_of(row),
             "decided_by": row.decided_by.told_name if row.decided_by else "",
             "decided_at": row.created_at,

@@ -1,11 +1,12 @@
 """Shapes of disagreements and resolutions, for the OpenAPI description."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
 from annotation.exports.api.item_pages import ValuesField
+from annotation.labels.resolution_notes import NOTES
 
 
 class GivenShape(serializers.Serializer[Any]):
@@ -20,14 +21,31 @@ class GivenShape(serializers.Serializer[Any]):
     )
 
 
-class DecisionShape(serializers.Serializer[Any]):
+class ShapeWithNotes(serializers.Serializer[Any]):
+    """A shape with the notes of a resolution, which stand before one of its fields."""
+
+    notes_before: ClassVar[str]
+
+    def note_field(self) -> serializers.CharField:
+        return serializers.CharField()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        found: dict[str, serializers.Field[Any, Any, Any, Any]] = {}
+        for name, declared in super().get_fields().items():
+            if name == self.notes_before:
+                found |= {note: self.note_field() for note in NOTES}
+            found[name] = declared
+        return found
+
+
+class DecisionShape(ShapeWithNotes):
     """The resolution that stands."""
 
+    notes_before = "decided_by"
     id = serializers.UUIDField()
     values = ValuesField()
     no_part = serializers.BooleanField(help_text="The part was resolved as one that does not exist.")
     method = serializers.CharField()
-    rationale = serializers.CharField()
     decided_by = serializers.CharField()
     decided_at = serializers.DateTimeField()
 

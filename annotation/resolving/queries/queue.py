@@ -23,7 +23,7 @@ from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_k
 from annotation.labels.queries.evidence import QuoteLine, evidence_heard
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
-from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, resolution_values, round_verdicts
+from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, decision_of, resolution_values, round_verdicts
 from annotation.models import (
     Annotation,
     Assignment,
@@ -383,17 +383,8 @@ def history(round_: Round, item: Item) -> tuple[dict[tuple[int, str], list[Decis
     values, told = resolution_values(tree, rows), ways(rows)
     found: dict[tuple[int, str], list[Decision]] = {}
     for row in rows:
-        found.setdefault((row.part, tree.by_id[row.dimension_id].key), []).append(
-            Decision(
-                id=row.pk,
-                values=values.get(row.pk, ()),
-                method=told[row.pk],
-                rationale=row.rationale,
-                decided_by=row.decided_by.told_name if row.decided_by else "",
-                decided_at=row.created_at,
-                no_part=row.no_part,
-            )
-        )
+        place = row.part, tree.by_id[row.dimension_id].key
+        found.setdefault(place, []).append(decision_of(row, values, told[row.pk]))
     return found, meetings_of(rows)
 
 

@@ -12,8 +12,8 @@ from annotation.labels.consensus import Decision, Verdict
 from annotation.labels.queries.resolution_facts import arbiters_of
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.resolution_methods import MEETING, majority, third_answers
+from annotation.labels.resolution_notes import NO_NOTES, NOTES, ResolutionNotes
 from annotation.models import Item, Meeting, Resolution
-from annotation.resolving.actions.resolutions import LONGEST_RATIONALE
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Queue, QueueFilter
 from annotation.resolving.views.item_discussion import discussion, walked
@@ -50,7 +50,7 @@ class FilledForm:
     other: Sequence[str] = ()
     several: Sequence[str] = ()
     method: str = ""
-    rationale: str = ""
+    notes: ResolutionNotes = NO_NOTES
     held_on: str = ""
     participants: str = ""
     errors: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -86,7 +86,6 @@ def room(
         "n_parts": max((verdict.part for verdict in standing.verdicts), default=1),
         "rows": [_row(here, item, verdict, verdict is place) for verdict in standing.verdicts],
         "place": _place(here, item, place, heard, told, met, filled or FilledForm()) if place else None,
-        "longest_rationale": LONGEST_RATIONALE,
         "clash": clash_here(here),
     }
     talk = discussion(here, item, standing, place)
@@ -189,6 +188,10 @@ def _place(
         "other_keys": filled.other or _shared(columns) if dimension.is_set else filled.other,
         "filled": filled,
         "told": [_told(dimension, verdict.part, decision, met) for decision in earlier],
+        "notes": [
+            {"name": name, "note": NOTES[name], "words": words, "errors": filled.errors.get(name, ())}
+            for name, words in filled.notes.columns().items()
+        ],
         "methods": _methods(here, item, verdict) if here.decides else [],
         "expected": Resolution.public_id_of(earlier[0].id) if earlier else "",
         "action": here.item_url(item.pk),
@@ -246,7 +249,7 @@ def _told(dimension: TreeDimension, part: int, decision: Decision, met: Mapping[
         "is_reopened": is_reopened,
         "method": METHODS[decision.method],
         "meeting": met.get(decision.id),
-        "rationale": decision.rationale,
+        "notes": decision.notes.stated(),
         "by": deciding.decided_by(decision.method, decision.decided_by),
         "at": decision.decided_at,
     }

@@ -16,6 +16,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, get_item_at
 from annotation.core.errors import Invalid, Stale, WrongState
 from annotation.labels import resolution_options as deciding
 from annotation.labels.consensus import Values
+from annotation.labels.resolution_notes import notes_in
 from annotation.models import Item
 from annotation.resolving.actions.meetings import meeting_of_form
 from annotation.resolving.actions.resolutions import reopen, resolve
@@ -55,13 +56,13 @@ def _decide(request: HttpRequest, here: QueuePosition, item: Item) -> HttpRespon
         other=[value for value in request.POST.getlist("other") if value.strip()],
         several=[value for value in request.POST.getlist("several") if value.strip()],
         method=request.POST.get("method", ""),
-        rationale=request.POST.get("rationale", ""),
+        notes=notes_in(request.POST),
         held_on=request.POST.get("held_on", ""),
         participants=request.POST.get("participants", ""),
     )
     wanted = f"{part}.{key}"
     number = int(part) if part.isascii() and part.isdecimal() and len(part) < 5 else 0
-    asked: dict[str, Any] = {"part": number, "dimension": key, "rationale": filled.rationale}
+    asked: dict[str, Any] = {"part": number, "dimension": key, **filled.notes.columns()}
     asked["expected"] = request.POST.get("expected") or None
     try:
         if request.POST.get("reopen"):

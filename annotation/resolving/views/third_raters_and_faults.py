@@ -18,6 +18,7 @@ from annotation.labels.actions.faults import propose_category
 from annotation.labels.consensus import Part, Verdict
 from annotation.labels.part_matching import likeliest
 from annotation.labels.queries.answers_in_parts import answers_in_parts
+from annotation.labels.resolution_notes import notes_of
 from annotation.models import Item, Round
 from annotation.proposals import queries as proposals
 from annotation.resolving.actions.part_matches import match_parts
@@ -173,7 +174,7 @@ def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, objec
                 "identifier": each.resolution.item.identifier,
                 "short_name": short_name(each.resolution.item.identifier),
                 "url": here.elsewhere(each.resolution),
-                "rationale": each.resolution.rationale,
+                "notes": notes_of(each.resolution).stated(),
                 "by": deciding.decided_by(
                     each.resolution.method,
                     each.resolution.decided_by.told_name if each.resolution.decided_by else "",

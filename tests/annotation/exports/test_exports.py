@@ -14,8 +14,11 @@ from django.test import Client
 
 from annotation.core.access import get_item
 from annotation.exports import columns as writers
+from annotation.exports.column_descriptions import RESOLUTIONS
 from annotation.exports.queries import COLUMNS, FORMATS, rows
-from annotation.models import Round, Study
+from annotation.labels.resolution_notes import NOTES
+from annotation.models import Resolution, Round, Study
+from annotation.package.dictionary import tables
 from annotation.resolving.actions.resolutions import resolve
 from ingest.models import ClosingChange, Issue
 from shared.csv_files import undefused
@@ -91,6 +94,14 @@ def test_csv_json_lines_and_parquet_hold_the_same_rows(study: Study, what: str) 
             elif not name.endswith("_at"):
                 assert spoken[name] == packed[name]
             assert undefused(line[name]) == str(writers.cell(spoken[name], is_set=name in writers.VALUES))
+
+
+def test_each_note_of_a_resolution_has_a_column_in_the_database_in_files_and_in_their_descriptions() -> None:
+    described = tables([], [], [], texts="left_out")["resolutions"].columns
+    for name in NOTES:
+        assert Resolution._meta.get_field(name).get_internal_type() == "TextField"
+        assert name in COLUMNS["resolutions"] and name in RESOLUTIONS.columns
+        assert name in {column.name for column in described}
 
 
 def test_cells_that_a_spreadsheet_would_run_are_defused_in_csv_alone(study: Study) -> None:

@@ -432,7 +432,7 @@ def test_what_the_final_rater_decided_left_blank_or_left_pending() -> None:
         for (_, item), rows in sheet.finals.items()
     }
     decided, blanks = found["a"]
-    assert [(each.dimension, each.values, each.rationale) for each in decided] == [
+    assert [(each.dimension, each.values, each.notes.rationale) for each in decided] == [
         ("kind", ("fault",), "because"),
         ("symptom", ("setup-crash",), "because"),
         ("fixes", ("code", "version"), "because"),
