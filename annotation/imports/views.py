@@ -21,7 +21,7 @@ from annotation.imports.actions import workbooks as actions
 from annotation.imports.queries import workbooks as queries
 from annotation.imports.sheets.books import SheetBook
 from annotation.imports.sheets.choices import AS_IS, MEANINGS, NEW, SAME, Choices, NewStudyRequest, SpellingDecision
-from annotation.imports.sheets.columns import whole
+from annotation.imports.sheets.columns import OWN_ROLES, ROLES, whole
 from annotation.imports.sheets.guesses import guess_sheet
 from annotation.imports.sheets.mapping import (
     BY_RATER,
@@ -30,9 +30,7 @@ from annotation.imports.sheets.mapping import (
     KEEP,
     LEAVE,
     LONG,
-    OWN_ROLES,
     REMOVE,
-    ROLES,
     BookMapping,
     ColumnMapping,
     SheetMapping,

@@ -8,7 +8,52 @@ from annotation.core.errors import Invalid
 from annotation.core.sheet_tables import Row
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
 
-FIELDS = ("item", "rater", "dimension", "value", "round", "part", "seconds", "memo")
+
+@dataclass(frozen=True, slots=True)
+class ColumnRole:
+    """What a column may hold, in words, and the heads by which it is recognized, with | between them."""
+
+    words: str
+    heads: str = ""
+
+
+ROLES: Mapping[str, ColumnRole] = {
+    "": ColumnRole("excluded"),
+    "item": ColumnRole(
+        "the item",
+        "item|link|url|issue|issue url|issue link|issue id|issue number|issue no|html url|item url|permalink"
+        "|address|question|question id|bug|bug id|bug report|id|number|no|#|key|name|title",
+    ),
+    "rater": ColumnRole(
+        "the rater",
+        "rater|coder|annotator|labeler|labeller|reviewer|judge|rater name|annotated by|labeled by|labeled by|user",
+    ),
+    "round": ColumnRole("the round", "round|iteration|phase|batch|round number"),
+    "part": ColumnRole("the part of the item", "part|unit|fault no|fault number|bug no|part number|sub id"),
+    "dimension": ColumnRole("the dimension", "dimension|variable|facet|attribute|question|criterion|aspect"),
+    "value": ColumnRole("the value", "value|label|answer|category|code|choice|rating"),
+    "answer": ColumnRole("labels for"),
+    "seconds": ColumnRole("seconds spent", "seconds|lead time|duration|time spent|time s|time"),
+    "memo": ColumnRole(
+        "memo",
+        "memo|memos|comment|comments|note|notes|remark|remarks|rationale|reason|justification|explanation|discussion",
+    ),
+    "attribute": ColumnRole("attribute of the item"),
+}
+OWN_ROLES: Mapping[str, ColumnRole] = {
+    "round_label": ColumnRole("the label of the round"),
+    "round_kind": ColumnRole("the kind of the round"),
+    "role": ColumnRole("the role of the rater"),
+    "training": ColumnRole("whether the item is for training"),
+    "revision": ColumnRole("blind, current or first"),
+    "version": ColumnRole("the taxonomy version"),
+}
+"""Of columns in files of Concord."""
+SINGLE = ("item", "rater", "round", "part", "dimension", "value", "seconds")
+"""Of one column of a sheet at most."""
+TEXTS = ("memo",)
+"""Whose columns may be several, put together. Each is a field of `SheetRow`."""
+FIELDS = ("item", "rater", "dimension", "value", "round", "part", "seconds", *TEXTS)
 OWN = {
     "item": "item",
     "part": "part",
@@ -96,7 +141,6 @@ class SheetLayout:
             values = tuple((name, cells[place]) for name, place in self.dimensions)
         elif not self.is_list:
             values = ((cell("dimension"), cells[self.places["value"]]),)
-        memo = cells[self.places["memo"]] if self.places["memo"] >= 0 else ""
         return SheetRow(
             line=row.line,
             item=cell("item"),
@@ -104,7 +148,7 @@ class SheetLayout:
             round=cell("round"),
             part=cell("part"),
             seconds=cell("seconds"),
-            memo=memo,
+            **{role: cells[self.places[role]] if self.places[role] >= 0 else "" for role in TEXTS},
             values=values,
             attributes=tuple(
                 (name, text) for name, place in self.attributes if (text := " ".join(cells[place].split()))

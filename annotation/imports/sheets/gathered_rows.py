@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from annotation.core.sheet_tables import Row
 from annotation.imports.sheets.attributes import VALUE_MAX
-from annotation.imports.sheets.columns import SheetRow, whole
+from annotation.imports.sheets.columns import TEXTS, SheetRow, whole
 from annotation.labels.answers import MOST_PARTS
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
@@ -277,7 +277,7 @@ def _lighter(
         round=kept.setdefault(round_, round_),
         part=kept.setdefault(part, part),
         seconds=row.seconds,
-        memo=row.memo,
+        **{role: getattr(row, role) for role in TEXTS},
         values=tuple(
             (kept.setdefault(dimension, dimension), kept.setdefault(text, text))
             for dimension, text in row.values

@@ -9,14 +9,13 @@ from typing import IO
 
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.books import Sheet, SheetBook, open_book
-from annotation.imports.sheets.columns import OWN_FINAL, own_dimension
+from annotation.imports.sheets.columns import OWN_FINAL, ROLES, SINGLE, TEXTS, own_dimension
 from annotation.imports.sheets.gathered_rows import item_name
 from annotation.imports.sheets.mapping import (
     BY_DIMENSION,
     BY_RATER,
     LONG,
     NAMED_IN,
-    SINGLE,
     BookMapping,
     ColumnMapping,
     SheetMapping,
@@ -35,27 +34,14 @@ ROWS_LOOKED_AT = 2_000
 VALUES_MOST, VALUE_CHARACTERS_MOST = 200, 120
 ALIKE_LEAST = 0.5
 
-NAMES = {
-    "item": "item|link|url|issue|issue url|issue link|issue id|issue number|issue no|html url|item url|permalink"
-    "|address|question|question id|bug|bug id|bug report|id|number|no|#|key|name|title",
-    "rater": "rater|coder|annotator|labeler|labeller|reviewer|judge|rater name|annotated by|labeled by|labeled by|user",
-    "round": "round|iteration|phase|batch|round number",
-    "part": "part|unit|fault no|fault number|bug no|part number|sub id",
-    "dimension": "dimension|variable|facet|attribute|question|criterion|aspect",
-    "value": "value|label|answer|category|code|choice|rating",
-    "seconds": "seconds|lead time|duration|time spent|time s|time",
-    "memo": "memo|memos|comment|comments|note|notes|remark|remarks|rationale|reason|justification|explanation"
-    "|discussion",
-}
-HEADS = frozenset(name for names in NAMES.values() for name in names.split("|"))
+NAMES = {role: each.heads.split("|") for role, each in ROLES.items() if each.heads}
+HEADS = frozenset(name for names in NAMES.values() for name in names)
 FINAL = frozenset(
     {"final", "agreed", "agreement", "consensus", "gold", "resolved", "adjudicated", "merged", "result", "decision"}
 )
 CHOSEN = frozenset({"selected", "chosen", "picked", "decided"})
 """As FINAL, beside columns of raters that are told apart by letters or numbers."""
-RATER_WORDS = frozenset(
-    {*NAMES["rater"].split("|"), "evaluator", "assessor", "expert", "participant", "author", "person"}
-)
+RATER_WORDS = frozenset({*NAMES["rater"], "evaluator", "assessor", "expert", "participant", "author", "person"})
 SUFFIX = re.compile(r"[a-e]|[1-9]")
 NUMBERED = re.compile(r"(.*[^\W\d])(\d)")
 RATER = re.compile(r"(?:r|rater|coder|annotator|label|labeler|labeller|reviewer|author|person|user)[\s_-]*\d{1,3}")
@@ -150,10 +136,10 @@ def _correct(
         if BY in role:
             _map_answer(sheet, column, role, name)
             continue
-        if role in (*SINGLE, "memo"):
+        if role in (*SINGLE, *TEXTS):
             if column is None:
                 raise _no_column(sheet, name)
-            for place in sheet.places(role) if role != "memo" else ():
+            for place in sheet.places(role) if role not in TEXTS else ():
                 sheet.columns[place].role = ""
             column.role, column.dimension, column.rater = role, "", ""
         elif column is not None:
@@ -266,17 +252,14 @@ def _plain(name: str) -> str:
 def _guess_columns(mapping: SheetMapping, values: Sequence[_ColumnTexts], form: str, *, is_tool: bool) -> None:
     plain = [_plain(column.name) for column in mapping.columns]
     for role in ("rater", "round", "part", "seconds", "dimension", "value"):
-        _take(mapping, [n for n, name in enumerate(plain) if name in NAMES[role].split("|")][:1], role)
+        _take(mapping, [n for n, name in enumerate(plain) if name in NAMES[role]][:1], role)
     is_long = bool(mapping.places("dimension")) and bool(mapping.places("value"))
     mapping.form = form or (LONG if is_long else BY_DIMENSION)
     if mapping.form != LONG:
         for place in (*mapping.places("dimension"), *mapping.places("value")):
             mapping.columns[place].role = ""
-    _take(
-        mapping,
-        [n for n, name in enumerate(plain) if not mapping.columns[n].role and name in NAMES["memo"].split("|")],
-        "memo",
-    )
+    for role in TEXTS:
+        _take(mapping, [n for n, name in enumerate(plain) if not mapping.columns[n].role and name in NAMES[role]], role)
     _take(mapping, _item(mapping, plain, values), "item")
     free = [
         n
@@ -397,7 +380,7 @@ def _item(mapping: SheetMapping, plain: Sequence[str], values: Sequence[_ColumnT
     order = ["item", "issue", "issue url", "item url", "url", "link"]
     found.sort(key=lambda n: (order.index(plain[n]) if plain[n] in order else len(order), n))
     named = sorted(
-        (n for n in free if plain[n] in NAMES["item"].split("|")),
+        (n for n in free if plain[n] in NAMES["item"]),
         key=lambda n: (plain[n] in ("title", "name"), n),
     )
     distinct = [n for n in free if values[n].different_share > 0.8 and values[n].longest <= 300]

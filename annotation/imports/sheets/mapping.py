@@ -8,15 +8,11 @@ from typing import Any
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
 from annotation.imports.sheets.books import Sheet, SheetBook
-from annotation.imports.sheets.columns import SheetRow
+from annotation.imports.sheets.columns import SINGLE, TEXTS, SheetRow
 from annotation.imports.sheets.gathered_rows import item_name
 from annotation.imports.sheets.values import ASKS
 from ingest.tables.files import TableRow
 
-ROLES = ("", "item", "rater", "round", "part", "dimension", "value", "seconds", "memo", "answer", "attribute")
-OWN_ROLES = ("round_label", "round_kind", "role", "training", "revision", "version")
-"""Of columns in files of Concord."""
-SINGLE = ("item", "rater", "round", "part", "dimension", "value", "seconds")
 LONG, BY_DIMENSION, BY_RATER = FORMS = ("long", "dimensions", "raters")
 NAMED_IN = "="
 """Before the head of another column: that one names the rater."""
@@ -181,7 +177,9 @@ class BookReader:
             return " ".join(cells[place].split()) if place >= 0 else ""
 
         round_, part = cell("round") or mapping.round, cell("part")
-        memo = "\n".join(text for place in mapping.places("memo") if (text := cells[place].strip()))
+        texts: dict[str, Any] = {
+            role: "\n".join(text for place in mapping.places(role) if (text := cells[place].strip())) for role in TEXTS
+        }
         for rater_of_column, places in groups.items():
             rater = rater_of_column or cell("rater") or mapping.rater
             if rater_of_column.startswith(NAMED_IN):
@@ -201,7 +199,6 @@ class BookReader:
                     round=round_,
                     part=own_part,
                     seconds=cell("seconds"),
-                    memo=memo,
                     values=values,
                     sheet=title,
                     round_label=cell("round_label") if mapping.places("round_label") else None,
@@ -210,6 +207,7 @@ class BookReader:
                     training=cell("training"),
                     revision=cell("revision"),
                     version=cell("version"),
+                    **texts,
                 )
 
     def _part(self, mapping: SheetMapping, round_: str, item: str, rater: str) -> str:

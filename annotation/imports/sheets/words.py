@@ -1,5 +1,6 @@
 """Words for the forms of sheets and the roles of columns, for page and shell."""
 
+from annotation.imports.sheets.columns import OWN_ROLES, ROLES
 from annotation.imports.sheets.mapping import BY_DIMENSION, BY_RATER, LONG, NAMED_IN, ColumnMapping
 
 FORM_WORDS = {
@@ -7,25 +8,7 @@ FORM_WORDS = {
     BY_RATER: "one column per rater",
     LONG: "one value per row (long)",
 }
-ROLE_WORDS = {
-    "": "excluded",
-    "item": "the item",
-    "rater": "the rater",
-    "round": "the round",
-    "part": "the part of the item",
-    "dimension": "the dimension",
-    "value": "the value",
-    "answer": "labels for",
-    "seconds": "seconds spent",
-    "memo": "memo",
-    "attribute": "attribute of the item",
-    "round_label": "the label of the round",
-    "round_kind": "the kind of the round",
-    "role": "the role of the rater",
-    "training": "whether the item is for training",
-    "revision": "blind, current or first",
-    "version": "the taxonomy version",
-}
+ROLE_WORDS = {name: role.words for name, role in {**ROLES, **OWN_ROLES}.items()}
 
 
 def meaning_of(column: ColumnMapping) -> str:
