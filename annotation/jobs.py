@@ -1,4 +1,4 @@
-"""Celery tasks of studies: one plan, round, file, import or deletion each. Their names are stored and never change."""
+"""Celery tasks of studies: a plan, round, file, import, or deletion each. Their stored names never change."""
 
 from celery import shared_task
 

@@ -199,15 +199,32 @@ def test_every_command_and_option_of_manage_py_that_is_named_exists(name: str) -
 FOR_ENGINEERS = [name for name in NAMES if name in ("ARCHITECTURE.md", "CONTRIBUTING.md") or "decisions/0" in name]
 
 
+@pytest.fixture(scope="module")
+def places() -> list[str]:
+    """Every file of the repository, with a slash before its path."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [f"/{path}" for path in tracked.splitlines()]
+
+
+def not_there(text: str, places: list[str]) -> set[str]:
+    """Files and folders that a text names in backticks by the end of their path, and that do not exist."""
+    parts = re.findall(r"`([^`\s]+)`", FENCE.sub("", text))
+    files = {part for part in parts if re.fullmatch(r"(?:[\w-]+/)*[\w-]+\.(?:py|js|css|html|json|md|txt)", part)}
+    folders = {part for part in parts if re.fullmatch(r"(?:[\w-]+/)+", part)}
+    missing = {part for part in files if not any(place.endswith(f"/{part}") for place in places)}
+    return missing | {part for part in folders if not any(f"/{part}" in place for place in places)}
+
+
 @pytest.mark.parametrize("name", FOR_ENGINEERS)
-def test_every_file_that_a_page_for_engineers_names_exists(name: str) -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    files = [f"/{path}" for path in tracked]
-    for part in re.findall(r"`([^`\s]+)`", FENCE.sub("", (ROOT / name).read_text(encoding="utf-8"))):
-        if re.fullmatch(r"(?:[\w-]+/)*[\w-]+\.(?:py|js|css|html|json|md|txt)", part):
-            assert any(path.endswith(f"/{part}") for path in files) or part == "manifest.json", f"{name} names {part}"
-        elif re.fullmatch(r"(?:[\w-]+/)+", part):
-            assert any(f"/{part}" in path for path in files), f"{name} names {part}"
+def test_every_file_that_a_page_for_engineers_names_exists(name: str, places: list[str]) -> None:
+    assert not_there((ROOT / name).read_text(encoding="utf-8"), places) == set()
+
+
+def test_every_file_that_a_package_names_at_its_head_exists(places: list[str]) -> None:
+    heads = [place for place in places if place.endswith("/__init__.py") and not place.startswith("/tests/")]
+    missing = {place: not_there((ROOT / place[1:]).read_text(encoding="utf-8"), places) for place in heads}
+    assert {place: names for place, names in missing.items() if names} == {}
+    assert not_there("`annotation/labels/nothing.py` and `agreement/nowhere/`", places)
 
 
 def test_architecture_is_short_and_a_decision_is_one_page() -> None:

@@ -8,5 +8,5 @@
   who never had the item. What nobody can take is counted as free. Held and free slots add up to N.
 * Third raters and model raters have no slot. Training items go to every rater.
 
-Only `actions/states.py` moves an assignment from one state to another.
+Only `actions/states_and_leases.py` moves an assignment from one state to another.
 """
