@@ -1,7 +1,7 @@
 """Confirmation of identity: a signed-in user signs in again before a change that could give the account away.
 
-A session that someone else took over is then not enough for a new password or e-mail address, a token, another way
-to sign in or the end of the account.
+A stolen session is then not enough to set a password or e-mail address, to create a token, to link a way to sign in, or
+to close the account.
 """
 
 import time

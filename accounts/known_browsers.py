@@ -1,7 +1,6 @@
 """Known browsers: a signed cookie lets a user sign in while others guess the password.
 
-The cookie signs nobody in. It gives the browser a count of its own for wrong passwords of that person, and a new
-password ends it.
+The cookie signs nobody in. It gives the browser its own count of wrong passwords for that user. A new password ends it.
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """Password hashing by Argon2id, with the parameters that OWASP recommends.
 
-Written as Django's own hasher writes them, which needs a package of its own; `cryptography` is there already. A check
-takes a tenth of the processor time of scrypt at the same recommendation: fifty people can sign in at once.
+The format is that of Django's own hasher, which needs a package of its own; `cryptography` is installed anyway. A check
+takes a tenth of the processor time of scrypt at the same recommendation, so fifty people can sign in at once.
 """
 
 from typing import Any

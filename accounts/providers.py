@@ -1,6 +1,6 @@
 """Sign-in providers: GitHub and OpenID Connect, and which account a provider's identity belongs to.
 
-allauth speaks with the provider; who that is here, and whether they may come in, is said in this module alone.
+allauth talks to the provider. This module alone decides which account that is, and whether it may sign in.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """API documentation pages: their style sheet with icons as files, because pages load no `data:` images.
 
-The package drf-spectacular-sidecar has a style sheet that holds its icons in itself. They are written to files once for
-each version of the package, in the data folder, or where `collectstatic` puts them.
+The style sheet of drf-spectacular-sidecar contains its icons. They are written to files once for each version of the
+package, in the data folder or where `collectstatic` puts them.
 """
 
 import base64

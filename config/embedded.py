@@ -1,8 +1,8 @@
 """Embedded servers: the PostgreSQL and Valkey that come as packages, with their data in the data folder.
 
-Whoever needs them holds a shared lock on `users.lock` for as long as they do; one keeper process per data folder runs
-the two servers and stops them when nobody holds that lock any more. The kernel lets go of locks, so this survives
-`kill -9` on any side, and there is no stale lock and no count to mend.
+A process that needs them holds a shared lock on `users.lock`. One keeper process per data folder runs the two servers
+and stops them when nobody holds that lock any more. The kernel releases locks, so this survives `kill -9` on either
+side, without stale locks or counts.
 """
 
 import fcntl

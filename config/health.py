@@ -1,7 +1,7 @@
 """Health of the parts that Concord needs: database, Redis, migrations, file storage.
 
-Each part is looked at by a thread of its own, one at a time, and a request waits for it two seconds at the most. So
-neither a probe nor a page ever hangs with a part that accepts connections and never answers.
+A thread of its own checks each part, one check at a time, and a request waits for it two seconds at most. So neither a
+probe nor a page hangs with a part that accepts connections and never answers.
 """
 
 import logging

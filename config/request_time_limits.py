@@ -1,10 +1,10 @@
 """Time limits of web requests: a watch ends the wait for a database that accepts and never answers.
 
-No limit of the server's own fires there, so the client's side sets one. The watch looks at every request under way once
-a second. A request whose connection has been busy for longer than its limit loses that connection: the socket is shut,
-the driver raises, and the request is answered 503. If the database does not answer the watch itself either, all
-requests that wait for it end, and new ones are answered 503 at once until it does. A request that got no connection
-makes the watch ask as well: it waited in the driver, where the watch does not see it.
+No limit of the server applies there, so the client sets one. The watch checks every request under way once a second. A
+request whose connection was busy for longer than its limit loses it: the socket is shut, the driver raises, and the
+answer is 503. If the database does not answer the watch either, all requests that wait for it end, and new ones are
+answered 503 until it does. A request that got no connection makes the watch ask as well, because it waited in the
+driver, where the watch does not see it.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Vega, Vega-Lite, and vega-embed as one static script, from the package vl-convert-python.
 
-The package holds the libraries in its binary and gives them out as one bundle, which takes two seconds and 140 MB to
-make. So it is made once for each version of the package, in a process of its own, and kept in the data folder.
+The package holds the libraries in its binary and returns them as one bundle, which takes two seconds and 140 MB. So a
+process of its own builds it once for each version of the package and stores it in the data folder.
 """
 
 import gzip

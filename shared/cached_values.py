@@ -1,7 +1,7 @@
 """Cached values: dataclasses and named tuples are stored in the cache as plain values, never as pickled classes.
 
-A version of Concord that finds what another one kept reads it only if the classes still have the same fields; else the
-value counts as missing and is computed again.
+Another version of Concord reads a cached value only if the classes still have the same fields. Otherwise the value
+counts as missing and is computed again.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,8 @@
 """CSV: the one writer of every exported table, safe against formulas, and the way back from a cell to its text.
 
-A spreadsheet evaluates a cell that begins with a sign such as `=`, also where blanks stand before it. Such a text is
-written with an apostrophe before it. So is a text that has one or more apostrophes before the blanks and the sign:
-taking one apostrophe away then gives back every text exactly. Numbers are written as numbers, whatever their sign.
+A spreadsheet evaluates a cell that begins with a sign such as `=`, also after spaces. Such a text is written with an
+apostrophe before it. So is a text with apostrophes before the spaces and the sign: removing one apostrophe then
+restores every text exactly. Numbers are written as numbers, whatever their sign.
 """
 
 import csv

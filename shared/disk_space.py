@@ -1,7 +1,7 @@
 """Disk space of the data folder, with a reserve for labeling.
 
-A disk that is full ends the database itself. So what takes much room and can wait (imports, the search index, files)
-stops while less than the reserve is free, and what raters answer has the last of it.
+A full disk stops the database. So what takes much space and can wait (imports, the search index, files) stops while
+less than the reserve is free. Labels may use the reserve.
 """
 
 import shutil

@@ -1,8 +1,8 @@
 """Job holds: advisory locks that show which jobs have a living worker.
 
-A hold is an advisory lock of a transaction on a connection of its own. A process that is killed loses its connections
-and the hold with them, so its job is taken up again at once, while a machine that is only busy keeps its jobs. A hold
-keeps nobody out: who may write to a row is decided by the claim in the row.
+A hold is an advisory lock of a transaction on a connection of its own. A killed process loses its connections and the
+hold, so its job is resumed at once, while a busy machine keeps its jobs. A hold excludes nobody: the claim in the row
+decides who may write.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Jobs: the base of all kinds of jobs, with claim, progress, attempts, time limit, cancel, and sweep.
 
-A job is a row of a model that inherits `Job`; what is done with it is a `JobKind`. A worker holds the row
-(`shared.job_holds`) as long as it lives, and claims it by a number: who has the newest claim may write, nobody else.
-Celery only carries the ids. A message that gets lost, or a worker that dies, leaves a row that the sweep sends again.
+A job is a row of a model that inherits `Job`. A `JobKind` describes the work. A worker holds the row (`job_holds.py`)
+as long as it lives, and claims it by a number. Only the newest claim may write. Celery carries IDs only. A lost
+message, or a dead worker, leaves a row that the sweep sends again.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Names of users, studies, taxonomies, and categories: which characters are rejected. Pure.
 
-Refused is what can't be seen, turns the text around it, or is taken for another name.
+Characters are rejected that can't be seen, change the direction of the text around them, or can pass for another name.
 """
 
 import re

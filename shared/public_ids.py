@@ -1,10 +1,10 @@
 """Public IDs of rows in URLs and answers: nothing about other rows follows from them.
 
-A number that counts up tells how many rows came between two of one's own. So the number of a row leaves the server only
+A number that counts up reveals how many rows came between two of one's own. So the number of a row leaves the server
 encrypted, as a UUID: a Feistel network of four rounds over the number and a mark of its kind (M. Luby and C. Rackoff,
 How to construct pseudorandom permutations from pseudorandom functions, SIAM J. Comput. 17, 1988, p. 373), with keyed
-BLAKE2b. No column and no index is needed, a made-up id is found out without a query, and one of another kind of row is
-no id at all. Another SECRET_KEY gives other ids; those of keys in SECRET_KEY_FALLBACKS are read, too.
+BLAKE2b. It needs no column and no index. An invented ID is detected without a query, and one of another kind of row is
+not valid. Another SECRET_KEY gives other IDs. Those of keys in SECRET_KEY_FALLBACKS are read, too.
 """
 
 from functools import lru_cache

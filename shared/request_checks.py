@@ -1,7 +1,7 @@
 """Request checks: parameters and fields that the API's description does not name are rejected (422).
 
-The decorators that describe an operation (`extend_schema`) are the one list of what a request may have, so a misspelled
-parameter never answers with something else than what was asked for.
+The decorators that describe an operation (`extend_schema`) are the only list of what a request may have. So a
+misspelled parameter never gives an answer to another question.
 """
 
 from collections.abc import Iterable, Mapping

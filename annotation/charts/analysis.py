@@ -1,6 +1,6 @@
 """Charts of analyses: bars of shares with intervals, curves, and boxes by group.
 
-As in `annotation.charts.specifications`: data in, a document out, colours by the names of the style sheets.
+As in `specifications.py`: data in, a document out, with the names of colors of the style sheets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lettering: the width of words in a chart, and words in several lines.
 
-Nothing is drawn to find it out: the widths are those of Helvetica's letters, as Arial and Liberation Sans have them,
-with a little to spare for other fonts.
+Nothing is drawn to measure text. The widths are those of Helvetica, which Arial and Liberation Sans share, with a
+margin for other fonts.
 """
 
 from collections.abc import Sequence

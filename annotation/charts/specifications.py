@@ -1,9 +1,8 @@
 """Specifications of charts in Vega-Lite: common parts, and trends of agreement.
 
-Colours are those of the style sheets, by name: `var(--dimension-2)`, or a share of one on the ground (`tint`). A
-browser resolves them where they stand in an SVG, so a chart follows the theme and is printed in the colours of paper;
-for a file `on_paper` resolves them. A datum's `url` leads to what is behind a mark, and `words` say it; files have
-neither.
+Colors are names of the style sheets: `var(--dimension-2)`, or a share of one on the background (`tint`). A browser
+resolves them inside the SVG, so a chart follows the theme and prints in the colors of paper. For a file `on_paper`
+resolves them. The `url` of a datum leads to the items behind a mark, and `words` describe them; files have neither.
 """
 
 import re

@@ -1,10 +1,10 @@
 """Duplicates among issues: MinHash of title and prose, and groups of similar issues. Pure.
 
-Two texts are compared by their shingles, which are runs of three words. A sketch keeps the smallest of 128 seeded
-hashes of them, so the share of equal places in two sketches estimates the Jaccard index of their shingles (Broder 1997,
-doi 10.1109/SEQUEN.1997.666900). Only issues whose sketches are equal in one of 32 bands of four places are compared.
-What many texts share is the form that a project has its reporters fill in: it says nothing of the problem, and does not
-count. Shingles and sketches lie in files, so memory does not grow with them.
+Two texts are compared by their shingles, which are runs of three words. A sketch holds the smallest of 128 seeded
+hashes of them, so the share of equal places in two sketches estimates the Jaccard index of the shingles (Broder 1997,
+doi:10.1109/SEQUEN.1997.666900). Only issues whose sketches are equal in one of 32 bands of four places are compared.
+Shingles that many texts share come from a project's issue template and do not count. Shingles and sketches are in
+files, so memory does not grow with them.
 """
 
 import re

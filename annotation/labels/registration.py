@@ -1,6 +1,6 @@
 """Registered coefficients: which primary coefficient and threshold of a dimension its study's owner confirmed.
 
-A dimension whose owner confirmed nothing has the tool's default, which is shown as such and never as registered.
+A dimension without confirmation has the default of Concord, which is shown as such and never as registered.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Checklist of the ACM SIGSOFT Empirical Standards for studies with several raters, answered from facts.
 
 The supplement on inter-rater reliability and agreement (github.com/acmsigsoft/EmpiricalStandards, supplements) lists
-attributes in three levels and antipatterns; the questions are put here in our own words.
+attributes in three levels and antipatterns. The questions here are in our own words.
 """
 
 from collections.abc import Callable, Iterable, Sequence

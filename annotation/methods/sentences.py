@@ -1,7 +1,7 @@
 """Sentences of the methods paragraph: a function for each, which states what it is given and nothing else.
 
-Every sentence has one pattern, so that a script can read it back. A number that begins a sentence is spelled out up to
-ninety-nine; inside a sentence it is written in digits.
+Every sentence has one pattern, so a script can read it back. A number at the beginning of a sentence is spelled out up
+to ninety-nine. Inside a sentence it is written in digits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

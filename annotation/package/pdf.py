@@ -1,7 +1,7 @@
 """PDF objects in one order, so that a figure drawn twice is byte-identical.
 
-The library that draws numbers fonts as its memory has them, which is another way in each process. Here objects are
-numbered as they are come upon from the root, and nothing else is touched.
+The drawing library numbers fonts differently in each process. Here objects are numbered in the order of references from
+the root, and nothing else changes.
 """
 
 import re

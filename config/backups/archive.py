@@ -1,6 +1,7 @@
 """Backup archive: a ZIP file that is written in one pass, and checked as a whole before it is used.
 
-`manifest.json` holds the SHA-256 of every other member, and the comment at the end of the file that of the manifest.
+`manifest.json` contains the SHA-256 of every other member. The comment at the end of the file contains that of the
+manifest.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
 """Maintenance lock: a restore needs the data folder alone, and `up` pauses for it.
 
-Whoever restores holds `restore.lock`, which `up` looks at a few times a second; `up` holds `serving.lock` while its
-processes run. The kernel lets go of both, however either ends.
+A restore holds `restore.lock`, which `up` checks a few times a second. `up` holds `serving.lock` while its processes
+run. The kernel releases both, however either ends.
 """
 
 import fcntl

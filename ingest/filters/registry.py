@@ -1,6 +1,6 @@
 """Filter words: one entry each, with how its value is read, its meaning, and its step.
 
-A new word is an entry of `WORDS`; its field on the page is in `annotation/choosing/forms.py`.
+A new word is an entry of `WORDS`. Its field on the page is in `annotation/choosing/forms.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Closing changes of given issues: by GraphQL with a token, otherwise by REST, with sizes and paths.
 
-REST names a commit that closed an issue, but no pull request. A pull request counts if it refers to the issue and says
-that it closes it, or was merged just before the issue was closed. One that was not merged is linked and closed nothing.
+REST names the commit that closed an issue, but no pull request. A pull request counts if it refers to the issue and
+states that it closes it, or was merged just before the issue was closed. One that was not merged closed nothing.
 """
 
 import re

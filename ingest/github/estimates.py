@@ -1,6 +1,6 @@
 """Estimate of a fetch before it runs: requests, duration under GitHub's limit, and with a token.
 
-It asks GitHub two or three requests and stores nothing.
+It sends two or three requests to GitHub and stores nothing.
 """
 
 import math

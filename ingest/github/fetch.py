@@ -1,9 +1,9 @@
 """Fetch from GitHub: finds the repository, chooses GraphQL or REST, and notes what is complete.
 
-Without a token a repository is read by its REST listings, or where few issues are wanted, by the listing of these and
-their threads. With one it is read by GraphQL, which brings closing changes along; where only changes are wanted, the
-listings are asked first whether there are any, which is free if not, and the listing of comments brings those edited in
-issues that nothing else touched.
+Without a token a repository is read by its REST listings, or, for few issues, by their listing and their threads. With
+a token it is read by GraphQL, which includes closing changes. Where only changes are wanted, the listings are asked
+first whether there are any, which costs nothing if not. The listing of comments then brings edits in issues that
+nothing else touched.
 """
 
 from collections.abc import Callable

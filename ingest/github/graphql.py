@@ -1,16 +1,16 @@
 """GraphQL fetch of a repository's issues, with comments, labels, and closing changes, 60 to a request.
 
-The list is sorted by the time of change and moves while it is read. A page is therefore followed by asking again from
-the last time seen, a second earlier; only where a whole page fell within that second is GitHub's cursor used. An
-issue that changes meanwhile comes again at the end.
+The list is sorted by the time of change and moves while it is read. So the next request asks again from the last time
+seen, a second earlier. GitHub's cursor is used only where a whole page fell within that second. An issue that changes
+meanwhile comes again at the end.
 
-A page that GitHub can't get together in time is asked for again with half as many issues, down to one; an issue that
-can't be read even alone is asked for without what closed it, then refused and passed over.
+A page that GitHub can't assemble in time is requested again with half as many issues, down to one. An issue that can't
+be read even alone is requested without its closing changes, then rejected and skipped.
 
-The first hundred files come with the pull requests linked to an issue. The rest, and all files of another one that
-closed it, are asked for two hundred pull requests at a time, which is why those wait in the run's cursor. So do
-commits: a hundred at a time it is asked which pull requests were merged as they are, whose files are theirs. Folders of
-the others are compared with those of their parents (`pushed`). What that does not tell REST lists, one by one.
+The first hundred files come with the pull requests linked to an issue. The rest, and all files of others that closed
+it, are requested for two hundred pull requests at a time, so these wait in the run's cursor. Commits wait there, too: a
+hundred at a time are matched with the pull requests merged as them. Folders of the others are compared with those of
+their parents (`pushed_commits.py`). REST lists what remains, one by one.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

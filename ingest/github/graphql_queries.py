@@ -1,9 +1,9 @@
 """GraphQL queries to GitHub.
 
-Its price: a request for each connection of each parent, by hundreds. A page of 56 issues costs 4 points of 5,000 an
-hour, so that 68,000 issues fit into one; that is why the files of a change are asked once, with the pull requests
-linked to the issue, and not with the events again. The files of a commit it does not list at all, only those of the
-pull request that was merged as this commit, and the folders of the commit and of its parent.
+The price is a request for each connection of each parent, in hundreds. A page of 56 issues costs 4 points of 5,000 an
+hour, so 68,000 issues fit into an hour. That is why the files of a change are requested once, with the pull requests
+linked to the issue. GraphQL lists no files of a commit, only those of the pull request that was merged as it, and the
+folders of the commit and its parent.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,13 @@
 """REST listings of a repository: all comments first, then their issues, then the rest.
 
-Where only some issues are wanted and they have fewer threads than the repository has pages of comments, each thread is
-asked for by itself. It is staged at once, so that a run that has to wait in the middle of a page reads none twice.
+For few issues with fewer threads than the repository has pages of comments, each thread is requested. It is staged at
+once, so a run that waits in the middle of a page reads none twice.
 
-Listings are sorted by the time of change. They move while they are read, so a page is followed by asking again from
-the last time seen, a second earlier, and not by its number; only where a whole page fell within that second is the
-Link header followed.
+Listings are sorted by the time of change and move while they are read. So the next request asks again from the last
+time seen, a second earlier. The Link header is followed only where a whole page fell within that second.
 
-Where a run asks for changes, a listing begins with the question that ended it the last time, if that reaches back
-far enough: when GitHub answers that nothing is different (304, free of charge), the listing is done.
+For changes, a listing begins with the request that ended it the last time, if that reaches back far enough. If GitHub
+answers that nothing is different (304, free of charge), the listing is complete.
 """
 
 import json

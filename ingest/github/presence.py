@@ -1,7 +1,7 @@
 """Presence check: finds stored issues and comments that were deleted or moved at GitHub.
 
-What is there comes along as it is now. An issue that GitHub does not find (404) is told from a repository that may no
-longer be read at the end of the run, and only then marked; one that GitHub calls deleted (410) at once.
+Issues that are found are updated. At the end of the run, an issue that GitHub does not find (404) is distinguished from
+a repository that can no longer be read, and only then marked. One that GitHub calls deleted (410) is marked at once.
 """
 
 import re

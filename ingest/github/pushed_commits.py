@@ -1,9 +1,9 @@
 """Pushed commits without a pull request: their files by GraphQL, which does not list them.
 
-The folders of each commit are compared with those of its parent, those of all commits at once, level by level. Texts of
-files tell how many lines were added and deleted in each. What comes of it counts only where it adds up to the size that
-GitHub tells of the commit: it does not for files that were renamed, cut off or that git compares otherwise. Of these,
-of large commits and of the last few REST lists the files.
+The folders of each commit are compared with those of its parent, all commits at once, level by level. The texts of
+files show how many lines were added and deleted. The result counts only where it adds up to the size that GitHub gives
+for the commit. It does not for files that were renamed, truncated, or compared differently by Git. REST lists the files
+of these, of large commits, and of the last few.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

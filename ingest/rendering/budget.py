@@ -1,8 +1,8 @@
 """Rendering budget: the work that formatting a text takes, counted before it is done.
 
-Formatting is about linear in the signs that can be markup, and nothing else in a text is slow. So a text costs a unit
-for each of them (two for `[` and `<`, which may begin something long) and one for every PLAIN_CHARACTERS. A block of
-code costs CODE_UNITS, for what is in it is shown as it is.
+The time of formatting is about linear in the characters that can be markup. So a text costs a unit for each of them
+(two for `[` and `<`, which may begin something long) and one for every PLAIN_CHARACTERS. A block of code costs
+CODE_UNITS, because its contents are shown as they are.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Footnotes as GitHub shows them: a number in the text, and the notes at its end.
 
-A note that nothing refers to stays where it was typed, so that nothing of a text is out of sight.
+A note without a reference stays where it was typed, so that no text is lost.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Batch of records: finds new, changed, and unchanged issues, and stores them.
 
-Ids of new issues and snapshots are taken from their sequences beforehand, so that contents go by COPY straight to
-their place and an issue is written once. Unchanged issues are neither locked nor written.
+IDs of new issues and snapshots come from their sequences beforehand, so contents go by COPY to their tables and an
+issue is written once. Unchanged issues are neither locked nor written.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Issues of an imported study: found by identity and content, stored where they are missing.
 
-What is read from the file goes through temporary tables that end with the transaction; `map_issues`, `map_snapshots`
-and `map_comments` then say which row here is which there.
+Rows of the file go through temporary tables that end with the transaction. `map_issues`, `map_snapshots`, and
+`map_comments` then map their IDs to rows here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Question kind: how answers to a kind of question are read, stored, worded, and exported. Pure.
 
-Nothing here or in the modules of the kinds imports anything but the standard library and this package, because a
-replication package ships them as they are.
+This module and those of the kinds import only the standard library and this package, because a replication package
+contains them unchanged.
 """
 
 import difflib

@@ -1,8 +1,8 @@
 """Assignment states: leased, renewed, released, submitted or skipped, withdrawn, assigned again.
 
 No other module moves an assignment from one state to another. In a planned round it waits for its rater, in a pool it
-is leased to whoever takes it. Submitted or skipped, it is finished; withdrawn, its slot is free, and what was typed is
-kept for a rater who gets it again.
+is leased to the rater who takes it. A submitted or skipped assignment is finished. A withdrawn one frees its slot, and
+its draft is kept for the rater who gets it again.
 """
 
 from collections.abc import Iterable, Sequence

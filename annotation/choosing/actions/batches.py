@@ -1,6 +1,6 @@
 """Bulk samples and rounds: rows written in batches, above a size by a job, at constant memory.
 
-What is small is written by the same statements in the request that asks for it.
+Small ones are written by the same statements within the request.
 """
 
 from array import array

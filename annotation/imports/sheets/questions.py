@@ -1,6 +1,6 @@
 """Questions about a sheet that must be answered before it is imported. Pure.
 
-Each names the option that answers it in the shell and over REST; the page keeps answers by key.
+Each question names the option that answers it in the shell and over REST. The page stores answers by key.
 """
 
 import shlex

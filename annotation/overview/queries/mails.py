@@ -1,7 +1,7 @@
 """E-mail contents: waiting work of a person, and the progress of the studies that they own.
 
-What a rater reads there never depends on what others answered: of rounds in which they are blind, it counts their own
-assignments alone, and third ratings, which others' answers cause, are not among them.
+An e-mail to a rater never depends on others' answers. For rounds in which they are blind it counts their own
+assignments, without third ratings, because others' answers cause those.
 """
 
 from collections.abc import Sequence

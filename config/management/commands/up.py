@@ -1,7 +1,7 @@
 """`manage.py up`: runs servers, web, worker, and beat on this machine until Ctrl-C.
 
-This process imports the whole application once. Web, worker and beat are forks of it, as is what replaces one of them
-that died: they start at once, and what they have in common takes memory once.
+This process imports the whole application once. Web, worker, and beat are forks of it, and so are their replacements.
+They start at once and share memory.
 """
 
 import errno

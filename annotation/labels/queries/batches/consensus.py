@@ -1,9 +1,9 @@
 """Consensus of a chunk: asked once for each different set of answers to a dimension.
 
-What one dimension comes to hangs on the answers to it, on those to the dimensions that decide whether it applies, and
-on how many parts and skips there are; who gave them and which words stand in a free answer does not matter. So a
-million items have a few thousand sets, and there is one definition of a label. Worklists and items whose bugs were
-matched, that were decided to have a part less, or with an answer that was not given blind, are judged item by item.
+The result for a dimension depends on the answers to it and to the dimensions that decide whether it applies, and on the
+numbers of parts and skips. Who gave them and the words of free text do not matter. So a million items have a few
+thousand sets, and there is one definition of a label. Some items are judged one by one: those of relabeling queues,
+with matched parts, with a part resolved as not existing, or with an answer that was not blind.
 """
 
 from collections.abc import Sequence, Sized
