@@ -137,6 +137,10 @@ def scope(write: str, read: str = "read") -> type[BasePermission]:
     return NeedsScope
 
 
+ReadOrManage = scope("manage")
+"""What an endpoint needs that names nothing else."""
+
+
 def format_of(request: Request) -> str | None:
     """csv, jsonl or parquet by `?format=`, which wins over Accept; None for JSON."""
     given = request.query_params.get("format")

@@ -313,7 +313,7 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api.TokenAuthentication", "accounts.api.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.api.ReadOrManage"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["shared.json_formats.StorableJson"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "shared.json_formats.JsonFallbackNegotiation",

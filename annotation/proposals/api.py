@@ -168,8 +168,6 @@ class Proposals(APIView):
 class OneProposal(APIView):
     """A proposal; the owner answers it, and with `also` others of its dimension in the same way."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(responses=ProposalShape)
     def get(self, request: Request, slug: str, pk: UUID) -> Response:
         seat = seat_of(request, slug)

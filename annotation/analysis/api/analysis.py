@@ -7,7 +7,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import scope
 from annotation.analysis import combinations, counts, crosstab
 from annotation.analysis.api.shapes import (
     CombinationsShape,
@@ -74,8 +73,6 @@ def answered(request: Request, slug: str, kind: str) -> Response:
 class CountsOfStudy(APIView):
     """How often each category was agreed on, as a share of a named number, with Wilson's interval."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(
         parameters=[
             DIMENSION,
@@ -91,8 +88,6 @@ class CountsOfStudy(APIView):
 
 class SharesOfStudy(APIView):
     """The share of a mark, such as “only in distributed settings”, in all, per category and per group."""
-
-    permission_classes = [scope("manage")]
 
     @extend_schema(
         parameters=[
@@ -113,8 +108,6 @@ class SharesOfStudy(APIView):
 class CrosstabOfStudy(APIView):
     """Two dimensions against each other: counts, a test, Cramér's V and residuals, or the reason why only counts."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(
         parameters=[
             OpenApiParameter("rows", str, required=True),
@@ -131,8 +124,6 @@ class CrosstabOfStudy(APIView):
 class FlowOfStudy(APIView):
     """How parts go through two to four dimensions (symptom → root cause → fix), within each value of another."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(
         parameters=[
             DIMENSIONS,
@@ -147,8 +138,6 @@ class FlowOfStudy(APIView):
 
 class NumbersOfStudy(APIView):
     """How hard issues were: quantiles, share at or under a cut, cumulative curve, and groups compared by ranks."""
-
-    permission_classes = [scope("manage")]
 
     @extend_schema(
         parameters=[
@@ -168,8 +157,6 @@ class NumbersOfStudy(APIView):
 class ProfilesOfStudy(APIView):
     """The profile of each repository over the categories, and Spearman's correlation of each two."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(
         parameters=[
             DIMENSION,
@@ -185,8 +172,6 @@ class ProfilesOfStudy(APIView):
 class SaturationOfStudy(APIView):
     """New categories per labelled item, in the order of labelling and on average over all orders."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(parameters=[DIMENSION, *COMMON], responses={200: SaturationShape})
     def get(self, request: Request, slug: str) -> Response:
         return answered(request, slug, "saturation")
@@ -194,8 +179,6 @@ class SaturationOfStudy(APIView):
 
 class CombinationsOfStudy(APIView):
     """Values that come together often, with support and lift."""
-
-    permission_classes = [scope("manage")]
 
     @extend_schema(
         parameters=[

@@ -8,7 +8,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import scope
 from annotation.choosing.actions.duplicates import find_duplicates
 from annotation.choosing.queries.duplicates import likely_duplicates
 from annotation.core.access import ADJUDICATOR, OWNER, get_sample
@@ -45,7 +44,6 @@ class SearchShape(JobShape):
 class Duplicates(APIView):
     """Likely duplicates of a sample, by group. To exclude some, `POST screening/` with items and a reason."""
 
-    permission_classes = [scope("manage")]
     ordering = ("pk",)
 
     @extend_schema(responses=pages_of(DuplicateShape), parameters=PAGE, operation_id="studies_samples_duplicates")

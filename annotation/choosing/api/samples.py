@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api import AnyAccept, scope
+from accounts.api import AnyAccept
 from annotation.choosing.actions import samples as actions
 from annotation.choosing.queries import samples as queries
 from annotation.choosing.views.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
@@ -143,8 +143,6 @@ def file_formats(*formats: str) -> list[OpenApiParameter]:
 class Samples(APIView):
     """The samples of a study; the owner draws a new one."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(responses=pages_of(SampleShape), parameters=PAGE, operation_id="studies_samples_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
@@ -171,7 +169,6 @@ class Samples(APIView):
 class OneSample(APIView):
     """The issues of a sample in the order drawn, with what screening said of them."""
 
-    permission_classes = [scope("manage")]
     ordering = ("position",)
 
     @extend_schema(responses=pages_of(DrawnShape), parameters=PAGE, operation_id="studies_samples_read")
@@ -203,7 +200,6 @@ def drawn_answer(row: SampleIssue) -> dict[str, Any]:
 class FrameOfSample(APIView):
     """The frame of a sample as a file, in the order that the seed drew from: CSV, or `?format=jsonl`."""
 
-    permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
 
     @extend_schema(parameters=file_formats(*FRAME_FORMATS), responses={(200, "text/csv"): OpenApiTypes.STR})
@@ -218,7 +214,6 @@ class FrameOfSample(APIView):
 class FlowOfSample(APIView):
     """The flow table of a sample: found, drawn, screened out by reason, kept; `?format=csv` or `md` as a file."""
 
-    permission_classes = [scope("manage")]
     content_negotiation_class = AnyAccept
 
     @extend_schema(parameters=file_formats(*FLOW_FORMATS), responses=FlowShape(many=True))
@@ -235,7 +230,6 @@ class FlowOfSample(APIView):
 class Screening(APIView):
     """The screening state of items; owner and adjudicator screen in and out."""
 
-    permission_classes = [scope("manage")]
     ordering = ("pk",)
 
     @extend_schema(
@@ -276,8 +270,6 @@ def screening_answer(item: Item) -> dict[str, Any]:
 class Selections(APIView):
     """The ready-made selections of published studies."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(responses=SelectionShape(many=True), operation_id="selections_list")
     def get(self, request: Request) -> Response:
         return Response([selection_answer(line) for line in queries.selection_lines(caller(request), selections())])
@@ -298,8 +290,6 @@ def selection_answer(line: queries.SelectionLine) -> dict[str, Any]:
 
 class FetchSelection(APIView):
     """Starts fetches of the repositories that a selection names and that are not stored yet."""
-
-    permission_classes = [scope("manage")]
 
     @extend_schema(request=None, responses={202: FetchesShape})
     def post(self, request: Request, slug: str) -> Response:

@@ -26,7 +26,7 @@ ROLES: Mapping[str, ColumnRole] = {
     ),
     "rater": ColumnRole(
         "the rater",
-        "rater|coder|annotator|labeler|labeller|reviewer|judge|rater name|annotated by|labeled by|labeled by|user",
+        "rater|coder|annotator|labeler|labeller|reviewer|judge|rater name|annotated by|labeled by|labelled by|user",
     ),
     "round": ColumnRole("the round", "round|iteration|phase|batch|round number"),
     "part": ColumnRole("the part of the item", "part|unit|fault no|fault number|bug no|part number|sub id"),

@@ -66,8 +66,6 @@ class Members(APIView):
     accepts, it can be named in rounds, and sees nothing of the study. Too many unknown names are 429.
     """
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(responses=pages_of(MemberShape), parameters=PAGE, operation_id="studies_members_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)

@@ -111,8 +111,6 @@ class ThirdRaterShape(serializers.Serializer[Any]):
 class RemindThirdRater(APIView):
     """Reminds a third rater of the items that they have not answered, by a line in their inbox."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(request=None, responses=ThirdRaterShape)
     def post(self, request: Request, slug: str, number: int, code: str) -> Response:
         """409 where they have answered everything, or the round is closed; for the owner."""
@@ -123,8 +121,6 @@ class RemindThirdRater(APIView):
 class WithdrawThirdRater(APIView):
     """Asks a third rater no more for the items that they have not answered; their answers stay and count."""
 
-    permission_classes = [scope("manage")]
-
     @extend_schema(request=None, responses=ThirdRaterShape)
     def post(self, request: Request, slug: str, number: int, code: str) -> Response:
         """409 where they have answered everything, or the round is closed; for the owner."""
@@ -134,8 +130,6 @@ class WithdrawThirdRater(APIView):
 
 class RulesOfStudy(APIView):
     """Applies the study's rules to a round that is being resolved; a worker does it."""
-
-    permission_classes = [scope("manage")]
 
     @extend_schema(request=None, responses={202: None})
     def post(self, request: Request, slug: str, number: int) -> Response:
