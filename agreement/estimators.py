@@ -90,7 +90,8 @@ class Estimator(ABC):
         """
         factor = 2.0 if isinstance(self.distance, Nominal) else 4.0
         around = self.distance.toward(shares).min(axis=1, where=shares > 0, initial=np.inf)
-        return np.minimum(self._worst(shares), factor * around) / np.maximum(expected, TINY)
+        found: Floats = np.minimum(self._worst(shares), factor * around) / np.maximum(expected, TINY)
+        return found
 
     @abstractmethod
     def compared(self) -> tuple[Ints, Floats]:
@@ -130,7 +131,8 @@ def _beyond_chance(observed: Floats, expected: Floats) -> Floats:
     """1 − observed / expected, NaN where nothing is expected."""
     possible = expected > TINY
     kept = np.where(observed < TINY * expected, 0.0, observed)
-    return 1 - np.divide(kept, expected, out=np.full(expected.shape, np.nan), where=possible)
+    found: Floats = 1 - np.divide(kept, expected, out=np.full(expected.shape, np.nan), where=possible)
+    return found
 
 
 class PercentAgreement(Estimator):
@@ -143,7 +145,8 @@ class PercentAgreement(Estimator):
 
     def observed(self, counts: Floats) -> Floats:
         paired = self.tallies.paired(counts)
-        return np.divide(counts @ self.within, paired, out=np.full(len(counts), np.nan), where=paired > 0)
+        found: Floats = np.divide(counts @ self.within, paired, out=np.full(len(counts), np.nan), where=paired > 0)
+        return found
 
     def __call__(self, counts: Floats) -> Floats:
         return 1 - self.observed(counts)
@@ -238,7 +241,8 @@ class GwetAC(AnyRaters):
 
     def expected(self, counts: Floats) -> Floats:
         shares = self.mean_shares(counts)
-        return 1 - self._scale * np.einsum("bk,bk->b", shares, 1 - shares)
+        found: Floats = 1 - self._scale * np.einsum("bk,bk->b", shares, 1 - shares)
+        return found
 
     def expected_per_unit(self, counts: Floats) -> Floats:
         return 1 - self._scale * self.tallies.shares.per_rows(1 - self.mean_shares(counts))
@@ -293,7 +297,8 @@ class CongerKappa(AnyRaters):
         own = self.distance.between(flat, flat).reshape(size[:2]).sum(axis=1)
         raters = (n > 0).sum(axis=1)
         added = self.distance.between(together, together) - own
-        return np.divide(added, raters * (raters - 1.0), out=np.zeros(len(counts)), where=raters > 1)
+        found: Floats = np.divide(added, raters * (raters - 1.0), out=np.zeros(len(counts)), where=raters > 1)
+        return found
 
     def largest(self, counts: Floats) -> Floats:
         return self._largest_of(self.mean_shares(counts), self.expected(counts))
@@ -476,7 +481,8 @@ class OrdinalAlpha(KrippendorffAlpha):
 
     def _expected(self, values: Floats, n: Floats, ranks: Floats) -> Floats:
         mean, square = np.einsum("bk,bk->b", values, ranks), np.einsum("bk,bk->b", values, ranks**2)
-        return 2 * (square * n - mean**2) / np.maximum(n * (n - 1), TINY)
+        found: Floats = 2 * (square * n - mean**2) / np.maximum(n * (n - 1), TINY)
+        return found
 
     def compared(self) -> tuple[Ints, Floats]:
         rows = np.flatnonzero(self.tallies.pairable)
@@ -493,7 +499,8 @@ class OrdinalAlpha(KrippendorffAlpha):
     def _worst(self, counts: Floats) -> Floats:
         values = self.tallies.pairable_ratings(counts)
         ranks = self._ranks(values, np.maximum(values.sum(axis=1), TINY))[:, np.unique(self.tallies.value)]
-        return (ranks.max(axis=1) - ranks.min(axis=1)) ** 2
+        found: Floats = (ranks.max(axis=1) - ranks.min(axis=1)) ** 2
+        return found
 
     def largest(self, counts: Floats) -> Floats:
         values = self.tallies.pairable_ratings(counts)
@@ -502,7 +509,10 @@ class OrdinalAlpha(KrippendorffAlpha):
         apart = (ranks[:, :, None] - ranks[:, None, :]) ** 2
         around = np.einsum("bkl,bl->bk", apart, values / n[:, None])
         nearest = around.min(axis=1, where=values > 0, initial=np.inf)
-        return np.minimum(self._worst(counts), 4 * nearest) / np.maximum(self._expected(values, n, ranks), TINY)
+        found: Floats = np.minimum(self._worst(counts), 4 * nearest) / np.maximum(
+            self._expected(values, n, ranks), TINY
+        )
+        return found
 
     def moves(self, counts: Floats) -> Floats:
         """The derivative of 1 − (n − 1) A / E by the counts: A the distances within units, E those of all pairs."""

@@ -43,13 +43,16 @@ class Nominal:
         self.total = float(n_categories * n_categories - n_categories)
 
     def between(self, left: Floats, right: Floats) -> Floats:
-        return left.sum(axis=1) * right.sum(axis=1) - np.einsum("bk,bk->b", left, right)
+        found: Floats = left.sum(axis=1) * right.sum(axis=1) - np.einsum("bk,bk->b", left, right)
+        return found
 
     def toward(self, shares: Floats) -> Floats:
-        return shares.sum(axis=-1, keepdims=True) - shares
+        found: Floats = shares.sum(axis=-1, keepdims=True) - shares
+        return found
 
     def pairwise(self, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]) -> Floats:
-        return (left != right).astype(np.float64)
+        found: Floats = (left != right).astype(np.float64)
+        return found
 
 
 class SquaredDifference:
@@ -62,18 +65,21 @@ class SquaredDifference:
         self.total = float(2 * (scores.size * self.squares.sum() - self.scores.sum() ** 2))
 
     def between(self, left: Floats, right: Floats) -> Floats:
-        return (
+        found: Floats = (
             (left @ self.squares) * right.sum(axis=1)
             + left.sum(axis=1) * (right @ self.squares)
             - 2 * (left @ self.scores) * (right @ self.scores)
         )
+        return found
 
     def toward(self, shares: Floats) -> Floats:
         mass, mean, square = shares.sum(axis=-1), shares @ self.scores, shares @ self.squares
-        return self.squares * mass[..., None] - 2 * self.scores * mean[..., None] + square[..., None]
+        found: Floats = self.squares * mass[..., None] - 2 * self.scores * mean[..., None] + square[..., None]
+        return found
 
     def pairwise(self, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]) -> Floats:
-        return (self.scores[left] - self.scores[right]) ** 2
+        found: Floats = (self.scores[left] - self.scores[right]) ** 2
+        return found
 
 
 class Matrix:
@@ -84,13 +90,15 @@ class Matrix:
         self.total = float(cells.sum())
 
     def between(self, left: Floats, right: Floats) -> Floats:
-        return np.einsum("bk,bk->b", left @ self.cells, right)
+        found: Floats = np.einsum("bk,bk->b", left @ self.cells, right)
+        return found
 
     def toward(self, shares: Floats) -> Floats:
         return shares @ self.cells.T
 
     def pairwise(self, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]) -> Floats:
-        return self.cells[left, right]
+        found: Floats = self.cells[left, right]
+        return found
 
 
 def jaccard_distance(a: frozenset[object], b: frozenset[object]) -> float:
@@ -285,7 +293,8 @@ def _between_sets(sets: Sequence[frozenset[object]], metric: str) -> Floats:
     if metric == "masi":
         is_within = shared == np.minimum(size[:, None], size[None, :])
         similar *= np.where(shared == union, 1, np.where(is_within, 2 / 3, 1 / 3))
-    return 1 - similar
+    found: Floats = 1 - similar
+    return found
 
 
 def _square(cells: npt.ArrayLike, n: int) -> Floats:

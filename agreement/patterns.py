@@ -109,7 +109,8 @@ class Patterns:
     @cached_property
     def ratings_per_unit(self) -> Ints:
         """P: how many raters gave a value in each pattern."""
-        return (self.values >= 0).sum(axis=1)
+        found: Ints = (self.values >= 0).sum(axis=1)
+        return found
 
     @cached_property
     def pairable(self) -> npt.NDArray[np.bool_]:

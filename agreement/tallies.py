@@ -105,11 +105,13 @@ class Tallies:
 
     def units(self, counts: Floats) -> Floats:
         """B: units with at least one rating."""
-        return counts.sum(axis=1)
+        found: Floats = counts.sum(axis=1)
+        return found
 
     def paired(self, counts: Floats) -> Floats:
         """B: units with at least two ratings."""
-        return counts @ self.pairable.astype(np.float64)
+        found: Floats = counts @ self.pairable.astype(np.float64)
+        return found
 
     @cached_property
     def _cells(self) -> tuple[Ints, Ints, Floats]:
