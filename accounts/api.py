@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
-from accounts.actions import digest, touch_token
-from accounts.models import ApiToken, User
+from accounts.actions import touch_token
+from accounts.models import ApiToken, User, digest
 from accounts.queries import living_token
 from shared.addresses import block, client_address
 from shared.errors import Forbidden
@@ -45,7 +45,7 @@ class TokenAuthentication(BaseAuthentication):
         return 'Bearer realm="Concord"'
 
 
-class TokenScheme(OpenApiAuthenticationExtension):
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Says in the OpenAPI description how a token is sent."""
 
     target_class = TokenAuthentication
@@ -59,7 +59,7 @@ class SessionAuthentication(DjangoSession):
     """The browser's session, with its CSRF check."""
 
 
-class SessionScheme(OpenApiAuthenticationExtension):
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Says in the OpenAPI description that the browser's session counts, too."""
 
     target_class = SessionAuthentication

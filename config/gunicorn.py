@@ -195,4 +195,4 @@ def child_exit(server: Any, worker: Any) -> None:
     if METRICS_TOKEN:
         from prometheus_client import multiprocess
 
-        multiprocess.mark_process_dead(worker.pid)
+        multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

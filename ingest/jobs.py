@@ -2,22 +2,22 @@
 
 from celery import shared_task
 
-from ingest import run_steps as sync
 from ingest import runs, totals
 from ingest.files import leftovers
+from ingest.runs import RUNS
 from ingest.search import indexing
 from shared.job_time_limits import BATCHES
 
 ISSUES_A_TASK = 20_000
 
 
-@shared_task(**sync.RUNS.options)
+@shared_task(**RUNS.options)
 def fetch_run(run_id: int) -> None:
     """Works on one run for a turn, and then sends the next one of its repository; nothing for one at work."""
-    if sync.RUNS.run(run_id):
+    if RUNS.run(run_id):
         return
     if (following := runs.next_in_line(run_id)) is not None:
-        sync.RUNS.send(following)
+        RUNS.send(following)
     if indexing.anything_waits():
         make_searchable.delay()
 

@@ -182,7 +182,7 @@ def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> IssueCount:
 
 def _rounded(n: int) -> int:
     """A number of which the first two digits tell enough."""
-    unit = 10 ** max(0, len(str(n)) - 2)
+    unit: int = 10 ** max(0, len(str(n)) - 2)
     return round(n / unit) * unit
 
 
@@ -227,9 +227,10 @@ def open_uploads() -> list[OpenUpload]:
     counted = Issue.objects.filter(repository=OuterRef("pk")).order_by().values("repository")
     found = Repository.objects.filter(private=False, github_id__isnull=True).select_related("added_by")
     found = found.annotate(n_stored=Subquery(counted.annotate(n=Count("pk")).values("n")))
+    rows: Iterable[Any] = found.order_by("owner", "name", "pk")
     return [
         OpenUpload(row.full_name, row.added_by.username if row.added_by else None, row.added_at, row.n_stored or 0)
-        for row in found.order_by("owner", "name", "pk")
+        for row in rows
     ]
 
 
@@ -250,8 +251,9 @@ def runs_of(user: Viewer, repository: Repository, *, before: int | None = None) 
 
 def runs(user: Viewer) -> QuerySet[FetchRun]:
     """The runs the user may see, newest first, with repository and who."""
-    found: Any = FetchRun.objects.visible_to(user)
-    return found.select_related("repository", "created_by").order_by("-pk")
+    visible: Any = FetchRun.objects.visible_to(user)
+    found: QuerySet[FetchRun] = visible.select_related("repository", "created_by").order_by("-pk")
+    return found
 
 
 def refusals(run: FetchRun) -> QuerySet[Refusal]:

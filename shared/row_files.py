@@ -71,7 +71,8 @@ def cell(value: Any, *, is_set: bool = False) -> str | int | float:
         value = json.dumps(value, ensure_ascii=False, default=_plain)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return joined(value, is_set=is_set)
-    return value
+    found: str | int | float = value
+    return found
 
 
 def joined(values: Sequence[Any], *, is_set: bool) -> str | int | float:

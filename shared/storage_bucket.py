@@ -41,7 +41,7 @@ class Bucket(S3Storage):
                 found.open()
             return found
 
-    def _save(self, name: str, content: File) -> str:
+    def _save(self, name: str, content: "File[bytes]") -> str:
         with _answering():
             return str(super()._save(name, content))
 

@@ -83,7 +83,8 @@ def given_text(request: Request) -> bytes | str:
     """The document of a request: its body, or the file or text `file` of a form."""
     sent: Any = request.data
     if isinstance(sent.get("document"), bytes):
-        return sent["document"]
+        found: bytes | str = sent["document"]
+        return found
     given = sent.get("file")
     if given is None:
         raise Unreadable("Document missing: send it as the body, or as the file “file” of a form.")

@@ -3,7 +3,7 @@
 import csv
 from typing import Any
 
-from taxonomy.errors import Invalid
+from shared.errors import Invalid
 from taxonomy.schema import LEVELS_MAX, key_of
 
 NAMES = {

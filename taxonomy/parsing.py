@@ -190,7 +190,8 @@ class _JsonReader:
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
-            return scanstring(self.text, at + 1, True)
+            found: tuple[str, int] = scanstring(self.text, at + 1, True)
+            return found
         except json.JSONDecodeError as error:
             if error.msg.startswith("Unterminated"):
                 self._refuse(at, "the text that begins here has no closing quote")

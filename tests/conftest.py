@@ -330,7 +330,7 @@ def empty_cache(request: pytest.FixtureRequest) -> None:
         cache.delete_many([key.decode().split(":", 2)[2] for key in keys])
 
 
-def _redis():  # type: ignore[no-untyped-def]  # redis.Redis
+def _redis() -> Any:
     from django.conf import settings
 
     return _client_of(settings.REDIS_URL.replace("redis+socket://", "unix://"))

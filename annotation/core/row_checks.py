@@ -32,7 +32,7 @@ def is_yes_or_no(value: Any) -> bool:
 
 
 def is_empty_mapping(value: Any) -> bool:
-    return value == {}
+    return bool(value == {})
 
 
 def is_number(value: Any) -> bool:

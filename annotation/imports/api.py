@@ -29,10 +29,11 @@ from annotation.core.download_log import filters_of, record_download
 from annotation.core.errors import Invalid, Unreadable
 from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of_rows
 from annotation.exports.queries import rows
-from annotation.exports.queries.options import REVISIONS, SHAPES
+from annotation.exports.queries.options import SHAPES
 from annotation.imports.actions.ratings import import_ratings
 from annotation.imports.actions.workbooks import import_later
 from annotation.imports.sheets.plans import SheetOptions
+from annotation.labels.queries.rows import REVISIONS
 from annotation.models import Workbook
 from ingest.api.files import FORMAT
 

@@ -125,7 +125,8 @@ def _number(rows: QuerySet[Any], column: str) -> Coalesce:
 def _out(places: QuerySet[Any]) -> QuerySet[Any]:
     """How many places of coding rounds have an item that is screened out."""
     out = places.filter(item__screening=Item.Screening.OUT).exclude(round__kind=Round.Kind.SCREENING)
-    return out.annotate(n=Count("pk"))
+    found: QuerySet[Any] = out.annotate(n=Count("pk"))
+    return found
 
 
 def _n_skipped(**rater: Any) -> Coalesce:

@@ -26,7 +26,7 @@ COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xb
 def take_file(
     *,
     user: "User | None",
-    file: File,
+    file: "File[Any]",
     repository: str | None = None,
     private: bool = True,
     columns: Mapping[str, str] | None = None,
@@ -61,7 +61,7 @@ def take_file(
 
 
 def take_upload(
-    *, user: "User", file: File, repository: str | None = None, private: bool = True
+    *, user: "User", file: "File[Any]", repository: str | None = None, private: bool = True
 ) -> "FetchRun | Upload":
     """A run for a file of JSON; for a table, an upload that waits for its columns. Raises Invalid and Unreadable."""
     if not _is_table(file):
@@ -78,7 +78,7 @@ def take_upload(
 def start_file_fetch(
     *,
     user: "User | None",
-    file: File,
+    file: "File[Any]",
     repository: str | None = None,
     private: bool = True,
     bytes_max: int | None = None,
@@ -98,7 +98,9 @@ def start_file_fetch(
     return queue_run(run, user=user, send=send)
 
 
-def asked_of_file(file: File, repository: str | None, private: bool, bytes_max: int | None = None) -> dict[str, Any]:
+def asked_of_file(
+    file: "File[Any]", repository: str | None, private: bool, bytes_max: int | None = None
+) -> dict[str, Any]:
     """What a run notes of its file; raises Invalid with the field, for a file that is empty or too large, too."""
     require_room()
     name = list(parse_repository(repository)) if repository and repository.strip() else None
@@ -185,7 +187,7 @@ def _guessed(found: TablePreview, number_rows: bool) -> Mapping[str, str]:
     return checked_guess(found.columns, found.cells(), number_rows=number_rows)
 
 
-def _is_table(file: File) -> bool:
+def _is_table(file: "File[Any]") -> bool:
     start = file.read(START_BYTES)
     file.seek(0)
     if start.startswith(COMPRESSED):

@@ -79,7 +79,8 @@ def day(value: Any) -> datetime:
             value = datetime(value.year, value.month, value.day) if isinstance(value, date) else None
         if value is None:
             raise TypeError
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        found: datetime = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        return found
     except (ValueError, TypeError, OverflowError):
         raise ValueError("Enter a date such as 2024-05-31.") from None
 
@@ -98,7 +99,8 @@ def flag(value: Any) -> bool:
 
 def closing(value: Any) -> bool | str:
     if isinstance(value, bool) or value in CLOSING:
-        return value
+        found: bool | str = value
+        return found
     raise ValueError(f"Use true, false or {' or '.join(CLOSING)}.")
 
 

@@ -163,7 +163,7 @@ def queue_what_is_missing() -> int:
             ON CONFLICT DO NOTHING
             """
         )
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def _tidy(n_indexed: int) -> None:

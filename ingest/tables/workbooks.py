@@ -63,7 +63,8 @@ class StreamedWorkbook:
     def marks(self, sheet: str) -> CellMarks:
         """Merged cells, links and formulas without a value; reads the sheet's part once more."""
         try:
-            return self._book.marks(sheet)
+            found: CellMarks = self._book.marks(sheet)
+            return found
         except Unreadable:
             raise
         except Exception as error:

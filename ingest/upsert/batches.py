@@ -266,7 +266,8 @@ def _made_issues() -> list[tuple[int, int, int, int]]:
             ON CONFLICT DO NOTHING RETURNING repository_id, number, id, current_snapshot_id
             """
         )
-        return cursor.fetchall()
+        found: list[tuple[int, int, int, int]] = cursor.fetchall()
+        return found
 
 
 def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:

@@ -13,12 +13,13 @@ from django.views.decorators.http import require_POST, require_safe
 from ingest import queries
 from ingest.access import get_run, get_upload
 from ingest.actions import uploads
-from ingest.errors import ConcordError, Invalid
+from ingest.errors import Invalid
 from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.identifiers import parse_repository
 from ingest.models import Upload
 from ingest.tables import FIELDS, Guess, TablePreview, missing, without_identifying
 from ingest.tables.columns import Field
+from shared.errors import ConcordError
 
 PREFIX = "column-"
 

@@ -7,9 +7,9 @@ from django.utils.dateparse import parse_datetime
 
 from accounts.audit import record
 from accounts.models import User
+from shared.errors import Invalid
 from taxonomy.actions.rows import write, write_changes
 from taxonomy.checking import load
-from taxonomy.errors import Invalid
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
 from taxonomy.queries import forget_trees

@@ -71,7 +71,8 @@ def rewritten(schema: Any, *, is_part: bool = False) -> Any:
 def _registry() -> Registry[Any]:
     components = descriptions.openapi()["components"]
     contents = {"components": {"schemas": {name: rewritten(each) for name, each in components["schemas"].items()}}}
-    return Registry().with_resource(HOME, DRAFT202012.create_resource(contents))
+    found: Registry[Any] = Registry().with_resource(HOME, DRAFT202012.create_resource(contents))
+    return found
 
 
 def _absolute(schema: Any) -> Any:

@@ -364,7 +364,8 @@ def value_of(dimension: TreeDimension, value: Any) -> Value:
         return {0: "false", 1: "true"}.get(value, DOES_NOT_APPLY)
     if dimension.has_categories:
         return _name(dimension, value)
-    return value
+    found: Value = value
+    return found
 
 
 def _name(dimension: TreeDimension, code: int) -> str:

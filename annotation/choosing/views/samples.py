@@ -267,8 +267,11 @@ def _near(request: HttpRequest, items: Ints) -> list[int]:
     given = {name: request.GET.get(name, "") for name in ("after", "before")}
     edges = {name: int(key) for name, key in given.items() if key.isascii() and key.isdecimal() and len(key) < 19}
     if "before" in edges and "after" not in edges:
-        return items[items < edges["before"]][-PAGE_AND_ONE:].tolist()
-    return items[items > edges.get("after", 0)][:PAGE_AND_ONE].tolist()
+        chosen = items[items < edges["before"]][-PAGE_AND_ONE:]
+    else:
+        chosen = items[items > edges.get("after", 0)][:PAGE_AND_ONE]
+    found: list[int] = chosen.tolist()
+    return found
 
 
 def said_of_screening(done: actions.ScreeningResult, screening: str, study: Study) -> str:

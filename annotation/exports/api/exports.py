@@ -23,8 +23,9 @@ from annotation.exports.columns import CONTENT_TYPES
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries.files import exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.queries.kinds import KINDS
-from annotation.exports.queries.options import REVISIONS, SHAPES
+from annotation.exports.queries.options import SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, handed_out
+from annotation.labels.queries.rows import REVISIONS
 from annotation.models import Export
 
 

@@ -44,7 +44,7 @@ OPTIONS = "options"
 """Key of what a file that came over REST is to be read with, beside the guess that its page begins with."""
 
 
-def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None) -> Workbook:
+def take_workbook(*, user: User, files: Sequence["File[Any]"], seat: Seat | None = None) -> Workbook:
     """Keeps files, several as one zip, with a guess of what they hold; nothing is imported before it is confirmed.
 
     With a seat they are for its study, whose owner alone may; else they make a new one. Raises Invalid with `file`.
@@ -85,7 +85,7 @@ def take_workbook(*, user: User, files: Sequence[File], seat: Seat | None = None
     return found
 
 
-def import_later(*, seat: Seat, file: File, options: SheetOptions) -> Workbook:
+def import_later(*, seat: Seat, file: "File[Any]", options: SheetOptions) -> Workbook:
     """Keeps a file and queues its import; what the options lack fails the job. Raises as `take_workbook`."""
     found = take_workbook(user=seat.user, files=[file], seat=seat)
     found.mapping = {**found.mapping, OPTIONS: asdict(options)}
@@ -96,7 +96,7 @@ def import_later(*, seat: Seat, file: File, options: SheetOptions) -> Workbook:
     return found
 
 
-def _zip(files: Sequence[File], names: Sequence[str], target: Any) -> None:
+def _zip(files: Sequence["File[Any]"], names: Sequence[str], target: Any) -> None:
     """One zip of several files; of equal names the later ones are numbered."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, (file, name) in enumerate(zip(files, names, strict=True), start=1):

@@ -1,6 +1,6 @@
 """Spreadsheets: a file becomes rows, rows become answers, and answers are read against a taxonomy. Pure."""
 
-from annotation.core.sheet_tables import Row, SheetTable, open_table
+from annotation.core.sheet_tables import SheetTable, open_table
 from annotation.imports.sheets.columns import SheetLayout, SheetRow, lay_out
 from annotation.imports.sheets.gathered_rows import GatheredSheet, ItemName, RejectedRow, gather
 from annotation.imports.sheets.values import Blank, ReadAnswer, ReadDecision, ValueReader, read_answer, read_decisions
@@ -13,7 +13,6 @@ __all__ = [
     "ReadAnswer",
     "ReadDecision",
     "RejectedRow",
-    "Row",
     "SheetLayout",
     "SheetRow",
     "SheetTable",

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.core.errors import Invalid
-from annotation.core.sheet_tables import Row
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
+from ingest.tables import TableRow as Row
 
 
 @dataclass(frozen=True, slots=True)

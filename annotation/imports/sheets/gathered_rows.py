@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from annotation.core.sheet_tables import Row
 from annotation.imports.sheets.attributes import VALUE_MAX
 from annotation.imports.sheets.columns import TEXTS, SheetRow, whole
 from annotation.labels.answers import MOST_PARTS
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
+from ingest.tables import TableRow as Row
 from shared.names import cleaned
 
 IDENTIFIER_MAX = 500

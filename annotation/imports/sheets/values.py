@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.imports.sheets.columns import SheetRow
-from annotation.labels.answers import AnswerPart, ProposalRequest, applies
-from annotation.labels.consensus import PENDING, Values
+from annotation.labels.answers import AnswerPart, applies
+from annotation.labels.consensus import PENDING, ProposalRequest, Values
 from annotation.labels.resolution_notes import NO_NOTES, ResolutionNotes
 from shared.names import cleaned, visible
 from shared.wording import nearest

@@ -163,7 +163,8 @@ def draft_of(assignment: Assignment) -> dict[str, object] | None:
     if assignment.pk is None:
         return None
     try:
-        return assignment.draft.body
+        found: dict[str, object] | None = assignment.draft.body
+        return found
     except Draft.DoesNotExist:
         return None
 

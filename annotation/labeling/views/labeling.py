@@ -224,7 +224,8 @@ def issue_html(snapshot: Snapshot) -> SafeString:
     issue = snapshot.issue
     key = f"labelling:reading:{VERSION}:{snapshot.pk}:{issue.changes_known:d}"
     if found := cache.get(key):
-        return mark_safe(found)
+        html: SafeString = mark_safe(found)
+        return html
     context: dict[str, object] = {"issue": issue, "snapshot": snapshot, "closing_changes": closing_changes(issue)}
     comments, part = first_part(snapshot)
     context["comments"] = comments

@@ -14,8 +14,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.core.access import Seat, get_whole_study
 from annotation.core.download_log import record_download
 from annotation.exports.queries.kinds import KINDS, read_asked, write_file
-from annotation.exports.queries.options import READERS, REVISIONS, SHAPES
+from annotation.exports.queries.options import READERS, SHAPES
 from annotation.exports.queries.requests import ExportRequest
+from annotation.labels.queries.rows import REVISIONS
 from shared.errors import ConcordError
 from shared.file_modes import mode_of_output
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from accounts.actions import digest
+from accounts.models import digest
 from annotation.core.access import OWNER, Seat, made_by_an_owner
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, NotFound

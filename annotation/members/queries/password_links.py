@@ -55,5 +55,5 @@ def owned_by(user: User) -> str:
             rows = rows.filter(revoked_at=None)
         if rows.exists():
             name = model.__name__
-            return WORDS.get(name, model._meta.verbose_name_plural)
+            return WORDS.get(name, str(model._meta.verbose_name_plural))
     return ""

@@ -31,7 +31,7 @@ FILES_AT_ONCE = 100
 PIECE = 1 << 20
 
 
-def take_study(*, user: User, file: File, slug: str = "", send: bool = True) -> Arrival:
+def take_study(*, user: User, file: "File[Any]", slug: str = "", send: bool = True) -> Arrival:
     """Keeps a study's file and queues its import; the study gets this address, or the one that it had.
 
     What the file is can be seen at once, whether its rows are whole only by the job. Raises Invalid with `file` or

@@ -265,7 +265,8 @@ class BatchConsensus:
         tokens[is_head] = stretch.n_raters * 2 + complete
         tokens[~is_head] = n_parts * 4 + is_skip * 2 + is_third
         different, which = sets_of(n_answers + 1, tokens)
-        return self.bases.of(different)[which]
+        found: np.ndarray = self.bases.of(different)[which]
+        return found
 
     def _make_own(
         self, owners: np.ndarray, dimensions: np.ndarray, values: np.ndarray
