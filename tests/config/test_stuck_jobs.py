@@ -219,7 +219,7 @@ def test_a_fetch_hands_over_and_nobody_takes_it_for_a_failure(world, github, mon
     made_up(world, "o/r", 120)
     run = start_fetch(user=None, repository="o/r", send=False)
     n_turns = 1
-    monkeypatch.setattr(job_base, "Turn", lambda seconds: OfThreeBatches(seconds))
+    monkeypatch.setattr(job_base, "TaskTurn", lambda seconds: OfThreeBatches(seconds))
     while sync.work(run.pk, turn_seconds=0):
         run.refresh_from_db()
         assert (run.state, run.n_failures) == ("queued", 0)
