@@ -68,7 +68,7 @@ check: .venv/.installed-dev
 	@$(BIN)/lint-imports --no-logo || exit 1
 	@$(BIN)/python -m tests.import_graph
 	@$(BIN)/python -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
-	@$(BIN)/python -m pytest -q --no-header tests/test_docs.py tests/test_prose.py
+	@$(BIN)/python -m pytest -q --no-header tests/test_docs.py tests/test_layout.py tests/test_prose.py
 
 test: .venv/.installed-dev
 	@$(MAKE) --no-print-directory check

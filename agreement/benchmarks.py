@@ -47,10 +47,10 @@ def probability_at_least(value: float, se: float, bound: float) -> float:
     """
     if se <= 0:
         raise ValueError("Benchmarking needs a standard error above 0.")
-    centre = min(max(value, -1.0), 1.0)
+    center = min(max(value, -1.0), 1.0)
 
     def below(cut: float) -> float:
-        return 0.5 * math.erfc(-(cut - centre) / se / math.sqrt(2))
+        return 0.5 * math.erfc(-(cut - center) / se / math.sqrt(2))
 
     return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
 

@@ -58,7 +58,7 @@ def by_category(patterns: Patterns) -> list[dict[str, Any]]:
 
     every = int((patterns.counts * tallies.per_unit * (tallies.per_unit - 1)).sum())
     ratings, agreed, possible = added(n), added(n * (n - 1)), added(n * (r - 1))
-    spoilt = added(r * (r - 1) - (r - n) * (r - n - 1))
+    spoiled = added(r * (r - 1) - (r - n) * (r - n - 1))
     two = len(patterns.active) == 2
     first = np.zeros(size)
     if two:
@@ -68,7 +68,7 @@ def by_category(patterns: Patterns) -> list[dict[str, Any]]:
     for k, member in enumerate(members):
         if not ratings[k]:
             continue
-        positive, absent, without = agreed[k] / possible[k], every - possible[k], every - spoilt[k]
+        positive, absent, without = agreed[k] / possible[k], every - possible[k], every - spoiled[k]
         reasons = [] if absent else ["Every compared rating is in this category, so none could agree on its absence."]
         if not two:
             number = len(patterns.active)

@@ -2,15 +2,15 @@
 
 from celery import shared_task
 
-from annotation.assignments import jobs as ruling
+from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.jobs import ANSWERS, RULES
 from annotation.exports.jobs import EXPORTS
 from annotation.imports.actions import workbooks
 from annotation.imports.actions.workbooks import WORKBOOKS
-from annotation.overview.actions import mails as mailing
+from annotation.overview.actions import mails
 from annotation.plans.jobs import PLANS
 from annotation.rounds.jobs import BULK_JOBS
-from annotation.transfer.actions import study_import as arriving
+from annotation.transfer.actions import study_import
 from annotation.transfer.actions.study_import import ARRIVALS
 from annotation.transfer.jobs import DELETIONS
 
@@ -36,7 +36,7 @@ def take_study_in(arrival_id: int) -> None:
 @shared_task(name="annotation.jobs.remove_old_arrivals")
 def remove_old_arrivals() -> None:
     """Removes studies' files that are not needed any more."""
-    arriving.remove_old_files()
+    study_import.remove_old_files()
 
 
 @shared_task(**BULK_JOBS.options)
@@ -48,7 +48,7 @@ def run_bulk_job(job_id: int) -> None:
 @shared_task(name="annotation.jobs.send_due_mails")
 def send_due_mails() -> None:
     """Sends today's e-mails about waiting work to those who have none of today yet."""
-    mailing.send_due_mails()
+    mails.send_due_mails()
 
 
 @shared_task(**PLANS.options)
@@ -60,19 +60,19 @@ def run_plan(plan_id: int) -> None:
 @shared_task(**RULES.options)
 def rule_round(round_id: int) -> None:
     """Applies the rules of its study to a round; nothing for one to which they were applied."""
-    ruling.rule_round(round_id)
+    rule_jobs.rule_round(round_id)
 
 
 @shared_task(**ANSWERS.options)
 def rule_answers(round_id: int) -> None:
     """Applies the rules of its study to what was answered in a round since the last time."""
-    ruling.rule_answers(round_id)
+    rule_jobs.rule_answers(round_id)
 
 
 @shared_task(name="annotation.tasks.rule_new_answers")
 def rule_new_answers() -> None:
     """Sends rounds with new answers, in studies whose rules act on single items, to workers."""
-    for round_id in ruling.rounds_with_new_answers():
+    for round_id in rule_jobs.rounds_with_new_answers():
         ANSWERS.send(round_id)
 
 

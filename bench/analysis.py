@@ -14,7 +14,7 @@ from scipy import stats
 
 from accounts.actions import make_token
 from annotation.analysis.crosstab import crosstab
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.core.access import get_seat
 from annotation.models import Resolution, RoundItem, Study
 from annotation.studies.actions.studies import create_study
@@ -28,7 +28,7 @@ SYMPTOMS, CAUSES = ([f"{letter}{number}" for number in range(n)] for letter, n i
 
 
 def measure(size: int, folder: Path) -> list[dict[str, Any]]:
-    study = labelled_study(size)
+    study = labeled_study(size)
     _, plain = make_token(user=user("owner"), name="bench", scope="read")
     client, headers = Client(), {"Authorization": f"Bearer {plain}"}
     asked = f"/api/v1/studies/{study.slug}/analysis"
@@ -52,7 +52,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     kept = again(lambda: client.get(f"{asked}/crosstab/?rows=symptom&columns=cause", headers=headers).json())
     counted = again(lambda: client.get(f"{asked}/counts/?dimension=symptom&by=cause", headers=headers).json())
     flowing = again(lambda: client.get(f"{asked}/flow/?dimensions=symptom,cause", headers=headers).json())
-    columns = labelled_for(get_seat(user("owner"), study.slug)).columns
+    columns = study_labels(get_seat(user("owner"), study.slug)).columns
     symptom, cause = columns.singles["symptom"], columns.singles["cause"]
     pure = again(lambda: crosstab(symptom, cause, columns.items))
     frame = pd.DataFrame(
@@ -91,7 +91,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def labelled_study(size: int) -> Study:
+def labeled_study(size: int) -> Study:
     """A study of `size` items with a symptom and a cause each, which hangs on it a little; made once per size."""
     slug = f"labelled-{size}"
     if found := Study.objects.filter(slug=slug).first():

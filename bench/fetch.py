@@ -16,8 +16,7 @@ from django.core.files import File
 from django.db import connection
 
 from bench.ground import row, timed, user
-from ingest import queries
-from ingest import run_steps as sync
+from ingest import queries, run_steps
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
@@ -68,14 +67,14 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     connection.close()
     with _memory() as grown, timed() as stored:
         run = _queued(paths[0])
-        sync.work(run.pk)
+        run_steps.work(run.pk)
     run.refresh_from_db()
     assert run.n_new == size, run.error
     with timed() as indexed:
         assert indexing.index() == size
     with timed() as again:
         run = _queued(paths[0])
-        sync.work(run.pk)
+        run_steps.work(run.pk)
     run.refresh_from_db()
     assert run.n_unchanged == size, run.error
     with timed() as both:

@@ -33,7 +33,7 @@ from annotation.rounds.actions.rounds import create_round, open_round
 from annotation.studies.actions.studies import create_study
 from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, row, taxonomy, timed, user
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.models import Issue
 
 N_SUBMITS = 300
@@ -70,7 +70,7 @@ def _stored(size: int, folder: Path) -> str:
     """A repository with so many issues."""
     name = f"labelled{size}"
     if not Issue.objects.filter(repository__name=name).exists():
-        sync.work(queued_made_up(name, size, folder).pk)
+        run_steps.work(queued_made_up(name, size, folder).pk)
     return f"bench/{name}"
 
 

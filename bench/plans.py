@@ -10,7 +10,7 @@ from accounts.actions import make_token
 from annotation.core.access import get_seat
 from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Plan, Rating, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import run_plan, undo_plan
 from bench.ground import N_CATEGORIES, rated_study, row, timed, user
 from taxonomy.actions import load_document, new_draft, publish_version
@@ -50,7 +50,7 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     plan = Plan.objects.get(study=study)
     run_plan(seat=seat, plan=plan, stand_ins=["alice", "bob"], send=False)
     with timed() as worked:
-        moving.work(plan.pk)
+        plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert plan.state == "done"
     n_given = Assignment.objects.filter(round=plan.worklist).count()

@@ -20,8 +20,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
-from config import api_docs
-from config import renamed_repositories as moved
+from config import api_docs, renamed_repositories
 from config.outages import outage_of
 from ingest.errors import Moved
 from shared.errors import ConcordError, NotFound, TooMany
@@ -64,8 +63,8 @@ def _answer(error: Exception, request: Any) -> Response | None:
     match error:
         case ConcordError():
             answer = shape(error.status, error.message, code=error.code, fields=error.fields)
-            if isinstance(error, Moved) and (address := moved.address_of(request, error)):
-                answer.status_code = moved.status_of(request)
+            if isinstance(error, Moved) and (address := renamed_repositories.address_of(request, error)):
+                answer.status_code = renamed_repositories.status_of(request)
                 answer.data |= {"code": "moved"}
                 answer["Location"] = address
             if isinstance(error, TooMany):

@@ -149,20 +149,20 @@ def _share_what_is_loaded(**_: Any) -> None:
 @worker_ready.connect
 @heartbeat_sent.connect
 def _worker_lives(sender: Any = None, **_: Any) -> None:
-    from config import heartbeats as pulse
+    from config import heartbeats
 
-    pulse.beat(pulse.WORKER)
+    heartbeats.beat(heartbeats.WORKER)
 
 
 @beat_init.connect
 def _clock_begins(**_: Any) -> None:
     """From now on this process is the clock, which is heard of whenever it sends something."""
-    from config import heartbeats as pulse
+    from config import heartbeats
 
     def ticks(**_: Any) -> None:
-        pulse.beat(pulse.CLOCK)
+        heartbeats.beat(heartbeats.CLOCK)
 
-    pulse.beat(pulse.CLOCK)
+    heartbeats.beat(heartbeats.CLOCK)
     before_task_publish.connect(ticks, weak=False)
 
 
@@ -173,7 +173,7 @@ def _task_begins(task: Any = None, **_: Any) -> None:
 
 @task_postrun.connect
 def _task_is_over(task: Any = None, state: str | None = None, **_: Any) -> None:
-    from config import heartbeats as pulse
+    from config import heartbeats
 
     began = getattr(task.request, "concord_began", None)
-    pulse.count_task(task.name, state or "unknown", time.monotonic() - began if began else 0.0)
+    heartbeats.count_task(task.name, state or "unknown", time.monotonic() - began if began else 0.0)

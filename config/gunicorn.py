@@ -174,21 +174,19 @@ def post_worker_init(worker: Any) -> None:
 
     It lets the master that its own master replaces (USR2) finish.
     """
-    from config import database
-    from config import heartbeats as pulse
-    from config import request_time_limits as deadlines
+    from config import database, heartbeats, request_time_limits
 
     database.limit(database.WEB)
     if HAS_BUCKET:
-        from shared import storage_bucket as bucket
+        from shared import storage_bucket
 
-        bucket.absence.is_on_watch = True
-    deadlines.watch.begin()
+        storage_bucket.absence.is_on_watch = True
+    request_time_limits.watch.begin()
     if former := int(os.environ.get("GUNICORN_PID", 0)):
         with suppress(psutil.NoSuchProcess, ProcessLookupError):
             if psutil.Process(worker.ppid).ppid() == former:
                 os.kill(former, signal.SIGTERM)
-    pulse.keep_beating(pulse.WEB)
+    heartbeats.keep_beating(heartbeats.WEB)
 
 
 def child_exit(server: Any, worker: Any) -> None:

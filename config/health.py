@@ -24,7 +24,7 @@ from psycopg2.extensions import POLL_OK, POLL_READ
 from redis import Redis
 from redis.exceptions import OutOfMemoryError
 
-from shared import disk_space as room
+from shared import disk_space
 
 logger = logging.getLogger(__name__)
 OK = "ok"
@@ -175,7 +175,7 @@ def _write_to(storage: Storage) -> str:
 
 
 def _disk() -> str:
-    return "almost full" if room.is_short() else OK
+    return "almost full" if disk_space.is_short() else OK
 
 
 LOOKS = {

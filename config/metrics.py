@@ -16,9 +16,7 @@ from django_prometheus.middleware import PrometheusAfterMiddleware
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from config import health
-from config import heartbeats as pulse
-from config import operator_queries as operations
+from config import health, heartbeats, operator_queries
 
 
 class RequestCounter(PrometheusAfterMiddleware):
@@ -54,11 +52,11 @@ class SharedMetrics:
             up.add_metric([part], float(said == health.OK))
         yield up
         alive = GaugeMetricFamily("concord_processes", "Processes heard of within two minutes.", labels=["kind"])
-        heard = pulse.pulses() or []
-        for kind in pulse.KINDS:
+        heard = heartbeats.pulses() or []
+        for kind in heartbeats.KINDS:
             alive.add_metric([kind], sum(each.kind == kind and each.is_alive for each in heard))
         yield alive
-        if (length := pulse.queue_length()) is not None:
+        if (length := heartbeats.queue_length()) is not None:
             yield GaugeMetricFamily("concord_queue_length", "Messages that wait for a worker.", value=length)
         yield from self._tasks()
         if states["database"] == health.OK:
@@ -68,7 +66,7 @@ class SharedMetrics:
     def _tasks(self) -> Iterator[Metric]:
         n = CounterMetricFamily("concord_tasks", "Tasks that are over.", labels=["task", "state"])
         seconds = CounterMetricFamily("concord_task_seconds", "Seconds that they took.", labels=["task", "state"])
-        for (what, state, task), value in pulse.tasks_counted().items():
+        for (what, state, task), value in heartbeats.tasks_counted().items():
             (n if what == "n" else seconds).add_metric([task, state], value)
         yield n
         yield seconds
@@ -78,7 +76,7 @@ class SharedMetrics:
             "concord_jobs", "Jobs that are not over, and failed of a week.", labels=["kind", "state"]
         )
         age = GaugeMetricFamily("concord_oldest_job_seconds", "Age of the oldest job.", labels=["kind", "state"])
-        for each in operations.job_counts():
+        for each in operator_queries.job_counts():
             count.add_metric([each.kind, each.state], each.n)
             if each.oldest:
                 age.add_metric([each.kind, each.state], max(0.0, time.time() - each.oldest.timestamp()))

@@ -15,7 +15,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
 from annotation.core.access import changing, set_changing
-from config import renamed_repositories as moved
+from config import renamed_repositories
 from config.outages import Outage, outage_of
 from config.request_log import number_of
 from ingest.errors import Moved
@@ -117,8 +117,8 @@ class ErrorPages:
             return unavailable(request, outage)
         if not isinstance(error, ConcordError):
             return None
-        if isinstance(error, Moved) and (address := moved.address_of(request, error)):
-            return HttpResponse(status=moved.status_of(request), headers={"Location": address})
+        if isinstance(error, Moved) and (address := renamed_repositories.address_of(request, error)):
+            return HttpResponse(status=renamed_repositories.status_of(request), headers={"Location": address})
         context = {
             "status": error.status,
             "title": TITLES.get(error.status, "Not possible"),

@@ -15,13 +15,12 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, Workbook
-from config import health
-from config import heartbeats as pulse
+from config import health, heartbeats
 from config.backups.archive import newest
 from config.backups.backup import ENDING, last_backup
 from ingest import queries
 from ingest.models import FetchRun
-from shared import disk_space as room
+from shared import disk_space
 from shared.file_modes import openings
 
 FAILED_DAYS = 7
@@ -218,22 +217,22 @@ def disk() -> dict[str, Any]:
     except OSError:
         return {}
     is_little = usage.free < min(LITTLE_ROOM, usage.total // 20)
-    reserve = room.reserve(usage.total)
+    reserve = disk_space.reserve(usage.total)
     return {"n_free": usage.free, "n_total": usage.total, "n_reserved": reserve, "is_little": is_little}
 
 
 def troubles() -> list[str]:
     """What is wrong with processes and Redis, in sentences for staff; one call to Redis."""
-    return list(_troubles(pulse.pulses()))
+    return list(_troubles(heartbeats.pulses()))
 
 
-def _troubles(heard: list[pulse.Heartbeat] | None) -> Iterator[str]:
+def _troubles(heard: list[heartbeats.Heartbeat] | None) -> Iterator[str]:
     if heard is None:
         yield "Redis does not answer: jobs wait until it does."
         return
     for kind, words in (
-        (pulse.WORKER, "No worker has reported for two minutes. Jobs wait."),
-        (pulse.CLOCK, "The scheduler has not reported for two minutes. Scheduled jobs wait."),
+        (heartbeats.WORKER, "No worker has reported for two minutes. Jobs wait."),
+        (heartbeats.CLOCK, "The scheduler has not reported for two minutes. Scheduled jobs wait."),
     ):
         known = [each for each in heard if each.kind == kind]
         if known and not any(each.is_alive for each in known):
@@ -242,10 +241,10 @@ def _troubles(heard: list[pulse.Heartbeat] | None) -> Iterator[str]:
 
 def no_worker(since: datetime | None) -> bool:
     """Whether a job that waits since then waits because no worker is there; False where nobody knows."""
-    if since is None or timezone.now() - since < pulse.GONE:
+    if since is None or timezone.now() - since < heartbeats.GONE:
         return False
-    heard = pulse.pulses()
-    return heard is not None and not any(each.kind == pulse.WORKER and each.is_alive for each in heard)
+    heard = heartbeats.pulses()
+    return heard is not None and not any(each.kind == heartbeats.WORKER and each.is_alive for each in heard)
 
 
 def _backed_up() -> dict[str, Any]:
@@ -267,14 +266,14 @@ def _backed_up() -> dict[str, Any]:
 
 def overview(user: User) -> dict[str, Any]:
     """All that the operator's page shows."""
-    heard = pulse.pulses()
+    heard = heartbeats.pulses()
     missing = health.missing_migrations()
     return {
         "troubles": list(_troubles(heard)),
         "states": health.states(),
         "pulses": heard,
-        "queue_length": pulse.queue_length(),
-        "redis_bytes": pulse.memory_bytes(),
+        "queue_length": heartbeats.queue_length(),
+        "redis_bytes": heartbeats.memory_bytes(),
         "jobs": jobs(user),
         "database": database(),
         "tables": largest_tables(),

@@ -94,12 +94,12 @@ def run(arguments: Sequence[str]) -> None:
 def _sentence_for(error: Exception) -> str | None:
     """The sentence of a command where something that Concord needs is away; None for any other error."""
     from config import outages
-    from shared import disk_space as room
+    from shared import disk_space
 
     outage = outages.outage_of(error)
     if outage is None:
         return None
-    if outage in (outages.DATABASE_FULL, outages.FILES_FULL) or (outage is outages.DATABASE and room.is_short()):
+    if outage in (outages.DATABASE_FULL, outages.FILES_FULL) or (outage is outages.DATABASE and disk_space.is_short()):
         return f"The disk is full. {outages.SAFE} Free some space, then run the command again."
     if outage is outages.TOO_SLOW:
         return f"The database stopped a statement that took too long. {outages.SAFE} Run the command again."

@@ -2,8 +2,7 @@
 
 from django.urls import include, path
 
-from config import help_views, metrics, views
-from config import operator_views as operating
+from config import help_views, metrics, operator_views, views
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
@@ -12,9 +11,9 @@ urlpatterns = [
     path("help/", help_views.help_index, name="help"),
     path("help/pictures/<slug:name>.png", help_views.guide_picture, name="guide_picture"),
     path("help/<slug:name>/", help_views.one_guide, name="guide"),
-    path("operations/", operating.operations, name="operations"),
-    path("operations/audit/", operating.server_audit, name="server_audit"),
-    path("operations/audit/audit.<str:format>", operating.server_audit_file, name="server_audit_file"),
+    path("operations/", operator_views.operations, name="operations"),
+    path("operations/audit/", operator_views.server_audit, name="server_audit"),
+    path("operations/audit/audit.<str:format>", operator_views.server_audit_file, name="server_audit_file"),
     path("api/v1/", include("config.api")),
     path("", include("accounts.urls")),
     path("", include("taxonomy.urls")),

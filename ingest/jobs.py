@@ -4,7 +4,7 @@ from celery import shared_task
 
 from ingest import runs, totals
 from ingest.files import leftovers
-from ingest.runs import RUNS
+from ingest.run_steps import RUNS
 from ingest.search import indexing
 from shared.job_time_limits import BATCHES
 

@@ -19,6 +19,8 @@ from ingest.runs import RUNS, beat, progress, refuse, store_records
 from ingest.tables import TableReader
 from ingest.webhooks.deliveries import take_in
 
+__all__ = ["RUNS", "work"]  # whoever works on runs imports them from here, where what they do is known
+
 IN_FUTURE = "The time {} is in the future. Correct created_at, updated_at and closed_at, and upload the row again."
 
 

@@ -15,7 +15,7 @@ from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
 from ingest.totals import expect_other_totals
 from ingest.upsert import BatchResult, copy, store
-from shared import disk_space as room
+from shared import disk_space
 from shared.errors import StorageAway
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import BATCHES, TaskTurn
@@ -101,8 +101,8 @@ def progress(run: FetchRun) -> Iterator[None]:
 
     Raises FetchMustWait while the disk has only its reserve left.
     """
-    if room.is_short():
-        raise FetchMustWait(room.NoRoom(GOES_ON).message, wait_seconds=ROOM_SECONDS, counts=False)
+    if disk_space.is_short():
+        raise FetchMustWait(disk_space.NoRoom(GOES_ON).message, wait_seconds=ROOM_SECONDS, counts=False)
     with RUNS.batch(run):
         yield
         run.cursor.pop("n_slowed", None)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.names import wrong_in
-from taxonomy import parsing as reading
-from taxonomy import schema
+from taxonomy import parsing, schema
 from taxonomy.errors import InvalidDocument
 from taxonomy.kinds import KINDS
 from taxonomy.parsing import Node
@@ -25,7 +24,7 @@ def load(
     remedy. `slug` is the one it must have, `before` the version that it follows: each `was` must name one of its
     categories. `ignored` are fields that may stand at the top and say nothing.
     """
-    return check(reading.read(text), slug=slug, before=before, ignored=ignored)
+    return check(parsing.read(text), slug=slug, before=before, ignored=ignored)
 
 
 def check(root: Node, *, slug: str = "", before: Document | None = None, ignored: Collection[str] = ()) -> Document:

@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from taxonomy import yaml_errors as syntax
+from taxonomy import yaml_errors
 from taxonomy.errors import UnreadableDocument
 
 BYTES_MAX = 2_000_000
@@ -89,7 +89,7 @@ def _read_yaml(text: str) -> Node:
         events = YAML(typ="safe", pure=True).parse(text)
         return _YamlReader(events).document()
     except MarkedYAMLError as error:
-        sentence, line, column = syntax.told(text, error)
+        sentence, line, column = yaml_errors.told(text, error)
         raise UnreadableDocument(f"This is not YAML: {sentence}.", line=line, column=column) from None
     except YAMLError as error:
         position = getattr(error, "position", 0) or 0

@@ -7,8 +7,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from shared.wording import did_you_mean, listed
-from taxonomy import parsing as reading
-from taxonomy import schema
+from taxonomy import parsing, schema
 from taxonomy.errors import DocumentProblem
 from taxonomy.kinds import KINDS
 from taxonomy.parsing import Mapping, Node, Scalar
@@ -95,7 +94,7 @@ class Structure:
                 if entry is None:
                     break
                 node = entry[1]
-            elif isinstance(node, reading.Sequence) and isinstance(step, int) and step < len(node.items):
+            elif isinstance(node, parsing.Sequence) and isinstance(step, int) and step < len(node.items):
                 node = node.items[step]
             else:
                 break
@@ -119,7 +118,7 @@ class Structure:
                     node=node,
                 )
             return node.value
-        if isinstance(node, reading.Sequence):
+        if isinstance(node, parsing.Sequence):
             return [self._plain(item, (*place, number)) for number, item in enumerate(node.items)]
         found_fields: dict[str, Plain] = {}
         first: dict[str, Node] = {}

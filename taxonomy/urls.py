@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from taxonomy.views import editor as views_editor
+from taxonomy.views import editor
 from taxonomy.views import taxonomies as views
 
 urlpatterns = [
@@ -12,17 +12,17 @@ urlpatterns = [
     path("taxonomies/<slug:slug>/versions/<int:number>/", views.taxonomy_version, name="taxonomy_version"),
     path(
         "taxonomies/<slug:slug>/versions/<int:number>/edit/",
-        views_editor.edit_taxonomy_version,
+        editor.edit_taxonomy_version,
         name="edit_taxonomy_version",
     ),
     path(
         "taxonomies/<slug:slug>/versions/<int:number>/edit/state/",
-        views_editor.taxonomy_draft_state,
+        editor.taxonomy_draft_state,
         name="taxonomy_draft_state",
     ),
     path(
         "taxonomies/<slug:slug>/versions/<int:number>/edit/copy/",
-        views_editor.copy_taxonomy_draft,
+        editor.copy_taxonomy_draft,
         name="copy_taxonomy_draft",
     ),
     path(

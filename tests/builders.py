@@ -10,7 +10,7 @@ from accounts.models import User
 from annotation.core.access import Seat, get_round, get_seat
 from annotation.invitations.actions import own_invitations
 from annotation.invitations.queries.own_invitations import invitations_of
-from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions import answers as answer_actions
 from annotation.members.actions import members
 from annotation.models import Assignment, Item, Membership, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions import rounds
@@ -214,7 +214,7 @@ def submit(round_: Round, name: str, number: int, labels: Mapping[str, Any] | No
     """Submits for a rater on acme/rocket#number: labels, or `parts`, or `skip`."""
     key = more.pop("key", "")
     body = dict(more) if labels is None else {"labels": dict(labels), **more}
-    labelling.submit_annotation(
+    answer_actions.submit_annotation(
         seat=seat(round_.study, name),
         assignment=assignment(round_, name, number).public_id,
         body=body,

@@ -373,12 +373,12 @@ def world(github: GitHub) -> World:
 @pytest.fixture
 def fetch(db: None, github: GitHub) -> "Callable[..., FetchRun]":
     """Fetches a repository and works as far as it goes."""
-    from ingest import run_steps as sync
+    from ingest import run_steps
     from ingest.actions.fetches import start_fetch
 
     def fetch(repository: str = "o/r", *, user: Any = None, **asked: Any) -> "FetchRun":
         run = start_fetch(user=user, repository=repository, send=False, **asked)
-        sync.work(run.pk)
+        run_steps.work(run.pk)
         run.refresh_from_db()
         return run
 

@@ -85,29 +85,29 @@ def _serve() -> None:
     import django
 
     django.setup()
-    from annotation.assignments import jobs as ruling  # so that each fork has them already
-    from annotation.choosing.actions import batches as bulk
-    from annotation.exports import jobs as exporting
+    from annotation.assignments import jobs as rule_jobs  # so that each fork has them already
+    from annotation.choosing.actions import batches as draw_batches
+    from annotation.exports import jobs as export_jobs
     from annotation.imports.actions import workbooks
-    from annotation.plans import jobs as moving
+    from annotation.plans import jobs as plan_jobs
     from annotation.rounds import jobs as bulk_jobs
-    from annotation.transfer.actions import study_import as arriving
-    from ingest import run_steps as sync
-    from ingest.files import json_rows as files
+    from annotation.transfer.actions import study_import
+    from ingest import run_steps
+    from ingest.files import json_rows
     from ingest.search import indexing
     from ingest.tables import issues
 
-    files.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
-    moving.BATCH = ruling.BATCH = bulk.BATCH = BATCH_ITEMS
+    json_rows.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
+    plan_jobs.BATCH = rule_jobs.BATCH = draw_batches.BATCH = BATCH_ITEMS
     tasks = {
-        "work": sync.work,
+        "work": run_steps.work,
         "index": indexing.index,
-        "plan": _swept(moving.PLANS),
-        "rules": ruling.rule_round,
-        "answers": ruling.rule_answers,
+        "plan": _swept(plan_jobs.PLANS),
+        "rules": rule_jobs.rule_round,
+        "answers": rule_jobs.rule_answers,
         "workbook": _swept(workbooks.WORKBOOKS),
-        "export": exporting.work,
-        "arrival": _swept(arriving.ARRIVALS),
+        "export": export_jobs.work,
+        "arrival": _swept(study_import.ARRIVALS),
         "bulk": _swept(bulk_jobs.BULK_JOBS),
     }
     for line in sys.stdin:

@@ -7,9 +7,9 @@ from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 
-write_file = exporting.write_file
+write_file = export_jobs.write_file
 
 
 def hang(asked: Any, *given: Any) -> None:
@@ -25,4 +25,4 @@ def hang(asked: Any, *given: Any) -> None:
     write_file(asked, *given)
 
 
-exporting.write_file = hang  # type: ignore[assignment]
+export_jobs.write_file = hang  # type: ignore[assignment]

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.agreement_report.views.charts import FORMATS, Chart
 from annotation.analysis.actions import remove_analysis, save_analysis
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.analysis.queries.presentation.blocks import AnalysisMenu, AnalysisPresentation
 from annotation.analysis.queries.presentation.kinds import KINDS, AnalysisPage, get_kind
 from annotation.analysis.queries.presentation.provenance import from_which
 from annotation.analysis.queries.presentation.question import AnalysisQuery, AnalysisRequest
 from annotation.analysis.queries.saved import get_analysis, saved_analyses
-from annotation.assignments.actions import reading_log as reading
+from annotation.assignments.actions import reading_log
 from annotation.charts.drawing import TYPES, draw
 from annotation.charts.specifications import COLUMN, PAGE, PRINT, SCREEN, on_paper
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_seat
@@ -43,8 +43,8 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
     """What can be asked of the agreed labels, what is saved, and which labels there are."""
     seat = reading_seat(request, slug)
     seat.require_reading()
-    found = labelled_for(seat)
-    reading.note_results(seat, "analysis", reading.PAGE)
+    found = study_labels(seat)
+    reading_log.note_results(seat, "analysis", reading_log.PAGE)
     return study_page(
         request,
         seat,
@@ -156,7 +156,7 @@ def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: 
     }
     if (number := question.number("round")) is not None:
         filters["round"] = number
-    reading.note_results(seat, "analysis", reading.FILE, question.number("round"))
+    reading_log.note_results(seat, "analysis", reading_log.FILE, question.number("round"))
     record_download(seat=seat, what=what, format=format, method=request.method, **filters)
 
 
@@ -199,7 +199,7 @@ def _page(
             ]
         sections.append((section, chart, tables, bool(section.table and len(section.table.rows) > 0)))
     versions = versions_to_tell_in(seat)
-    reading.note_results(seat, "analysis", reading.PAGE, question.number("round"))
+    reading_log.note_results(seat, "analysis", reading_log.PAGE, question.number("round"))
     return study_page(
         request,
         seat,
@@ -216,7 +216,7 @@ def _page(
         n_without=len(question.words.get("left_out", ())),
         json_url=f"{reverse('api_study', args=[slug])}analysis/{kind.key}/?{asked.rest_query()}",
         from_which=from_which(asked),
-        hidden=asked.labelled.hidden,
+        hidden=asked.labeled.hidden,
         day=timezone.now(),
         saved=saved,
         may_save=seat.has_role(OWNER, ADJUDICATOR) and bool(answer.sections),
@@ -236,7 +236,7 @@ def _shared(
     asked: AnalysisRequest, answer: AnalysisPresentation, versions: Sequence[TaxonomyVersion]
 ) -> list[AnalysisMenu]:
     """The choices that every analysis has, as far as they can change something here."""
-    columns, question = asked.labelled.columns, asked.question
+    columns, question = asked.labeled.columns, asked.question
     found = []
     rounds = [each.number for each in in_sight(asked.seat, None)]
     if len(rounds) > 1:

@@ -114,8 +114,8 @@ def _panel_of_bars(
     }
     y = place_of_rows(rows)
     middle = y | {"field": "y"}
-    colour = f"var({hue(found.position)})"
-    bar: dict[str, Any] = {"type": "rect", "color": colour, "opacity": 0.75}
+    color = f"var({hue(found.position)})"
+    bar: dict[str, Any] = {"type": "rect", "color": color, "opacity": 0.75}
     if not look.is_paper:
         bar["cursor"] = "pointer"
     said = {} if look.is_paper else {"tooltip": {"field": "words"}}

@@ -76,17 +76,17 @@ def heat_map(found: HeatMap, look: ChartStyle = SCREEN, width: float = PAGE) -> 
     shades = ["var(--well)", *(tint(hue(found.position), part) for part in HEATS)]
     inks = ["var(--muted)", *("var(--ground)" if part == 100 else "var(--text)" for part in HEATS)]
     heats = list(range(len(shades)))
-    colour = {"field": "heat", "type": "ordinal", "legend": None}
+    color = {"field": "heat", "type": "ordinal", "legend": None}
     rect: dict[str, Any] = {
         "mark": {"type": "rect", "strokeWidth": 1.5},
         "encoding": {
-            "fill": colour | {"scale": {"domain": heats, "range": shades}},
+            "fill": color | {"scale": {"domain": heats, "range": shades}},
             "stroke": {"condition": {"test": "datum.heat == 5", "value": "var(--text)"}, "value": None},
         },
     }
     written: dict[str, Any] = {
         "mark": {"type": "text", "fontSize": letter},
-        "encoding": {"text": {"field": "text"}, "color": colour | {"scale": {"domain": heats, "range": inks}}},
+        "encoding": {"text": {"field": "text"}, "color": color | {"scale": {"domain": heats, "range": inks}}},
     }
     layers = [rect, written] if is_written else [rect]
     if not look.is_paper:

@@ -99,7 +99,7 @@ def trends(panels: Sequence[Panel], look: ChartStyle = PRINT) -> dict[str, Any]:
 
 
 def _panel(panel: Panel, look: ChartStyle) -> dict[str, Any]:
-    colour = f"var({hue(panel.position)})"
+    color = f"var({hue(panel.position)})"
     values = [_datum(point, panel, look) for point in panel.points]
     room = 17 * look.letter if look.is_paper else 320.0
     edges = [edge for point in panel.points for edge in (point.value, point.low) if edge is not None]
@@ -118,7 +118,7 @@ def _panel(panel: Panel, look: ChartStyle) -> dict[str, Any]:
     }
     said = {"tooltip": {"field": "words"}} if not look.is_paper else {}
     before, after = "!datum.is_after", "datum.is_after"
-    bar = {"type": "rule", "color": colour, "strokeWidth": 0.5 * look.letter, "opacity": 0.35}
+    bar = {"type": "rule", "color": color, "strokeWidth": 0.5 * look.letter, "opacity": 0.35}
     layers: list[dict[str, Any]] = [
         {
             "transform": [{"filter": f"{before} && isValid(datum.low)"}],
@@ -127,19 +127,19 @@ def _panel(panel: Panel, look: ChartStyle) -> dict[str, Any]:
         },
         {
             "transform": [{"filter": before}],
-            "mark": {"type": "line", "color": colour, "strokeWidth": 1.5},
+            "mark": {"type": "line", "color": color, "strokeWidth": 1.5},
             "encoding": {"x": x, "y": y},
         },
         {
             "transform": [{"filter": after}],
-            "mark": {"type": "line", "color": colour, "strokeWidth": 1, "strokeDash": [2, 2], "opacity": 0.7},
+            "mark": {"type": "line", "color": color, "strokeWidth": 1, "strokeDash": [2, 2], "opacity": 0.7},
             "encoding": {"x": x, "y": y},
         },
         _points(
-            after, x, y, said, {"shape": "diamond", "fill": "var(--ground)", "stroke": colour, "strokeWidth": 1.2}, look
+            after, x, y, said, {"shape": "diamond", "fill": "var(--ground)", "stroke": color, "strokeWidth": 1.2}, look
         ),
         _points(
-            before, x, y, said, {"shape": "circle", "fill": colour, "stroke": "var(--ground)", "strokeWidth": 1}, look
+            before, x, y, said, {"shape": "circle", "fill": color, "stroke": "var(--ground)", "strokeWidth": 1}, look
         ),
     ]
     if panel.threshold is not None:
@@ -294,10 +294,10 @@ def tint(token: str, percent: int) -> str:
     return f"var({token})" if percent == 100 else f"color-mix(in srgb, var({token}) {percent}%, var(--ground))"
 
 
-def _mixed(colour: str, ground: str, share: float) -> str:
-    pairs = zip(_channels(colour), _channels(ground), strict=True)
+def _mixed(color: str, ground: str, share: float) -> str:
+    pairs = zip(_channels(color), _channels(ground), strict=True)
     return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in pairs)
 
 
-def _channels(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+def _channels(color: str) -> list[int]:
+    return [int(color[at : at + 2], 16) for at in (1, 3, 5)]

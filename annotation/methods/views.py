@@ -25,7 +25,7 @@ from annotation.methods import (
     under_heads,
     whole_markdown,
 )
-from annotation.methods import queries as reporting
+from annotation.methods import queries as method_queries
 from annotation.methods.outline import paragraph
 
 TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}
@@ -68,7 +68,7 @@ def methods(request: HttpRequest, slug: str) -> HttpResponse:
     """The methods paragraph, the checklist and the table, filled in from the study, with what is missing marked."""
     seat = reading_seat(request, slug)
     seat.require_reading()
-    facts = reporting.methods(seat)
+    facts = method_queries.methods(seat)
     checks = checklist(facts)
     note_results(seat, "methods", PAGE)
     return study_page(
@@ -104,6 +104,6 @@ def download_methods(request: HttpRequest, slug: str, format: str) -> HttpRespon
     content_type, written = FILES[format]
     note_results(seat, "methods", FILE)
     record_download(seat=seat, what="methods", format=format, method=request.method)
-    response = HttpResponse(written(reporting.methods(seat)), content_type=content_type)
+    response = HttpResponse(written(method_queries.methods(seat)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{format}"'
     return response

@@ -43,7 +43,7 @@ class Cover:
     licence: str = "CC-BY-4.0"
     authors: Sequence[str] = ()
     texts: str = "referenced"
-    is_pseudonymised: bool = True
+    is_pseudonymized: bool = True
     hidden: Sequence[int] = ()
     files: Sequence[tuple[str, str]] = field(default=())
 
@@ -119,7 +119,7 @@ def _read_me(cover: Cover) -> str:
     people = (
         "People appear by pseudonym: a keyed hash for each account, the same one everywhere in this package. "
         "It can't be reversed without the key, which is not in the package. Raters appear by code."
-        if cover.is_pseudonymised
+        if cover.is_pseudonymized
         else "Raters appear by code. The people of issues keep their names, as the owner decided."
     )
     draw = DRAW if any(path.endswith("-frame.csv") for path, _ in cover.files) else ""
@@ -221,7 +221,7 @@ def citation(cover: Cover) -> str:
     return "\n".join(lines) + "\n"
 
 
-def licence_note(cover: Cover) -> str:
+def license_note(cover: Cover) -> str:
     """LICENSE.md: what the licence is for, and what it can't be for."""
     title, address = LICENCES[cover.licence]
     if cover.licence == "none":

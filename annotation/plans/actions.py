@@ -8,7 +8,7 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.models import Plan, Round, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.queries.listing import why_not_run, why_not_undo
 from annotation.plans.queries.preview import preview
 from annotation.plans.queries.scope import PlanScope, ground
@@ -110,7 +110,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
         items_asked_again=plan.n_total,
     )
     if send:
-        moving.PLANS.send_later(plan.pk)
+        plan_jobs.PLANS.send_later(plan.pk)
     return plan
 
 
@@ -132,7 +132,7 @@ def undo_plan(*, seat: Seat, plan: Plan) -> Plan:
         raise WrongState(why)
     worklist = plan.worklist
     if plan.state in Plan.AT_WORK and worklist is not None:
-        moving.take_back(plan)
+        plan_jobs.take_back(plan)
     elif worklist is not None:
         Round.objects.select_for_update().get(pk=worklist.pk)
         Round.objects.filter(pk=worklist.pk).update(state=Round.State.UNDONE)

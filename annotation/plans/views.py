@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.assignments.actions import reading_log as reading
+from annotation.assignments.actions import reading_log
 from annotation.assignments.queries import is_absent
 from annotation.core.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.core.errors import Blind, ConcordError, Conflict, Forbidden
@@ -31,7 +31,7 @@ from annotation.plans.category_outcomes import ASKED
 from annotation.plans.forms import PlanForm
 from annotation.plans.queries import listing
 from annotation.plans.queries.preview import preview_of
-from annotation.plans.queries.relabeling import PAGE, affected, items_labelled
+from annotation.plans.queries.relabeling import PAGE, affected, items_with_categories
 from annotation.plans.queries.scope import ground_of
 from annotation.rounds.queries import RoundLine, round_lines
 from taxonomy.access import get_version
@@ -195,7 +195,7 @@ def _seat_and_plan(request: HttpRequest, slug: str, number: int) -> tuple[Seat, 
     seat = get_seat(me(request), slug)
     seat.require_reading()
     found = get_plan_at(seat, number)
-    reading.note_results(seat, "plan", reading.PAGE)
+    reading_log.note_results(seat, "plan", reading_log.PAGE)
     return seat, found
 
 
@@ -436,7 +436,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
                 for fate in ground.fates.values()
                 if (fate.dimension, fate.category.key, str(fate.version)) == (dimension, category, query.get("version"))
             ]
-            items = items_labelled(ground, [fate.category.id for fate in fates], after=after)
+            items = items_with_categories(ground, [fate.category.id for fate in fates], after=after)
             lines = [AffectedLine(item) for item in items]
             heading = f"Items labeled {fates[0].category.path}" if fates else "Category not found"
             last = items[-1].pk if items else 0

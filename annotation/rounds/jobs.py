@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from annotation.assignments.planning import raters_planned
-from annotation.choosing.actions import batches as bulk
+from annotation.choosing.actions import batches as draw_batches
 from annotation.choosing.actions.batches import SAMPLED, TAKEN, RoundOpening, SampleDraw, take_issues
 from annotation.choosing.actions.duplicates import DuplicateSearch
 from annotation.core.access import get_seat
@@ -26,7 +26,7 @@ class BulkJobs(JobKind[BulkJob]):
     A batch and the cursor are one transaction, so what a killed worker leaves is whole batches.
     """
 
-    model, lock, task = BulkJob, JobLockKind.BULK, bulk.JOB
+    model, lock, task = BulkJob, JobLockKind.BULK, draw_batches.JOB
     related = ("study", "sample", "round__study", "created_by")
     advice = "Request it again, or request fewer items."
     tries_most = 20
@@ -63,8 +63,8 @@ def _drawing(job: BulkJob) -> Step:
     drawing = SampleDraw.of(job.sample)
 
     def step(job: BulkJob) -> bool:
-        drawing.write(job.n_done, job.n_done + bulk.BATCH)
-        job.n_done += bulk.BATCH
+        drawing.write(job.n_done, job.n_done + draw_batches.BATCH)
+        job.n_done += draw_batches.BATCH
         if job.n_done >= job.n_total:
             tell_planner(job.n_total, SAMPLED)
         return job.n_done < job.n_total
@@ -86,7 +86,7 @@ def _taking(job: BulkJob) -> Step:
         take_issues(seat, round_, planned, job.cursor, n_training, standings)
         job.n_done = job.cursor["taken"]
         if is_first or job.n_done >= job.n_total:
-            tell_planner(bulk.BATCH, TAKEN)
+            tell_planner(draw_batches.BATCH, TAKEN)
         return job.n_done < job.n_total
 
     return step
@@ -100,8 +100,8 @@ def _opening(job: BulkJob) -> Step:
 
     def step(job: BulkJob) -> bool:
         start = job.cursor.get("written", 0)
-        opening.write(start, start + bulk.BATCH)
-        job.cursor["written"] = job.n_done = min(start + bulk.BATCH, opening.n_total)
+        opening.write(start, start + draw_batches.BATCH)
+        job.cursor["written"] = job.n_done = min(start + draw_batches.BATCH, opening.n_total)
         if job.n_done < opening.n_total:
             return True
         seat = get_seat(job.created_by, job.study.slug)

@@ -38,7 +38,7 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
-from annotation.studies.queries.studies import labelling_has_begun
+from annotation.studies.queries.studies import labeling_has_begun
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
@@ -292,6 +292,6 @@ def lacking_registration(round_: Round) -> list[TreeDimension]:
 
     Empty for screening, and where labeling has begun: then nothing can be registered beforehand any more. One query.
     """
-    if round_.kind == Round.Kind.SCREENING or labelling_has_begun(round_.study):
+    if round_.kind == Round.Kind.SCREENING or labeling_has_begun(round_.study):
         return []
     return not_registered(round_.study.primary, published_version(round_.taxonomy_version_id).dimensions)

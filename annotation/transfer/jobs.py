@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from annotation.models import Assignment, Deletion, Export, Study, Workbook
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import BATCHES, TaskTurn
 from shared.jobs import JobKind, TurnOver
@@ -59,7 +59,7 @@ def _batch(deletion: Deletion) -> bool:
         _name(str(study.pk))
         n_taken = _unpoint(study)
         if not n_taken:
-            n_taken = next((n for table in whole.in_order_of_leaving() if (n := _take(table, study))), 0)
+            n_taken = next((n for table in study_rows.in_order_of_leaving() if (n := _take(table, study))), 0)
         if n_taken:
             DELETIONS.write(deletion, n_done=deletion.n_done + n_taken)
         else:
@@ -79,7 +79,7 @@ def _unpoint(study: Study) -> int:
     return len(pks)
 
 
-def _take(table: whole.StudyTable, study: Study) -> int:
+def _take(table: study_rows.StudyTable, study: Study) -> int:
     """Takes away rows of one table, with their files; how many."""
     pks = list(table.rows(study).values_list("pk", flat=True)[:BATCH])
     if not pks:

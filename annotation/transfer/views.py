@@ -15,11 +15,10 @@ from annotation.core.errors import Blind, ConcordError, Forbidden, WrongState
 from annotation.core.forms import explain
 from annotation.core.pages import in_archive_too, me, status_of, study_page
 from annotation.exports.actions import request_export
-from annotation.members.actions import name_only_members as joining
+from annotation.members.actions import name_only_members
 from annotation.models import Export
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
-from annotation.transfer.actions import life
-from annotation.transfer.actions import study_import as arriving
+from annotation.transfer.actions import life, study_import
 from annotation.transfer.forms import ArrivalForm, DeleteForm, DuplicateForm
 from annotation.transfer.queries import life as queries
 
@@ -177,7 +176,7 @@ def arrive(request: HttpRequest) -> HttpResponse:
     status = 0
     if given and form.is_valid():
         try:
-            found = arriving.take_study(user=user, file=form.cleaned_data["file"], slug=form.cleaned_data["slug"])
+            found = study_import.take_study(user=user, file=form.cleaned_data["file"], slug=form.cleaned_data["slug"])
         except ConcordError as error:
             explain(form, error)
             status = error.status
@@ -210,7 +209,7 @@ def join(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat = _owner(request, slug)
     named = get_member_at(seat, pk)
     try:
-        member = joining.join_member(seat=seat, member=named, username=request.POST.get("username"))
+        member = name_only_members.join_member(seat=seat, member=named, username=request.POST.get("username"))
     except Forbidden:
         raise
     except ConcordError as error:

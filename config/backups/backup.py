@@ -19,8 +19,7 @@ from django.db import DatabaseError
 from accounts.audit import record
 from accounts.models import ServerEvent
 from config import embedded
-from config.backups import archive, postgres
-from config.backups import stored_files as stored
+from config.backups import archive, postgres, stored_files
 from config.backups.archive import Manifest
 from config.backups.errors import BackupFailed
 from config.database import turn_at_tables
@@ -83,7 +82,7 @@ def make_backup(path: Path, *, is_migrating: bool = False) -> Backup:
             _snapshot() as (connection, snapshot),
         ):
             manifest = _about(connection)
-            missing = _add_files(writing, stored.names(connection))
+            missing = _add_files(writing, stored_files.names(connection))
             with postgres.dumped(snapshot) as dump:
                 writing.add(archive.DUMP, dump)
             manifest = replace(
@@ -181,13 +180,13 @@ def _add_files(writing: archive.ArchiveWriter, names: list[str]) -> list[str]:
     missing = []
     for name in names:
         try:
-            source = stored.storage().open(name)
+            source = stored_files.storage().open(name)
         except FileNotFoundError:
             missing.append(name)
             continue
         with source:
             writing.add(archive.FILES + name, source)
-    for path in stored.kept():
+    for path in stored_files.kept():
         with ContentFile(path.read_bytes()) as source:
             writing.add(archive.KEPT + path.name, source)
     return missing

@@ -16,10 +16,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from config import shell
-from config.backups import archive, postgres
+from config.backups import archive, maintenance_lock, postgres, stored_files
 from config.backups import backup as making
-from config.backups import maintenance_lock as quiet
-from config.backups import stored_files as stored
 from config.backups.archive import BackupArchive, Manifest
 from config.backups.backup import Say
 from config.backups.errors import NotRestored
@@ -118,7 +116,7 @@ def _as_numbers(version: str) -> list[int]:
 def _alone(say: Say) -> Iterator[None]:
     """Nobody else works on the data folder or the database until the block is left."""
     try:
-        with quiet.alone(settings.DATA_DIR):
+        with maintenance_lock.alone(settings.DATA_DIR):
             django_connection.close()
             with postgres.connected("concord restore") as connection:
                 ends_at = time.monotonic() + OTHERS_SECONDS
@@ -131,7 +129,7 @@ def _alone(say: Say) -> Iterator[None]:
                         )
                     time.sleep(0.1)
             yield
-    except quiet.NotAlone as error:
+    except maintenance_lock.NotAlone as error:
         raise NotRestored(str(error)) from error
     except psycopg2.Error as error:
         raise NotRestored(f"The database does not answer: {str(error).strip()}") from error
@@ -155,7 +153,7 @@ def _make_room(replace: bool, say: Say) -> tuple[Path | None, set[str]]:
                 "data and replaces them."
             )
         has_tables = "django_migrations" in postgres.tables(connection)
-        names = set(stored.names(connection)) if has_tables else set()
+        names = set(stored_files.names(connection)) if has_tables else set()
     made = making.make_backup_before("restore")
     say(f"What was there is now in {made.path}.")
     return made.path, names
@@ -165,9 +163,9 @@ def _put_files(backup: BackupArchive) -> None:
     try:
         for member in backup.manifest.under(archive.FILES):
             with backup.stream(member.name) as content:
-                stored.put(member.name.removeprefix(archive.FILES), content, member.sha256)
+                stored_files.put(member.name.removeprefix(archive.FILES), content, member.sha256)
         for member in backup.manifest.under(archive.KEPT):
-            stored.put_kept(member.name.removeprefix(archive.KEPT), b"".join(backup.pieces(member.name)))
+            stored_files.put_kept(member.name.removeprefix(archive.KEPT), b"".join(backup.pieces(member.name)))
     except OSError as error:
         raise NotRestored(
             f"The files could not be stored: {error.strerror or error}. The database is as it was; start again when "
@@ -211,7 +209,7 @@ def _finish(names: set[str]) -> None:
         postgres.fetched(connection, "ANALYZE")
         for name in names:
             with suppress(OSError):
-                stored.storage().delete(name)
+                stored_files.storage().delete(name)
         postgres.finish(connection)
     django_connection.close()
 

@@ -5,8 +5,7 @@ from django.db import connection as django_connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config import shell
-from config.backups import archive, postgres
-from config.backups import backup as making
+from config.backups import archive, backup, postgres
 from config.backups.backup import Backup, Say
 from config.backups.restore import OURS
 from ingest import queries
@@ -28,7 +27,7 @@ def upgrade(say: Say) -> None:
     shell.migrate(before=lambda: found.append(_before(say)))
     for made in found:
         if made:
-            making.remember(made)
+            backup.remember(made)
             _list_open_uploads(say)
 
 
@@ -63,11 +62,11 @@ def _before(say: Say) -> Backup | None:
     if not plan or not postgres.filled(django_connection.connection):
         return None
     try:
-        made = making.make_backup_before(settings.CONCORD_VERSION, is_migrating=True)
+        made = backup.make_backup_before(settings.CONCORD_VERSION, is_migrating=True)
     except ConcordError as error:
         raise NotUpgraded(f"The tables are not migrated, because no backup could be made. {error.message}") from error
     n_made = len(plan)
     say(f"Backup before {n_made} migration{'' if n_made == 1 else 's'}: {made.path} ({made.n_bytes / 1e6:.1f} MB)")
-    for old in archive.newest(made.path.parent, f"before-[0-9]*{making.ENDING}")[settings.BACKUPS_KEPT :]:
+    for old in archive.newest(made.path.parent, f"before-[0-9]*{backup.ENDING}")[settings.BACKUPS_KEPT :]:
         old.unlink(missing_ok=True)
     return made

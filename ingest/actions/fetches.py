@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from accounts.audit import record
 from accounts.permissions import is_shell_command, may_use_tokens
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.errors import Conflict, Invalid
 from ingest.github.client import Client
 from ingest.github.estimates import Estimate, estimate
@@ -23,7 +22,7 @@ from ingest.identifiers import GITHUB_HOST, NUMBER_MAX, full_name, parse_reposit
 from ingest.models import FetchRun
 from ingest.runs import RUNS
 from ingest.search import indexing
-from shared import disk_space as room
+from shared import disk_space
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -138,12 +137,12 @@ def run_now(*, run: FetchRun, on_wait: Callable[[FetchRun], None] | None = None)
     told = None
     while True:
         with indexing.alongside():
-            sync.work(run.pk)
+            run_steps.work(run.pk)
         run = FetchRun.objects.select_related("repository", "created_by").get(pk=run.pk)
         if run.is_over:
             return run
         if run.state == FetchRun.State.WAITING:
-            room.require_room(runs.GOES_ON)
+            disk_space.require_room(runs.GOES_ON)
         if run.state == FetchRun.State.WAITING and run.n_failures >= ATTEMPTS_IN_FOREGROUND:
             runs.give_up(run)
             continue

@@ -11,7 +11,7 @@ from ingest.models import Issue, SearchText, Snapshot, SnapshotComment, Unsearch
 from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, marked
 from ingest.upsert.copying import copy
 from ingest.upsert.spellings import store_spellings
-from shared import disk_space as room
+from shared import disk_space
 from shared.jobs import BAD_ROW
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def _index_batch() -> int:
     They are taken and read in two statements: what a store wrote before it let go of its place in the queue is seen
     only by a statement that begins after that.
     """
-    if room.is_short():
+    if disk_space.is_short():
         return 0
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL gin_pending_list_limit = %s", [PENDING_KILOBYTES])

@@ -18,7 +18,7 @@ from ingest.webhooks.messages import (
     is_private,
     merged_thread,
     parse_message,
-    relabelled,
+    relabeled,
     repository_of,
 )
 
@@ -111,14 +111,14 @@ def _relabel(run: FetchRun, news: LabelNews) -> None:
     """A new snapshot for each issue that has the label, in batches; goes on after the last one stored."""
     while True:
         after = run.cursor.get(LABELS_KEY, 0)
-        labelled = Issue.objects.filter(
+        labeled = Issue.objects.filter(
             repository=run.repository, current_snapshot__github_labels__contains=[news.old], pk__gt=after
         )
-        ids = list(labelled.order_by("pk").values_list("pk", flat=True)[:BATCH_ISSUES])
+        ids = list(labeled.order_by("pk").values_list("pk", flat=True)[:BATCH_ISSUES])
         if not ids:
             return
         known = known_records(ids).values()
-        records = [replace(r, github_labels=relabelled(r.github_labels or (), news), updated_at=None) for r in known]
+        records = [replace(r, github_labels=relabeled(r.github_labels or (), news), updated_at=None) for r in known]
         with progress(run):
             store_records(run, records)
             run.cursor = {LABELS_KEY: ids[-1]}

@@ -94,7 +94,7 @@ def merged_thread(known: IssueRecord | None, news: IssueNews) -> tuple[CommentRe
     return tuple(sorted(kept.values(), key=lambda c: (c.created_at is None, c.created_at, c.github_id or 0)))
 
 
-def relabelled(labels: tuple[str, ...], news: LabelNews) -> tuple[str, ...]:
+def relabeled(labels: tuple[str, ...], news: LabelNews) -> tuple[str, ...]:
     """The labels after the news, each once."""
     renamed = (news.new if label == news.old else label for label in labels)
     return tuple(dict.fromkeys(label for label in renamed if label is not None))

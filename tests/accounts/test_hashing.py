@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import check_password, identify_hasher, make_password
 
-from accounts import password_hashing as hashing
+from accounts import password_hashing
 from accounts.models import User
 from config.settings import PASSWORD_HASHERS as HASHERS_OF_A_SITE
 
@@ -21,11 +21,11 @@ def _hashers_of_a_site(settings: Any) -> None:
 
 
 @pytest.fixture
-def hasher() -> hashing.Argon2idHasher:
-    return hashing.Argon2idHasher()
+def hasher() -> password_hashing.Argon2idHasher:
+    return password_hashing.Argon2idHasher()
 
 
-def test_a_hash_of_the_reference_implementation_is_verified(hasher: hashing.Argon2idHasher) -> None:
+def test_a_hash_of_the_reference_implementation_is_verified(hasher: password_hashing.Argon2idHasher) -> None:
     assert hasher.verify("password", PUBLISHED) and not hasher.verify("differentpassword", PUBLISHED)
     assert hasher.must_update(PUBLISHED) and hasher.decode(PUBLISHED)["memory_cost"] == 65536
 
@@ -33,7 +33,7 @@ def test_a_hash_of_the_reference_implementation_is_verified(hasher: hashing.Argo
 def test_a_password_is_hashed_with_the_recommended_parameters_and_a_salt_of_its_own() -> None:
     first, second = make_password("a längerer 密码", hasher="argon2"), make_password("a längerer 密码", hasher="argon2")
     assert first != second and first.startswith("argon2$argon2id$v=19$m=12288,t=3,p=1$")
-    assert isinstance(identify_hasher(first), hashing.Argon2idHasher) and len(first) <= 128
+    assert isinstance(identify_hasher(first), password_hashing.Argon2idHasher) and len(first) <= 128
     assert check_password("a längerer 密码", first) and not check_password("a langerer 密码", first)
     assert "*" in identify_hasher(first).safe_summary(first)["hash"]
 

@@ -157,8 +157,8 @@ def test_benchmark_probabilities_are_gwets(scale):
 def test_the_probability_of_a_threshold_is_that_of_a_normal_cut_to_minus_1_and_1(value, se, bound):
     from scipy.stats import truncnorm
 
-    centre = max(value, -1.0)
-    expected = truncnorm.sf(bound, (-1 - centre) / se, (1 - centre) / se, loc=centre, scale=se)
+    center = max(value, -1.0)
+    expected = truncnorm.sf(bound, (-1 - center) / se, (1 - center) / se, loc=center, scale=se)
     assert agreement.probability_at_least(value, se, bound) == pytest.approx(expected, abs=1e-9)
 
 

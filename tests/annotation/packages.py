@@ -17,7 +17,7 @@ from annotation.core.errors import ConcordError
 from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Round, Study
-from annotation.package.queries import package as exports_package
+from annotation.package.queries import package as study_package
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import reopen, resolve
 from tests import builders as make
@@ -91,8 +91,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def quickly() -> Iterator[None]:
     """Drawing takes seconds, and only the test of figures does it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
-        patch.setattr(exports_package, "in_order", lambda pdf: pdf)
+        patch.setattr(study_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
+        patch.setattr(study_package, "in_order", lambda pdf: pdf)
         yield
 
 
@@ -144,7 +144,7 @@ def any_labels(draw: Random) -> dict[str, Any]:
     return found
 
 
-def labelled(study: Study, n_items: int, raters: tuple[str, ...], *, first: int, seed: int, per_item: int) -> Round:
+def labeled(study: Study, n_items: int, raters: tuple[str, ...], *, first: int, seed: int, per_item: int) -> Round:
     """A round that raters answered at random: in parts, with skips and proposals; some take back what they said."""
     draw = Random(seed)
     round_ = make.open_round(study, n_items, raters=raters, first=first, raters_per_item=per_item)

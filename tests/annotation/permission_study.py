@@ -16,14 +16,14 @@ from accounts.actions import make_token
 from annotation import api_urls as api
 from annotation import urls
 from annotation.agreement_report.views import figures
-from annotation.analysis import views as analysis
+from annotation.analysis import views as analysis_views
 from annotation.analysis.actions import save_analysis
 from annotation.analysis.queries.presentation.kinds import KINDS
 from annotation.charts import drawing
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_item
-from annotation.discussion import actions as discussing
-from annotation.exports import jobs as exporting
+from annotation.discussion import actions as discussion_actions
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
 from annotation.invitations.actions.invitations import invite
@@ -44,9 +44,9 @@ from annotation.models import (
     Study,
     Workbook,
 )
-from annotation.plans import actions as plans
-from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions import third_rater_requests as rules
+from annotation.plans import actions as plan_actions
+from annotation.resolving.actions import resolutions as resolution_actions
+from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
@@ -91,7 +91,7 @@ def _draw_each_figure_once() -> None:
             kept[key] = drawing.draw(spec, format)
         return kept[key]
 
-    figures.draw = analysis.draw = drawn
+    figures.draw = analysis_views.draw = drawn
 
 
 _draw_each_figure_once()
@@ -115,17 +115,17 @@ def make_permission_study() -> Study:
     members.add_member(seat=owner, username=make.user("ida").username, roles=["owner"])
     make.issues(12)
     _resolving(study)
-    _labelling(study)
+    _labeling(study)
     _screening(study)
     studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
-    choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
+    sample_actions.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
     make.next_version(study, SECOND + "      - {key: slow, name: Slow}\n")
-    plans.preview_plan(seat=make.owner_seat(study), to=2)
+    plan_actions.preview_plan(seat=make.owner_seat(study), to=2)
     for seat in (make.owner_seat(study), None):
         sheet = ContentFile(f"item,rater,symptom\nacme/rocket#4,bob,{OF_OPEN['memo']}\n".encode(), "more.csv")
         take_workbook(user=make.user("ida"), files=[sheet], seat=seat and make.seat(study, "ida"))
     ida = make.seat(study, "ida")
-    exporting.work(request_export(seat=ida, what="ratings", format="csv", send=False).pk)
+    export_jobs.work(request_export(seat=ida, what="ratings", format="csv", send=False).pk)
     invite(seat=make.owner_seat(study), roles=["reader"], note="a reviewer")
     save_analysis(seat=ida, title=OF_OPEN["memo"], kind="counts", question={"dimension": ["symptom"]})
     Arrival.objects.create(name=OF_OPEN["memo"], slug="arriving", created_by=make.user("ida"))
@@ -150,16 +150,18 @@ def _resolving(study: Study) -> None:
     ada = make.seat(study, "ada")
     item = get_item(ada, "acme/rocket#1")
     mention = f"@zoe {OF_ROUND_1['remark']}"
-    discussing.write_remark(seat=ada, round_=_fresh(round_), item=item, text=mention)
+    discussion_actions.write_remark(seat=ada, round_=_fresh(round_), item=item, text=mention)
     place: dict[str, Any] = {"seat": ada, "round_": _fresh(round_), "part": 1, "dimension": "symptom"}
-    made = resolving.resolve(item=item, values=["crash"], rationale=OF_ROUND_1["rationale"], expected=None, **place)
-    resolving.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=made.public_id, **place)
+    made = resolution_actions.resolve(
+        item=item, values=["crash"], rationale=OF_ROUND_1["rationale"], expected=None, **place
+    )
+    resolution_actions.reopen(item=item, rationale=OF_ROUND_1["skip"], expected=made.public_id, **place)
     two = get_item(ada, "acme/rocket#2")
-    resolving.resolve(item=two, values=["hang"], rationale="plain", expected=None, **place)
-    rules.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe", unblinded=True)
+    resolution_actions.resolve(item=two, values=["hang"], rationale="plain", expected=None, **place)
+    third_raters.ask_third_rater(seat=ada, round_=_fresh(round_), item=item, rater="zoe", unblinded=True)
 
 
-def _labelling(study: Study) -> None:
+def _labeling(study: Study) -> None:
     """Round 2: on item 4 all are done, it is decided, talked about and found missing a category; on 6 all agree."""
     everybody = ["bob", "dan", "olga", "sam", "model"]
     known = {"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": KNOWN}}
@@ -179,9 +181,9 @@ def _labelling(study: Study) -> None:
     ada = make.seat(study, "ada")
     item = get_item(ada, "acme/rocket#4")
     place: dict[str, Any] = {"seat": ada, "round_": _fresh(round_), "item": item}
-    discussing.write_remark(text=f"@dan @olga @sam {OF_OPEN['remark']}", **place)
+    discussion_actions.write_remark(text=f"@dan @olga @sam {OF_OPEN['remark']}", **place)
     faults.propose_category(dimension="symptom", name=OF_OPEN["fault"], **place)
-    resolving.resolve(
+    resolution_actions.resolve(
         part=1,
         dimension="symptom",
         values=["hang"],

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Study
 from tests import builders as make
-from tests.annotation.analysis.test_analysis_pages import LABELS, labelled
+from tests.annotation.analysis.test_analysis_pages import LABELS, labeled
 from tests.browser.test_charts import drawn
 from tests.browser.visitors import Visit, assert_accessible
 
@@ -19,7 +19,7 @@ ANALYSIS = "/studies/study/analysis/"
 @pytest.fixture
 def study() -> Study:
     made = make.study(text=make.FAULTS)
-    labelled(made, LABELS)
+    labeled(made, LABELS)
     return made
 
 

@@ -94,13 +94,13 @@ def test_behind_each_chart_stands_its_table(study: Study, visit: Visit) -> None:
     expect(page.locator(".behind tbody tr")).to_have_count(2)
 
 
-def test_a_chart_follows_the_theme_and_is_printed_in_colours_of_paper(study: Study, visit: Visit) -> None:
+def test_a_chart_follows_the_theme_and_is_printed_in_colors_of_paper(study: Study, visit: Visit) -> None:
     page = drawn(visit("rea", AGREEMENT, scheme="dark"))
     title = page.locator(".trend-charts svg text", has_text="Symptom").first
-    colour = "element => getComputedStyle(element).fill"
-    assert title.evaluate(colour) == "rgb(223, 222, 219)"
+    color = "element => getComputedStyle(element).fill"
+    assert title.evaluate(color) == "rgb(223, 222, 219)"
     page.emulate_media(media="print")
-    assert title.evaluate(colour) == "rgb(0, 0, 0)"
+    assert title.evaluate(color) == "rgb(0, 0, 0)"
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def test_where_nothing_is_chosen_the_next_choice_gets_the_quote(room: "Page") ->
     assert room.evaluate(MARKED) == [["evidence-1-1", ["job"]]]
 
 
-def test_a_quote_of_an_answer_that_is_gone_is_greyed_and_not_sent(room: "Page") -> None:
+def test_a_quote_of_an_answer_that_is_gone_is_grayed_and_not_sent(room: "Page") -> None:
     answer(room)
     select(room, 4, 7)
     room.keyboard.press("2")
@@ -188,7 +188,7 @@ def test_axe_finds_nothing(room: "Page", width: int) -> None:
 
 
 @pytest.mark.slow
-def test_whoever_resolves_sees_each_raters_quotes_in_their_colour_and_goes_there(
+def test_whoever_resolves_sees_each_raters_quotes_in_their_color_and_goes_there(
     round_: Round, page: "Page", live_server: LiveServer
 ) -> None:
     forget_trees()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from annotation.models import Round
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.models import FetchRun
 from taxonomy.queries import forget_trees
 from tests import builders as make
@@ -63,7 +63,7 @@ def test_five_pages_and_few_clicks_lead_to_the_first_issue(
     assert_accessible(page)
     hand.use(page.get_by_role("button", name="Continue to the taxonomy"))
     expect(page.get_by_label("Title of the study")).to_have_value("Issues of example-lab/paratrain")
-    sync.work(FetchRun.objects.get().pk)
+    run_steps.work(FetchRun.objects.get().pk)
     assert_accessible(page)
     hand.use(page.get_by_role("button", name="Continue to people"))
     expect(page.get_by_label("I am one of the raters")).to_be_checked()

@@ -59,7 +59,7 @@ def on_item(page: "Page", n_done: int) -> None:
 
 
 @pytest.mark.slow
-def test_three_issues_are_labelled_by_keyboard_alone(round_: Round, enter: Enter) -> None:
+def test_three_issues_are_labeled_by_keyboard_alone(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     press = page.keyboard.press
     for key in ("f", "h"):  # a fault; a hang; then on to the optional question

@@ -115,7 +115,7 @@ def answer_fault(page: "Page", symptom: str) -> None:
 
 
 @pytest.mark.slow
-def test_ten_issues_are_labelled_by_keyboard_alone(desk: "Page") -> None:
+def test_ten_issues_are_labeled_by_keyboard_alone(desk: "Page") -> None:
     page = desk
     # 1: every kind of question, a memo, and what is missing is said on the way.
     press(page, "f")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Annotation, Plan, Rating
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from taxonomy.queries import forget_trees
 from tests import builders as make
@@ -112,7 +112,7 @@ def test_what_is_asked_anew_is_left_empty_only_by_a_second_submit(page: Page, li
     seat = make.owner_seat(study)
     plan = preview_plan(seat=seat, to=2)
     run_plan(seat=seat, plan=plan, send=False)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     sign_in(page, live_server, "bob")
     page.goto(live_server.url + "/studies/study/rounds/2/label/")
     expect(page.locator(".question-before")).to_contain_text("it was split into")

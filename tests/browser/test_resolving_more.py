@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from annotation.assignments import jobs as ruling
+from annotation.assignments import jobs as rule_jobs
 from annotation.core.access import get_item, get_round
 from annotation.discussion.actions import write_remark
 from annotation.models import Assignment, Item, PartMatch, Proposal, Resolution, Round, Study
@@ -102,7 +102,7 @@ def test_a_decision_is_reopened_and_taken_again_and_its_history_stays(crossed: R
 
 
 @pytest.mark.slow
-def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_decides(
+def test_a_third_rater_answers_blind_on_the_labeling_page_and_the_majority_decides(
     crossed: Round, open_item: Open, visit: Visit
 ) -> None:
     Study.objects.update(majority=True)
@@ -121,7 +121,7 @@ def test_a_third_rater_answers_blind_on_the_labelling_page_and_the_majority_deci
     press(dave, "f", "h", "4", "y", "Control+Enter")
     dave.wait_for_selector("#room.is-over", state="attached")
     assert Assignment.objects.get(slot=None).state == Assignment.State.SUBMITTED
-    ruling.rule_answers(crossed.pk)
+    rule_jobs.rule_answers(crossed.pk)
     page.goto(page.url.split("?")[0] + "?place=1.symptom")
     assert "by a rule of the study, third rater" in page.inner_text(".resolve-told")
     assert "R3" in page.inner_text(".resolve-options")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.models import Item, Round, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
@@ -27,7 +27,7 @@ def study() -> Study:
     made = make.study()
     change_study(seat=make.owner_seat(made), changes={"screening_keywords": ["hang*", "change"]})
     make.issues(6)
-    choosing.draw_sample(seat=make.owner_seat(made), filter={"repository": "acme/rocket"}, size=6, seed=1)
+    sample_actions.draw_sample(seat=make.owner_seat(made), filter={"repository": "acme/rocket"}, size=6, seed=1)
     return made
 
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.actions import make_token
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_item
 from annotation.invitations.actions.invitations import invite
 from annotation.members.actions.reader_links import make_reader_link
@@ -120,7 +120,7 @@ def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, schem
         rationale="It never ends.",
     )
     make.open_round(study, 3, first=3)
-    sample = choosing.draw_sample(seat=seat, size=3, stratify_by="state", filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=seat, size=3, stratify_by="state", filter={"repository": "acme/rocket"})
     make.issues(2, first=10)
     rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#10"])
     studies.create_study(user=make.user("olga"), slug="empty", title="Empty", taxonomy="faults")

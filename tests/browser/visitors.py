@@ -11,7 +11,7 @@ from playwright.sync_api import Error, Page
 
 from tests import builders as make
 
-COLOURS_STAND = """async () => {
+COLORS_STAND = """async () => {
     await new Promise(requestAnimationFrame);
     const changing = document.getAnimations().filter((each) => each instanceof CSSTransition);
     await Promise.allSettled(changing.map((each) => each.finished));
@@ -42,7 +42,7 @@ def wait_until(page: Page, expression: str, arg: Any = None) -> None:
 
 def found_by_axe(page: Page, **options: Any) -> list[dict[str, Any]]:
     """What axe finds on the page, or in `context` alone, once colours that change over stand still."""
-    page.evaluate(COLOURS_STAND)
+    page.evaluate(COLORS_STAND)
     found: list[dict[str, Any]] = Axe().run(page, **options).response["violations"]
     return found
 

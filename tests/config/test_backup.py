@@ -26,9 +26,7 @@ from redis import Redis
 
 from accounts.models import User
 from annotation.models import Annotation, AuditEvent, Export, Study
-from config.backups import archive, postgres
-from config.backups import maintenance_lock as quiet
-from config.backups import restore as restoring
+from config.backups import archive, maintenance_lock, postgres, restore
 from config.backups.archive import BackupArchive
 from config.backups.backup import last_backup, make_backup
 from config.backups.errors import BackupFailed, Damaged, NoDirectWay, NotRestored
@@ -160,21 +158,21 @@ def whole(study: Study, tmp_path: Path) -> Path:
 def test_a_file_that_is_cut_off_or_changed_is_refused_before_anything_is_touched(whole: Path, tmp_path: Path) -> None:
     draw = random.Random(7)
     text = whole.read_bytes()
-    spoilt = tmp_path / "spoilt.backup"
+    spoiled = tmp_path / "spoilt.backup"
     before = sums()
     for length in (0, 10, len(text) // 2, len(text) - 1):
-        spoilt.write_bytes(text[:length])
+        spoiled.write_bytes(text[:length])
         with pytest.raises(Damaged):
-            restore_backup(spoilt, replace=True)
+            restore_backup(spoiled, replace=True)
     with BackupArchive(whole) as good:
         contents = {member.name: member.sha256 for member in good.manifest.members}
     for _ in range(40):
         place = draw.randrange(len(text))
         changed = bytearray(text)
         changed[place] ^= 1 << draw.randrange(8)
-        spoilt.write_bytes(changed)
+        spoiled.write_bytes(changed)
         try:
-            with BackupArchive(spoilt) as read:
+            with BackupArchive(spoiled) as read:
                 read.check()
                 assert {member.name: member.sha256 for member in read.manifest.members} == contents, place
         except Damaged:
@@ -268,7 +266,7 @@ def wait_for_rest(side: Any) -> None:
 def test_while_others_work_on_the_database_nothing_is_restored(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restoring, "OTHERS_SECONDS", 0.1)
+    monkeypatch.setattr(restore, "OTHERS_SECONDS", 0.1)
     busy = pytest.raises(NotRestored, match=r"celery at this machine .* Stop web, worker and beat")
     with elsewhere(tmp_path), closing(psycopg2.connect(**_parameters(), application_name="celery")), busy:
         restore_backup(whole)
@@ -283,16 +281,16 @@ def _parameters() -> dict[str, Any]:
 def test_a_running_up_steps_aside_for_a_restore_and_no_two_restore_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serving = quiet.ServingClaim(tmp_path)
-    assert serving.take() and not quiet.is_wanted(tmp_path)
-    monkeypatch.setattr(quiet, "ASIDE_SECONDS", 0.1)
-    monkeypatch.setattr(quiet, "LOOK_SECONDS", 0.1)
-    with pytest.raises(quiet.NotAlone, match="does not step aside"), quiet.alone(tmp_path):
+    serving = maintenance_lock.ServingClaim(tmp_path)
+    assert serving.take() and not maintenance_lock.is_wanted(tmp_path)
+    monkeypatch.setattr(maintenance_lock, "ASIDE_SECONDS", 0.1)
+    monkeypatch.setattr(maintenance_lock, "LOOK_SECONDS", 0.1)
+    with pytest.raises(maintenance_lock.NotAlone, match="does not step aside"), maintenance_lock.alone(tmp_path):
         pass
     serving.leave()
-    with quiet.alone(tmp_path):
-        assert quiet.is_wanted(tmp_path) and not serving.take()
-        with pytest.raises(quiet.NotAlone, match="Another restore"), quiet.alone(tmp_path):
+    with maintenance_lock.alone(tmp_path):
+        assert maintenance_lock.is_wanted(tmp_path) and not serving.take()
+        with pytest.raises(maintenance_lock.NotAlone, match="Another restore"), maintenance_lock.alone(tmp_path):
             pass
     assert serving.take()
     serving.leave()

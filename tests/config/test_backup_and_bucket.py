@@ -12,7 +12,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.test import Client, override_settings
 
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.models import Export
 from config import env
@@ -42,7 +42,7 @@ def export(tmp_path: Path, settings: Any) -> Export:
     study = make.study()
     make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 hang hang")
     made = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    exporting.work(made.pk)
+    export_jobs.work(made.pk)
     named("uploads/large.json", bytes(9 * 1024 * 1024))
     made.refresh_from_db()
     return made

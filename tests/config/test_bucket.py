@@ -15,12 +15,12 @@ from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
 from annotation import jobs
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.imports.actions import workbooks
 from annotation.models import Export, Study, Workbook
 from config import env
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
 from shared.errors import StorageAway
@@ -78,7 +78,7 @@ def store(running_store: Store, settings: Any, monkeypatch: pytest.MonkeyPatch, 
 
 def made(study: Study) -> Export:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     return export
 
@@ -123,7 +123,7 @@ def test_uploads_of_issues_and_of_ratings_are_read_out_of_the_bucket(store: Stor
     workbooks.confirm_workbook(workbook=book, send=False)
     cache.clear()
     assert len(store.names()) == 2
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     jobs.import_workbook(book.pk)
     run.refresh_from_db()
     book.refresh_from_db()
@@ -162,23 +162,23 @@ def test_jobs_wait_for_a_bucket_that_is_away_and_go_on_when_it_is_back(store: St
     try:
         with pytest.raises(StorageAway):
             default_storage.open("large")
-        sync.work(run.pk)
+        run_steps.work(run.pk)
         jobs.import_workbook(book.pk)
-        for _ in range(exporting.EXPORTS.tries_most + 1):
-            exporting.work(export.pk)
+        for _ in range(export_jobs.EXPORTS.tries_most + 1):
+            export_jobs.work(export.pk)
             Export.objects.update(worked_at=long_ago)
-            assert exporting.EXPORTS.sweep() == [export.pk]
+            assert export_jobs.EXPORTS.sweep() == [export.pk]
         assert [each.state for each in fresh(run, book, export)] == ["waiting", "queued", "queued"]
         assert "file storage does not respond" in run.error and run.waiting_until is not None
-        assert export.step == exporting.WAITS_FOR_STORAGE and book.n_attempts == 0
+        assert export.step == export_jobs.WAITS_FOR_STORAGE and book.n_attempts == 0
     finally:
         store.come_back()
     FetchRun.objects.update(waiting_until=long_ago)
     Workbook.objects.update(worked_at=long_ago)
     assert workbooks.WORKBOOKS.sweep(30) == [book.pk]
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     jobs.import_workbook(book.pk)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     assert [each.state for each in fresh(run, book, export)] == ["done"] * 3, (run.error, book.error, export.error)
 
 

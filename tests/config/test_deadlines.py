@@ -12,8 +12,7 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
 
-from config import health
-from config import request_time_limits as deadlines
+from config import health, request_time_limits
 from config.outages import outage_of
 from config.request_time_limits import Deadlines, Watch
 
@@ -25,7 +24,7 @@ NOTICES = "SET client_connection_check_interval = '100ms';"
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     made = Watch()
-    monkeypatch.setattr(deadlines, "watch", made)
+    monkeypatch.setattr(request_time_limits, "watch", made)
     return made
 
 
@@ -99,7 +98,7 @@ def test_each_piece_of_an_answer_that_is_streamed_has_its_own_limit(watch: Watch
 
     def look() -> None:
         while not once.wait(0.05):
-            watch.look(deadlines.REQUEST_SECONDS / 8)
+            watch.look(request_time_limits.REQUEST_SECONDS / 8)
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -17,15 +17,14 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from annotation.core.errors import ConcordError
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from config import outages, shell
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText
 from ingest.search import indexing
-from shared import disk_space as room
+from shared import disk_space
 from tests import builders as make
 from tests.site import Site, wait_until
 
@@ -45,40 +44,40 @@ print(make_token(user=make.user("bob"), name="rater", scope="rate")[1])
 def short(settings: Settings) -> Iterator[None]:
     """As if the disk had only its reserve left."""
     settings.DISK_RESERVE_BYTES = 1 << 60
-    room.forget()
+    disk_space.forget()
     yield
     settings.DISK_RESERVE_BYTES = 0
-    room.forget()
+    disk_space.forget()
 
 
 @pytest.mark.parametrize(
     ("total", "reserve"), [(10 << 40, 500 * MEGABYTE), (10 << 30, (10 << 30) // 50), (1 << 30, 64 * MEGABYTE)]
 )
 def test_the_reserve_is_a_share_of_the_disk_within_bounds(total: int, reserve: int) -> None:
-    assert room.reserve(total) == reserve
+    assert disk_space.reserve(total) == reserve
 
 
 @pytest.mark.django_db
 def test_imports_exports_and_the_index_stop_and_labeling_goes_on(settings: Settings, short: None) -> None:
     settings.DISK_RESERVE_BYTES = 0
-    room.forget()
+    disk_space.forget()
     study = make.study()
     round_ = make.open_round(study, 1)
     rows = ContentFile(b'{"number":1,"title":"a"}\n', name="a.jsonl")
     run = start_file_fetch(user=None, private=False, file=rows, repository="o/file", send=False)
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     settings.DISK_RESERVE_BYTES = 1 << 60
-    room.forget()
+    disk_space.forget()
 
-    sync.work(run.pk)
-    exporting.work(export.pk)
+    run_steps.work(run.pk)
+    export_jobs.work(export.pk)
     run.refresh_from_db()
     export.refresh_from_db()
     words = "The server's disk is almost full, and the rest is reserved for labeling."
     assert (run.state, run.n_failures) == ("waiting", 0) and run.error.startswith(words)
     assert export.state == "failed" and export.error.startswith(words)
     assert indexing.index() == 0 and not SearchText.objects.exists()
-    with pytest.raises(room.NoRoom):
+    with pytest.raises(disk_space.NoRoom):
         start_file_fetch(user=None, private=False, file=rows, repository="o/file", send=False)
     make.rate(round_, "item bob carol\n1 crash hang")
     answer = Client().get("/readyz")
@@ -88,17 +87,17 @@ def test_imports_exports_and_the_index_stop_and_labeling_goes_on(settings: Setti
     assert "are kept for labeling" in staff.get("/operations/").content.decode()
 
     settings.DISK_RESERVE_BYTES = 0
-    room.forget()
+    disk_space.forget()
     FetchRun.objects.update(waiting_until=run.created_at)
     assert runs.pick_up() == [run.pk]
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     assert indexing.index() > 0
     run.refresh_from_db()
     assert (run.state, run.n_new) == ("done", 1)
 
 
 def test_a_command_that_meets_a_full_disk_says_so_in_a_sentence() -> None:
-    assert issubclass(room.NoRoom, ConcordError)
+    assert issubclass(disk_space.NoRoom, ConcordError)
     for error in (OSError(28, "No space left on device"), outages_full()):
         assert "The disk is full. Your saved work is safe." in str(shell._sentence_for(error))
     assert shell._sentence_for(ValueError("x")) is None

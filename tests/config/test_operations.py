@@ -14,8 +14,7 @@ from pytest_django.fixtures import Settings
 from accounts.audit import record
 from annotation.exports.actions import request_export
 from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
-from config import heartbeats as pulse
-from config import operator_queries as operations
+from config import heartbeats, operator_queries
 from config.backups.postgres import BACKUP_MADE
 from ingest.models import FetchRun
 from tests import builders as make
@@ -28,12 +27,12 @@ PAGES = ("/operations/", "/operations/audit/", "/operations/audit/audit.csv", "/
 @pytest.fixture(autouse=True)
 def only_own_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The worker of other tests reports under the usual keys at any moment: these tests use keys of their own."""
-    monkeypatch.setattr(pulse, "KEY", "concord-pulse-of-tests")
-    monkeypatch.setattr(pulse, "TASKS", "concord-tasks-of-tests")
-    redis = pulse._client(operations.settings.REDIS_URL, 0)
-    redis.delete(pulse.KEY, pulse.TASKS)
+    monkeypatch.setattr(heartbeats, "KEY", "concord-pulse-of-tests")
+    monkeypatch.setattr(heartbeats, "TASKS", "concord-tasks-of-tests")
+    redis = heartbeats._client(operator_queries.settings.REDIS_URL, 0)
+    redis.delete(heartbeats.KEY, heartbeats.TASKS)
     yield
-    redis.delete(pulse.KEY, pulse.TASKS)
+    redis.delete(heartbeats.KEY, heartbeats.TASKS)
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def staff() -> Client:
 
 def heard(kind: str, ago: timedelta) -> None:
     said = {"at": (datetime.now(UTC) - ago).timestamp(), "version": "0.2.0"}
-    pulse._client(operations.settings.REDIS_URL, 0).hset(pulse.KEY, f"{kind} host:1", json.dumps(said))
+    heartbeats._client(operator_queries.settings.REDIS_URL, 0).hset(heartbeats.KEY, f"{kind} host:1", json.dumps(said))
 
 
 def failed_fetch() -> FetchRun:
@@ -105,7 +104,7 @@ def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Cli
     assert 'href="/deleted-studies/"' in shown and "study · taken away" in shown
     assert "study · drawing of a sample" in shown and "study · opening of round 1" in shown
     assert 'href="/studies/study/rounds/1/"' in shown and shown.count("An owner can start it again on its page.") == 2
-    assert {(each.kind, each.state) for each in operations.job_counts()} == {
+    assert {(each.kind, each.state) for each in operator_queries.job_counts()} == {
         ("export", "failed"), ("workbook", "failed"), ("study in", "failed"), ("deletion", "queued"),
         ("bulk", "failed"),
     }  # fmt: skip
@@ -192,7 +191,7 @@ def test_metrics_say_what_is_alive_at_work_and_over(settings: Settings) -> None:
     failed_fetch()
     heard("worker", timedelta(seconds=1))
     heard("clock", timedelta(minutes=5))
-    pulse.count_task("ingest.tasks.fetch_run", "SUCCESS", 0.5)
+    heartbeats.count_task("ingest.tasks.fetch_run", "SUCCESS", 0.5)
     answer = Client().get("/metrics", headers={"Authorization": "Bearer 0123456789abcdef"})
     assert answer.status_code == 200 and "no-store" in answer["Cache-Control"]
     found = {

@@ -20,7 +20,7 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.models import Annotation, Export, Study
 from config import env, health
@@ -163,7 +163,7 @@ def test_an_upload_without_room_is_refused_in_words_and_leaves_no_run_and_no_fil
 def test_an_export_without_room_says_so_in_its_row_and_is_made_again_later(study: Study, own_folder: Path) -> None:
     def made() -> Export:
         export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-        exporting.work(export.pk)
+        export_jobs.work(export.pk)
         export.refresh_from_db()
         return export
 

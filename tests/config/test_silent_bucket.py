@@ -12,7 +12,7 @@ import pytest
 from botocore.config import Config
 
 from config import env
-from shared import storage_bucket as bucket
+from shared import storage_bucket
 from shared.errors import StorageAway
 from shared.storage_bucket import Bucket
 
@@ -51,9 +51,9 @@ def storage(silent: Silent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """The bucket as a web process asks it, with a tenth of its patience."""
     for name, value in (KEYS | {"S3_ENDPOINT": silent.url}).items():
         monkeypatch.setenv(name, value)
-    watch = bucket._BucketOutage()
+    watch = storage_bucket._BucketOutage()
     watch.is_on_watch = True
-    monkeypatch.setattr(bucket, "absence", watch)
+    monkeypatch.setattr(storage_bucket, "absence", watch)
     impatient = Bucket.limits_of_requests.merge(Config(read_timeout=0.5))
     monkeypatch.setattr(Bucket, "limits_of_requests", impatient)
     options: Any = env.files(tmp_path)["OPTIONS"]
@@ -68,7 +68,7 @@ def test_a_request_asks_a_silent_bucket_once_and_the_next_ones_not_at_all(
         with pytest.raises(StorageAway):
             storage.open("x")
     assert len(silent.taken) - before == 1
-    monkeypatch.setattr(bucket, "AWAY_SECONDS", 0)
+    monkeypatch.setattr(storage_bucket, "AWAY_SECONDS", 0)
     with ThreadPoolExecutor(8) as crowd:
         asked = [crowd.submit(storage.exists, "x") for _ in range(8)]
     assert {type(each.exception()) for each in asked} == {StorageAway}

@@ -11,20 +11,19 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.assignments import jobs as ruling
-from annotation.exports import jobs as exporting
+from annotation.assignments import jobs as rule_jobs
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.jobs import make_export
 from annotation.models import Assignment, Deletion, Export, Rating, Round, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions.third_rater_requests import apply_rules
-from annotation.transfer import jobs as deleting
+from annotation.transfer import jobs as transfer_jobs
 from config import celery, settings
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.models import FetchRun
-from shared import job_holds as holds
+from shared import job_holds
 from shared import jobs as job_base
 from shared.job_time_limits import TaskTurn
 from tests import builders as make
@@ -89,8 +88,8 @@ def test_one_stuck_job_stops_no_other_and_ends_as_failed(worker: Path, study: St
         )
         (over,) = fresh(stuck)
         assert "stopped because it took longer than 60 minutes" in over.error and over.n_claims == 2
-        wait_until(lambda: holds.are_held(holds.JobLockKind.EXPORT) == set(), "its hold is let go of")
-        assert exporting.EXPORTS.sweep(0) == []
+        wait_until(lambda: job_holds.are_held(job_holds.JobLockKind.EXPORT) == set(), "its hold is let go of")
+        assert export_jobs.EXPORTS.sweep(0) == []
     again = sent(study)
     wait_until(lambda: fresh(again)[0].state == "done", "the same is made when it is asked for again")
 
@@ -113,10 +112,10 @@ def test_every_kind_of_job_has_limits_below_the_time_after_which_redis_sends_it_
 def test_jobs_in_batches_hand_over_after_a_turn_and_are_done_in_the_end(study: Study) -> None:
     make.next_version(study, SECOND)
     plan = run_plan(seat=make.owner_seat(study), plan=preview_plan(seat=make.owner_seat(study), to=2), send=False)
-    assert moving.work(plan.pk, turn_seconds=0)
+    assert plan_jobs.work(plan.pk, turn_seconds=0)
     plan.refresh_from_db()
     assert (plan.state, plan.n_done) == ("queued", 2)
-    assert not moving.work(plan.pk, turn_seconds=0)
+    assert not plan_jobs.work(plan.pk, turn_seconds=0)
     plan.refresh_from_db()
     assert plan.state == "done"
 
@@ -126,13 +125,13 @@ def test_a_plan_over_its_limit_has_failed_with_nothing_assigned_and_is_run_again
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make.next_version(study, SECOND)
-    monkeypatch.setattr(moving, "BATCH", 1)
+    monkeypatch.setattr(plan_jobs, "BATCH", 1)
     seat = make.owner_seat(study)
     plan = run_plan(seat=seat, plan=preview_plan(seat=seat, to=2), send=False)
-    assert moving.work(plan.pk, turn_seconds=0) and Assignment.objects.filter(round__kind="relabel").exists()
-    moving.PLANS.end_over_limit(plan.pk)
+    assert plan_jobs.work(plan.pk, turn_seconds=0) and Assignment.objects.filter(round__kind="relabel").exists()
+    plan_jobs.PLANS.end_over_limit(plan.pk)
     plan.refresh_from_db()
-    assert (plan.state, plan.worklist, moving.PLANS.sweep(-60)) == ("failed", None, [])
+    assert (plan.state, plan.worklist, plan_jobs.PLANS.sweep(-60)) == ("failed", None, [])
     assert "longer than 15 minutes" in plan.error and not Assignment.objects.filter(round__kind="relabel").exists()
     owner = Client()
     owner.force_login(make.user("olga"))
@@ -140,7 +139,7 @@ def test_a_plan_over_its_limit_has_failed_with_nothing_assigned_and_is_run_again
     assert "The last run failed." in page and f"Run migration {plan.number}" in page
     assert Script("olga").send("GET", "studies/study/plans/").json()["results"][0]["state"] == "failed"
     assert owner.post(f"/studies/study/plans/{plan.number}/run/").status_code == 302
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert (plan.state, plan.error) == ("done", "") and plan.worklist is not None
 
@@ -151,18 +150,18 @@ def test_rules_over_their_limit_have_failed_and_are_applied_again_by_hand(study:
     round_ = Round.objects.get(study=study)
     waiting = {"state": "resolving", "resolving_at": timezone.now() - timedelta(minutes=5), "ruled_at": None}
     Round.objects.filter(pk=round_.pk).update(**waiting)
-    assert ruling.RULES.sweep(30) == [round_.pk]
-    ruling.RULES.end_over_limit(round_.pk)
-    ruling.rule_round(round_.pk)
+    assert rule_jobs.RULES.sweep(30) == [round_.pk]
+    rule_jobs.RULES.end_over_limit(round_.pk)
+    rule_jobs.rule_round(round_.pk)
     round_.refresh_from_db()
-    assert (ruling.RULES.sweep(30), ruling.rounds_with_new_answers(), round_.ruled_at) == ([], [], None)
+    assert (rule_jobs.RULES.sweep(30), rule_jobs.rounds_with_new_answers(), round_.ruled_at) == ([], [], None)
     owner = Client()
     owner.force_login(make.user("olga"))
     page = owner.get("/studies/study/rounds/1/").content.decode()
     assert "longer than 60 minutes" in page and "Apply the rules again" in page
     assert owner.post("/studies/study/rounds/1/rules/").status_code == 302
-    assert ruling.RULES.sweep(30) == [round_.pk]
-    ruling.rule_round(round_.pk)
+    assert rule_jobs.RULES.sweep(30) == [round_.pk]
+    rule_jobs.rule_round(round_.pk)
     round_.refresh_from_db()
     assert round_.rules_error == "" and round_.ruled_at is not None
 
@@ -172,21 +171,21 @@ def test_rules_on_single_items_over_their_limit_are_applied_again_by_hand() -> N
     study = make.study()
     Study.objects.filter(pk=study.pk).update(majority=True, resolve_when="item")
     round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang")
-    assert ruling.rounds_with_new_answers() == [round_.pk]
-    ruling.RULES.end_over_limit(round_.pk)
-    assert ruling.rounds_with_new_answers() == []
+    assert rule_jobs.rounds_with_new_answers() == [round_.pk]
+    rule_jobs.RULES.end_over_limit(round_.pk)
+    assert rule_jobs.rounds_with_new_answers() == []
     apply_rules(seat=make.owner_seat(study), number=1)
-    assert ruling.rounds_with_new_answers() == [round_.pk]
-    ruling.rule_answers(round_.pk)
-    assert ruling.rounds_with_new_answers() == []
+    assert rule_jobs.rounds_with_new_answers() == [round_.pk]
+    rule_jobs.rule_answers(round_.pk)
+    assert rule_jobs.rounds_with_new_answers() == []
 
 
 @pytest.mark.django_db
 def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: Study) -> None:
     gone = {"slug": "study", "title": "Study", "sha256": "0" * 64, "exported_at": timezone.now()}
     deletion = Deletion.objects.create(study=study, deleted_by=make.user("olga"), n_total=9, **gone)
-    deleting.DELETIONS.end_over_limit(deletion.pk)
-    assert (deleting.work(deletion.pk), deleting.DELETIONS.sweep(0)) == (False, [])
+    transfer_jobs.DELETIONS.end_over_limit(deletion.pk)
+    assert (transfer_jobs.work(deletion.pk), transfer_jobs.DELETIONS.sweep(0)) == (False, [])
     assert Rating.objects.filter(round__study=study).exists()
     owner = Client()
     owner.force_login(make.user("olga"))
@@ -196,8 +195,8 @@ def test_a_deletion_over_its_limit_has_failed_and_is_continued_by_hand(study: St
     stranger.force_login(make.user("mallory"))
     assert stranger.post(f"/deleted-studies/{deletion.pk}/continue/").status_code == 404
     assert owner.post(f"/deleted-studies/{deletion.pk}/continue/").status_code == 302
-    assert deleting.DELETIONS.sweep(0) == [deletion.pk]
-    deleting.work(deletion.pk)
+    assert transfer_jobs.DELETIONS.sweep(0) == [deletion.pk]
+    transfer_jobs.work(deletion.pk)
     assert not Study.objects.exists()
     assert owner.post(f"/deleted-studies/{deletion.pk}/continue/", follow=True).content.count(b"has not failed") == 1
 
@@ -220,7 +219,7 @@ def test_a_fetch_hands_over_and_nobody_takes_it_for_a_failure(world, github, mon
     run = start_fetch(user=None, repository="o/r", send=False)
     n_turns = 1
     monkeypatch.setattr(job_base, "TaskTurn", lambda seconds: OfThreeBatches(seconds))
-    while sync.work(run.pk, turn_seconds=0):
+    while run_steps.work(run.pk, turn_seconds=0):
         run.refresh_from_db()
         assert (run.state, run.n_failures) == ("queued", 0)
         n_turns += 1
@@ -238,5 +237,5 @@ def test_a_fetch_over_its_limit_has_failed_and_is_continued_by_hand(world, githu
     runs.RUNS.end_over_limit(run.pk)
     run.refresh_from_db()
     assert run.state == "failed" and "longer than 15 minutes" in run.error and runs.pick_up() == []
-    sync.work(continue_run(run=run, send=False).pk)
+    run_steps.work(continue_run(run=run, send=False).pk)
     assert FetchRun.objects.get(pk=run.pk).state == "done"

@@ -20,8 +20,8 @@ from django.core.management import call_command
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from annotation.exports import columns as writers
-from annotation.exports import record_batches as batches
+from annotation.exports import columns as export_columns
+from annotation.exports import record_batches
 from annotation.exports.queries.kinds import KINDS
 from annotation.imports.sheets import open_table as rating_table
 from annotation.imports.sheets.books import open_book
@@ -160,7 +160,7 @@ def test_the_quick_writer_of_batches_makes_the_same_cells() -> None:
         ],
         names=list(columns),
     )
-    sent = b"".join(batches.write_batches(columns, "csv", [batch])).decode()
+    sent = b"".join(record_batches.write_batches(columns, "csv", [batch])).decode()
     read = cells_of(sent)[1:]
     assert [[undefused(cell) for cell in row] for row in read] == [[text, text, f"{text};b", "-0.04"] for text in texts]
 
@@ -179,7 +179,7 @@ def told(value: Any, *, is_set: bool = False) -> str:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return ";".join(writers.word(each) for each in value)
+        return ";".join(export_columns.word(each) for each in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -231,7 +231,7 @@ def body_of(answer: Any) -> str:
     return body.decode("utf-8-sig")
 
 
-ALL = {**writers.COLUMNS, **writers.AROUND, **writers.OF_EVIDENCE, **writers.OF_A_SAMPLE}
+ALL = {**export_columns.COLUMNS, **export_columns.AROUND, **export_columns.OF_EVIDENCE, **export_columns.OF_A_SAMPLE}
 LATER = datetime(2026, 11, 23, tzinfo=UTC)
 
 
@@ -248,7 +248,7 @@ def hostile(kind: pa.DataType, text: str) -> Any:
 @pytest.mark.parametrize("what", ALL)
 def test_every_text_column_of_every_file_keeps_every_hostile_text(what: str) -> None:
     rows = [{name: hostile(kind, text) for name, kind in ALL[what].items()} for text in HOSTILE]
-    read = cells_of(b"".join(writers.write(what, "csv", rows)).decode())
+    read = cells_of(b"".join(export_columns.write(what, "csv", rows)).decode())
     assert [[undefused(cell) for cell in row] for row in read[1:]] == [
         [told(json.loads(json.dumps(value, default=datetime.isoformat))) for value in row.values()] for row in rows
     ]

@@ -167,11 +167,11 @@ def test_a_zip_with_a_password_of_another_kind_or_broken_within_is_refused(at: i
     """The bytes stand in the head of the entry and, two further on, in the list at the end."""
     content = zipped("ratings.csv", content=b"item,R1\n" + bytes(range(32, 127)) * 50).getvalue()
     there = content.index(b"PK\1\2") + 2 + at
-    spoilt = content[:at] + put + content[at + len(put) :]
+    spoiled = content[:at] + put + content[at + len(put) :]
     if at < 30:
-        spoilt = spoilt[:there] + put + spoilt[there + len(put) :]
+        spoiled = spoiled[:there] + put + spoiled[there + len(put) :]
     with pytest.raises(Unfit, match="unpacked"):
-        open_book(io.BytesIO(spoilt), "all.zip")
+        open_book(io.BytesIO(spoiled), "all.zip")
 
 
 def parquet(columns: Mapping[str, Any], **more: Any) -> io.BytesIO:

@@ -16,7 +16,7 @@ def take(db: None, settings: Any, tmp_path: Any) -> Callable[..., "FetchRun"]:
     """Takes in a file (bytes, or rows written as JSON Lines), open unless asked otherwise, and makes it searchable."""
     from django.core.files.base import File
 
-    from ingest import run_steps as sync
+    from ingest import run_steps
     from ingest.actions.uploads import start_file_fetch
     from ingest.search import indexing
 
@@ -26,7 +26,7 @@ def take(db: None, settings: Any, tmp_path: Any) -> Callable[..., "FetchRun"]:
         file = File(io.BytesIO(content), name="issues.jsonl")
         file.size = len(content)
         run = start_file_fetch(user=user, file=file, send=False, **({"private": False} | asked))
-        sync.work(run.pk)
+        run_steps.work(run.pk)
         indexing.index()
         run.refresh_from_db()
         return run

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.fetches import start_check, start_closing_fetch, start_fetch
 from ingest.actions.uploads import start_file_fetch, take_file
 from ingest.models import Delivery, FetchRun, Issue, Repository
@@ -34,7 +34,7 @@ class Case:
         """A repository that is fetched already; what happens to it from now on changed afterwards."""
         repository = made_up(self.world, "o/r", self.n_issues)
         run = start_fetch(user=None, repository="o/r", send=False)
-        sync.work(run.pk)
+        run_steps.work(run.pk)
         run.refresh_from_db()
         assert (run.state, run.error) == ("done", "")
         Repository.objects.update(complete_until=self.began - timedelta(seconds=60))

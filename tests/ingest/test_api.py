@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import queries, runs, totals
-from ingest import run_steps as sync
+from ingest import queries, run_steps, runs, totals
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from ingest.search import indexing
 from shared.job_holds import JobLockKind, held
@@ -63,7 +62,7 @@ def test_a_fetch_is_accepted_with_its_row_and_brings_issues(world, ann):
     answer = ann.post("/fetches/", {"repository": "o/r", "state": "all", "labels": [], "since": None})
     assert answer.status_code == 202
     assert answer.json()["state"] == "queued"
-    sync.work(answer.json()["id"])
+    run_steps.work(answer.json()["id"])
     run = ann.get(f"/fetches/{answer.json()['id']}/").json()
     assert (run["state"], run["repository"], run["n_new"], run["refusals"]) == ("done", "o/r", 1, [])
     found = ann.get("/issues/o/r/1/").json()
@@ -75,7 +74,7 @@ def test_a_fetch_is_accepted_with_its_row_and_brings_issues(world, ann):
 def test_a_file_is_accepted_with_its_row(ann):
     answer = ann.upload(lines(2) + b"\n{bad", repository="o/r")
     assert answer.status_code == 202
-    sync.work(answer.json()["id"])
+    run_steps.work(answer.json()["id"])
     run = ann.get(f"/fetches/{answer.json()['id']}/").json()
     assert (run["state"], run["n_new"], run["n_refused"], run["file"]) == ("done", 2, 1, "issues.jsonl")
     assert (run["refusals"][0]["line"], run["refusals"][0]["row"]) == (3, "{bad")
@@ -360,7 +359,7 @@ def test_a_run_whose_worker_is_dead_is_continued_and_one_at_work_is_not(ann):
     for _ in range(2):  # once more while it is queued again
         answer = ann.post(f"/fetches/{run_id}/continue/")
         assert (answer.status_code, answer.json()["state"]) == (202, "queued")
-    sync.work(run_id)
+    run_steps.work(run_id)
     assert ann.get(f"/fetches/{run_id}/").json()["state"] == "done"
     assert ann.post(f"/fetches/{run_id}/continue/").status_code == 409
 
@@ -435,7 +434,7 @@ def test_a_renamed_repository_answers_under_its_old_name_with_its_new_address(wo
         assert ann.get(f"/{path.format('new/name')}").status_code == 200
     assert ann.get("/issues/old/name/2/").status_code == 404
     assert [each["item"] for each in ann.get("/issues/?repository=old/name").json()["results"]] == ["new/name#1"]
-    sync.work(
+    run_steps.work(
         ann.upload(b'{"number": 7, "title": "Of a file", "repository": "old/name"}', private="false").json()["id"]
     )
     assert ann.get("/issues/new/name/7/").json()["title"] == "Of a file"
@@ -471,5 +470,5 @@ def test_rows_of_a_table_are_numbered_where_the_field_says_so(ann):
     assert (sent().status_code, sent(number_rows="perhaps").status_code) == (422, 422)
     run = sent(number_rows="true").json()
     assert run["requested"]["number_rows"] is True
-    sync.work(run["id"])
+    run_steps.work(run["id"])
     assert {each["item"] for each in ann.get("/issues/").json()["results"]} == {"lab/nlbse#1", "lab/nlbse#2"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ingest.errors import FetchError, FetchFailed, FetchMustWait
-from ingest.github import tokens as keys
+from ingest.github import tokens
 from ingest.github.client import BadCursor, Client, GraphqlMissing, GraphqlProblem, TooMuch
 from tests.ingest.canned_server import Canned, canned
 
@@ -41,7 +41,7 @@ def test_whatever_the_status_it_costs_one_request_and_no_time(server, status, as
 
 @pytest.mark.parametrize(("ask", "kind"), [("rest", FetchMustWait), ("graphql", TooMuch)])
 def test_an_answer_that_does_not_come_is_not_waited_for_without_end(server, monkeypatch, ask, kind):
-    monkeypatch.setattr(keys, "TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(tokens, "TIMEOUT_SECONDS", 0.1)
     server.say(200, {}).go_on = threading.Event()
     try:
         assert type(refused(Client(server.url, ["t"]), ask)) is kind

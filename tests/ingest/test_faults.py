@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.fetches import continue_run, start_check
 from ingest.models import FetchRun, Issue
 from tests.github import GitHub, Repository, World, made_up
@@ -32,7 +31,7 @@ def go_on(run: FetchRun) -> FetchRun:
         assert "attempts failed. Continue the run" in run.error
         continue_run(run=run, send=False)
     runs.pick_up()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     return run
 
@@ -75,7 +74,7 @@ def test_a_redirect_that_breaks_off_is_asked_for_again(github, fetch, fault):
     home.issues[2].transfer(github.world.repository("o/other"))
     github.fault(fault, "/issues/2")
     run = start_check(user=None, repository="o/r", numbers=[1, 2, 3], send=False)
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert (run.state, "connection to GitHub broke" in run.error) == ("waiting", True)
     assert go_on(run).state == "done"

@@ -14,13 +14,13 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.members.actions import members
 from annotation.models import Arrival, Export, Item, Study
 from annotation.transfer import study_file as form
-from annotation.transfer.actions import study_import as arriving
+from annotation.transfer.actions import study_import
 from config.env import PeopleSetting
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
@@ -54,7 +54,7 @@ def eve() -> User:
 def worked(run: FetchRun, way: str = "graphql") -> FetchRun:
     if way == "rest":
         FetchRun.objects.filter(pk=run.pk).update(cursor={"by_rest": True})
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     return run
 
@@ -459,7 +459,7 @@ def test_a_whole_study_file_claims_no_number_of_github(
     take([mine | {"comments": thread}], user=mal, private=True)
     script, slug = study_of("mal", "mal/x#1")
     export = script.send("POST", f"studies/{slug}/exports/", {"what": "study"}).json()["id"]
-    exporting.work(Export.objects.get().pk)
+    export_jobs.work(Export.objects.get().pk)
     answer: Any = script.send("GET", f"exports/{export}/download/")
     secret = world.repository("lab/secret", private=True).issue("The patient's name")
     if fetched == "before":
@@ -469,7 +469,7 @@ def test_a_whole_study_file_claims_no_number_of_github(
     number = shapes.repository(API, secret.repository)["id"]
     file = ContentFile(claiming(b"".join(answer.streaming_content), number).read(), "study.zip")
     assert pages.post("/studies/import/whole/", {"file": file, "slug": "claimed"}).status_code == 302
-    arriving.take_in(Arrival.objects.get().pk)
+    study_import.take_in(Arrival.objects.get().pk)
     assert (Arrival.objects.get().state, Arrival.objects.get().error) == ("done", "")
     if fetched == "after":
         assert fetch("lab/secret", user=sam).state == "done"
@@ -496,7 +496,7 @@ def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an
     row = hooked.issue("An old title")
     if was == "uploaded":
         file = ContentFile(b'[{"number": 1, "title": "An old title"}]', "lab.json")
-        sync.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
+        run_steps.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
     else:
         assert fetch("lab/hooked", user=eve).state == "done"
     _, slug = study_of("eve", "lab/hooked#1")

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from config.env import PeopleSetting
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.errors import FetchMustWait
 from ingest.github.client import Client
@@ -28,7 +27,7 @@ def go_on(run: FetchRun) -> FetchRun:
     """What the clock and a worker do when a waiting run is due."""
     FetchRun.objects.filter(pk=run.pk, state="waiting").update(waiting_until=timezone.now())
     runs.pick_up()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     return run
 
@@ -275,7 +274,7 @@ def test_a_wrong_token_fails_in_words_and_the_run_goes_on_with_a_right_one(world
     assert run.state == "failed"
     assert "does not accept the token" in run.error
     settings.GITHUB_TOKENS = ["right"]
-    sync.work(continue_run(run=run, send=False).pk)
+    run_steps.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
     assert (run.state, run.error, run.n_new) == ("done", "", 1)
 
@@ -291,7 +290,7 @@ def test_the_rate_limit_makes_the_run_wait_until_it_is_renewed(world, github, fe
     assert timedelta(seconds=1790) < run.waiting_until - timezone.now() < timedelta(seconds=1810)
     n_requests = github.n_requests
     runs.pick_up()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     assert github.n_requests == n_requests
     limit.reset_at = 0
     run = go_on(run)
@@ -347,7 +346,7 @@ def test_a_fault_that_stays_ends_in_failed_and_can_be_continued(world, github, f
     assert (run.state, n_attempts) == ("failed", 5)
     assert "status 502" in run.error
     github.faults.clear()
-    sync.work(continue_run(run=run, send=False).pk)
+    run_steps.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
     assert (run.state, run.n_new) == ("done", 1)
 
@@ -384,13 +383,13 @@ def test_a_worker_that_lost_its_run_stores_nothing_more(world, github, fetch):
             connection.close()
 
     github.before_answer = cancel
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert run.state == "cancelled"
     n_before = Issue.objects.count()
     assert run.n_new == n_before < 100
     github.before_answer = None
-    sync.work(continue_run(run=run, send=False).pk)
+    run_steps.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
     assert (run.state, run.n_new) == ("done", Issue.objects.count())
     assert Issue.objects.count() > n_before
@@ -455,7 +454,7 @@ def test_a_repository_that_became_private_while_it_was_read_fails_and_keeps_what
     assert run.n_new == Issue.objects.count() > 0
     assert Repository.objects.get().complete_until is None
     home.private, github.before_answer = False, None
-    sync.work(continue_run(run=run, send=False).pk)
+    run_steps.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
     assert (run.state, run.n_new) == ("done", Issue.objects.count())
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ingest.files import json_rows as files
+from ingest.files import json_rows
 from ingest.files.json_rows import read_rows
 from tests.published import VLLM, needs_vllm
 
@@ -215,14 +215,14 @@ def test_unknown_comments_are_not_the_same_as_none():
 def test_where_chunks_end_makes_no_difference(monkeypatch, size):
     content = json.dumps([issue(n, body='"}]{[\\' * 40) for n in range(1, 40)], indent=1)
     whole = read(content)
-    monkeypatch.setattr(files, "CHUNK_CHARACTERS", size)
+    monkeypatch.setattr(json_rows, "CHUNK_CHARACTERS", size)
     assert read(content) == whole
     assert len(whole) == 39
 
 
 def test_a_row_without_end_is_refused_at_constant_memory(monkeypatch):
-    monkeypatch.setattr(files, "ROW_CHARACTERS_MAX", 1000)
-    monkeypatch.setattr(files, "CHUNK_CHARACTERS", 100)
+    monkeypatch.setattr(json_rows, "ROW_CHARACTERS_MAX", 1000)
+    monkeypatch.setattr(json_rows, "CHUNK_CHARACTERS", 100)
     long = '{"number":1,"title":"' + "x" * 5000 + '"}'
     assert [line for line, _ in read(f'{long}\n{{"number":2,"title":"b"}}')] == [1, 2]
     assert read(f'{long}\n{{"number":2,"title":"b"}}')[1] == (2, 2)
@@ -240,7 +240,7 @@ def test_the_issues_of_vllm_come_in_whole():
 
 @pytest.mark.parametrize("layout", [json.dumps, lambda value: json.dumps(value, indent=1), "wrapped", "crlf"])
 @pytest.mark.parametrize(
-    "wrapper", [{}, {"total": 3, "next": {"page": 2}}, {"about": "x" * 2 * files.CHUNK_CHARACTERS}]
+    "wrapper", [{}, {"total": 3, "next": {"page": 2}}, {"about": "x" * 2 * json_rows.CHUNK_CHARACTERS}]
 )
 def test_the_issues_of_an_object_are_taken_out_of_it(layout, wrapper):
     issues = [{"number": n, "title": f"Issue {n}", "body": 'a "}" and ]'} for n in (1, 2, 3)]

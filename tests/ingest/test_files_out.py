@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from ingest.files import export_rows as rows
+from ingest.files import export_rows
 from ingest.models import ClosingChange, Issue, Repository
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
@@ -57,8 +57,8 @@ def body(answer: Any) -> bytes:
 
 @pytest.fixture
 def stored(take: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "ISSUES_AT_ONCE", 2)
-    monkeypatch.setattr(rows, "COMMENTS_AT_ONCE", 3)
+    monkeypatch.setattr(export_rows, "ISSUES_AT_ONCE", 2)
+    monkeypatch.setattr(export_rows, "COMMENTS_AT_ONCE", 3)
     take(lines(5))
     fix(1)
     fix(2, kind="commit", identifier="acme/rocket@abc", number=None, paths=[], path_additions=[], path_deletions=[])
@@ -118,7 +118,7 @@ def test_a_file_takes_as_many_rows_at_once_whatever_its_length(stored: None) -> 
     with CaptureQueriesContext(
         connection,
     ) as asked:
-        found = list(rows.rows_of("comments", Issue.objects.filter(repository__name="rocket")))
+        found = list(export_rows.rows_of("comments", Issue.objects.filter(repository__name="rocket")))
     assert len(found) == 10
     assert max(query["sql"].count("LIMIT 3") for query in asked) == 1
     assert len(asked) == 4 + 5  # the keys of two issues at a time, and three comments at a time

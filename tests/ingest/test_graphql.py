@@ -7,10 +7,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.fetches import continue_run, start_fetch
-from ingest.github import graphql_queries as questions
-from ingest.github import pushed_commits as pushed
+from ingest.github import graphql_queries, pushed_commits
 from ingest.github.graphql import LOST_MAX, ROOM, WEIGHTS
 from ingest.models import Activity, ClosingChange, Comment, FetchRun, Issue, Refusal, Snapshot
 from tests.github import File, GitHub, Mannequin, World, graphql, made_up
@@ -31,7 +30,7 @@ def token(github: GitHub, settings: Any) -> None:
 
 def go_on(run: FetchRun) -> FetchRun:
     FetchRun.objects.filter(pk=run.pk, state="waiting").update(waiting_until=timezone.now())
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     return run
 
@@ -80,21 +79,21 @@ def odd(world: World) -> Home:
 
 
 def test_each_query_is_one_that_github_understands_and_is_cheap():
-    page = graphql.read(questions.PAGE)
+    page = graphql.read(graphql_queries.PAGE)
     assert page.errors == ()
     assert page.document is not None
-    asked = {"first": questions.PAGE_ISSUES, "owner": "o", "name": "r", "filter": {}, "changes": True}
+    asked = {"first": graphql_queries.PAGE_ISSUES, "owner": "o", "name": "r", "filter": {}, "changes": True}
     price = graphql.price(page.document, asked)
     assert price.n_nodes < 50_000 < graphql.NODES_MAX
     assert price.n_points <= 4, "68,000 issues are 1,237 pages, and an hour has 5,000 points"
-    for name in questions.MORE:
+    for name in graphql_queries.MORE:
         for n in (1, 10, ROOM // WEIGHTS[name]):
-            text, variables = questions.more([(name, "I_1", "c")] * n, 100)
+            text, variables = graphql_queries.more([(name, "I_1", "c")] * n, 100)
             query = graphql.read(text)
             assert query.errors == ()
             assert query.document is not None
             assert graphql.price(query.document, variables).n_points <= 2
-    for text in (questions.ONLY_NUMBERS, questions.ANYTHING):
+    for text in (graphql_queries.ONLY_NUMBERS, graphql_queries.ANYTHING):
         assert graphql.read(text).errors == ()
 
 
@@ -287,7 +286,7 @@ PUSHED = [
 def test_files_of_pushed_commits_come_many_at_once_and_of_the_others_one_by_one(
     world, github, fetch, fault, monkeypatch
 ):
-    monkeypatch.setattr(pushed, "FEW", 1)
+    monkeypatch.setattr(pushed_commits, "FEW", 1)
     home = world.repository("o/r")
     commits = [home.commit(f"Fix {n}", files=files) for n, files in enumerate([*PUSHED, *PUSHED[:3]])]
     for commit in commits:
@@ -385,12 +384,12 @@ def test_a_run_that_lost_its_worker_goes_on_where_it_was(world, github, fetch):
             connection.close()
 
     github.before_answer = cancel
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     github.before_answer = None
     run.refresh_from_db()
     assert (run.state, run.n_new) == ("cancelled", 165)
     n_before = len(questions_asked(github))
-    sync.work(continue_run(run=run, send=False).pk)
+    run_steps.work(continue_run(run=run, send=False).pk)
     run.refresh_from_db()
     assert (run.state, run.n_new, run.n_changed) == ("done", len(expected), 0)
     assert questions_asked(github)[n_before]["filter"]["since"]
@@ -416,7 +415,7 @@ def test_a_page_that_takes_too_long_is_asked_for_in_smaller_parts_until_it_goes_
     run = fetch()
     assert (run.state, run.n_new, run.n_refused) == ("done", len(told(home)), 0)
     sizes = [asked["first"] for asked in questions_asked(github)]
-    whole = questions.PAGE_ISSUES
+    whole = graphql_queries.PAGE_ISSUES
     assert sizes[:5] == [whole, whole, whole // 2, whole // 4, whole // 8]
     assert sizes[-1] == whole
 
@@ -429,7 +428,7 @@ def test_the_size_of_a_page_outlives_the_attempt(world, github, fetch):
     assert run.state == "waiting"
     n_before = len(questions_asked(github))
     assert go_on(run).state == "done"
-    assert questions_asked(github)[n_before]["first"] == questions.PAGE_ISSUES // 4
+    assert questions_asked(github)[n_before]["first"] == graphql_queries.PAGE_ISSUES // 4
 
 
 def poison(github: GitHub, home: Home, numbers: set[int], *, even_alone: bool = True) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.fetches import cancel_run, continue_run, start_fetch
 from ingest.github.fetch import CLOCK_SECONDS
 from ingest.models import FetchRun, Issue, Repository, Snapshot, Validator
@@ -214,11 +213,11 @@ def test_a_run_that_refused_a_row_or_was_cancelled_vouches_for_nothing(world, gi
     Repository.objects.update(complete_until=None)
     run = start_fetch(user=None, repository="o/r", send=False)
     github.fault("cut", "/issues", skip=3)
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     cancel_run(run=FetchRun.objects.get(pk=run.pk))
     assert Repository.objects.get().complete_until is None
     assert not Validator.objects.filter(question__contains="?").exists()
-    sync.work(continue_run(run=FetchRun.objects.get(pk=run.pk), send=False).pk)
+    run_steps.work(continue_run(run=FetchRun.objects.get(pk=run.pk), send=False).pk)
     run.refresh_from_db()
     assert (run.state, bool(Repository.objects.get().complete_until)) == ("done", True)
 
@@ -300,6 +299,6 @@ def test_a_run_killed_between_its_parts_ends_as_an_undisturbed_one(world, github
         github.fault("cut", "", skip=skip)
         FetchRun.objects.filter(pk=run.pk, state="waiting").update(waiting_until=timezone.now())
         runs.pick_up()
-        sync.work(run.pk)
+        run_steps.work(run.pk)
         run.refresh_from_db()
     assert (run.state, run.n_changed, counts(run)[1]) == ("done", 2, 0)

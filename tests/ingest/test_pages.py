@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from accounts.models import User
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.models import ClosingChange, FetchRun, Issue, Repository
 from ingest.templatetags.issues import issue_address
 from tests.asserts import assert_queries
@@ -49,7 +49,7 @@ def test_a_repository_is_fetched_by_the_form_and_its_progress_is_shown(world, an
     page = ann.get(answer.url).content.decode()
     assert "Queued" in page
     assert 'hx-trigger="every 1s"' in page
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     part = ann.get(f"/fetches/{run.pk}/progress/")
     assert "hx-trigger" not in part.content.decode()
     assert part["HX-Refresh"] == "true"
@@ -62,7 +62,7 @@ def test_a_repository_is_fetched_by_the_form_and_its_progress_is_shown(world, an
 def test_a_file_is_uploaded_and_its_refused_rows_are_listed(ann):
     answer = upload(ann, lines(2) + b"\n{bad <b>row</b>")
     run = FetchRun.objects.get()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     page = ann.get(answer.url).content.decode()
     assert "Rejected rows" in page
     assert "{bad &lt;b&gt;row&lt;/b&gt;" in page
@@ -70,7 +70,7 @@ def test_a_file_is_uploaded_and_its_refused_rows_are_listed(ann):
 
 def test_many_refusals_come_in_pages(ann):
     answer = upload(ann, b"\n".join(b"{bad" for _ in range(120)))
-    sync.work(FetchRun.objects.get().pk)
+    run_steps.work(FetchRun.objects.get().pk)
     seen, address = 0, answer.url
     while address:
         page = ann.get(address)
@@ -104,13 +104,13 @@ def test_an_empty_upload_comes_back_with_a_sentence(ann):
 def test_a_failed_run_says_why_and_is_continued_by_a_button(github, ann):
     ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all"})
     run = FetchRun.objects.get()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
     assert "o/r is not at GitHub, or it is private and the token may not read it. Check the name." in page
     assert "Continue" in page
     github.world.repository("o/r").issue()
     ann.post(f"/fetches/{run.pk}/continue/")
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert (run.state, run.n_new) == ("done", 1)
     assert ann.post(f"/fetches/{run.pk}/cancel/").status_code == 409
@@ -434,7 +434,7 @@ def test_a_waiting_run_says_for_how_long_also_without_a_script(ann):
 def test_a_long_refused_row_is_folded_and_bounded(ann):
     upload(ann, b"{bad " + b"x" * 50_000)
     run = FetchRun.objects.get()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
     assert "50,005 characters" in page and "Only the first 4,000 characters are shown" in page
     assert len(page) < 20_000
@@ -443,7 +443,7 @@ def test_a_long_refused_row_is_folded_and_bounded(ann):
 def test_fetching_again_asks_only_for_what_changed(world, ann):
     world.repository("o/r").issue()
     ann.post("/repositories/fetch/", {"repository": "o/r", "state": "all"})
-    sync.work(FetchRun.objects.get().pk)
+    run_steps.work(FetchRun.objects.get().pk)
     for address in ("/repositories/", "/repositories/o/r/"):
         page = ann.get(address).content.decode()
         assert "Fetch changes" in page and 'name="since" value="last"' in page
@@ -460,7 +460,7 @@ def test_fetching_again_asks_only_for_what_changed(world, ann):
 def test_a_file_that_brings_nothing_says_so_and_asks_for_another(ann, content, sentence):
     upload(ann, content)
     run = FetchRun.objects.get()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     page = ann.get(f"/fetches/{run.pk}/").content.decode()
     assert "Nothing was stored." in page and sentence in page
     assert "Upload another file" in page and "Show issues" not in page and "The other rows were imported" not in page

@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.fetches import continue_run, start_check, start_closing_fetch
 from ingest.errors import Invalid
 from ingest.models import Activity, ClosingChange, FetchRun, Issue, Snapshot
@@ -33,7 +32,7 @@ def way(request: Any, github: Any, settings: Any) -> str:
 def work(run: FetchRun) -> FetchRun:
     FetchRun.objects.filter(pk=run.pk, state="waiting").update(waiting_until=timezone.now())
     runs.pick_up()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     return run
 

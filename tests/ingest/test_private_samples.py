@@ -10,11 +10,11 @@ import pytest
 from django.core.files.base import ContentFile
 from django.test import Client
 
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.members.actions import members
 from annotation.models import Export, Item, Study
 from annotation.transfer.actions.study_import import bring_study
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun, Issue, Repository
 from tests import builders as make
@@ -42,7 +42,7 @@ def eve(request: Any, tokens: None, world: World, fetch: Fetch) -> Script:
     rows = [hooked.issue(f"An old title {number}") for number in range(N)]
     if getattr(request, "param", "public") == "uploaded":
         old = json.dumps([{"number": row.number, "title": row.title} for row in rows]).encode()
-        sync.work(take_upload(user=eve, file=ContentFile(old, "lab.json"), repository="lab/hooked").pk)
+        run_steps.work(take_upload(user=eve, file=ContentFile(old, "lab.json"), repository="lab/hooked").pk)
     else:
         assert fetch("lab/hooked", user=eve).state == "done"
     script = Script("eve")
@@ -169,7 +169,7 @@ def exported(script: Script, what: str) -> bytes:
     """An export of the study, as it is downloaded."""
     made = script.send("POST", "studies/older/exports/", {"what": what})
     assert made.status_code == 202, made.content
-    exporting.work(Export.objects.latest("pk").pk)
+    export_jobs.work(Export.objects.latest("pk").pk)
     answer = script.send("GET", f"exports/{made.json()['id']}/download/")
     assert answer.status_code == 200
     return content(answer)

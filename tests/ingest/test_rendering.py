@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.rendering import markdown as rendering
+from ingest.rendering import markdown
 from ingest.rendering.markdown import ATTRIBUTES, TAGS, render_markdown
 from tests.simulation import examples
 
@@ -34,7 +34,7 @@ CLASSES = re.compile(
 
 
 def _render(text: str, repository: str) -> str:
-    return rendering._render(text, repository)[0]
+    return markdown._render(text, repository)[0]
 
 
 class Reader(HTMLParser):
@@ -307,7 +307,7 @@ def test_footnotes_stand_at_the_end_with_ways_there_and_back() -> None:
 
 @pytest.mark.parametrize("text", ["$x_1 + y_1$", "$`a*b*c`$", "$$\n\\sum_{i} *x*\n$$", "($a_b_c$)", "$5\\$x_a_$"])
 def test_a_formula_is_shown_as_it_was_typed_with_a_link(text: str) -> None:
-    html = rendering.render_markdown(text, "o/r", address="https://github.com/o/r/issues/1")
+    html = markdown.render_markdown(text, "o/r", address="https://github.com/o/r/issues/1")
     assert words(html).strip() == text
     assert 'href="https://github.com/o/r/issues/1"' in html
     assert "<em>" not in html
@@ -321,7 +321,7 @@ def test_amounts_and_shell_variables_are_no_formulas(text: str) -> None:
 
 @pytest.mark.parametrize(("language", "what"), [("mermaid", "diagram"), ("math", "formula"), ("python", "")])
 def test_a_diagram_is_shown_as_its_source_with_a_link(language: str, what: str) -> None:
-    html = rendering.render_markdown(f"```{language}\nA-->B\n```", "o/r", address="https://github.com/o/r/issues/1")
+    html = markdown.render_markdown(f"```{language}\nA-->B\n```", "o/r", address="https://github.com/o/r/issues/1")
     assert "A--&gt;B" in html or "A</span>" in html
     assert ("See it at GitHub" in html) is (f"GitHub draws this {what}." in html) is bool(what)
 

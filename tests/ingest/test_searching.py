@@ -7,8 +7,7 @@ from django.db import OperationalError, connection, transaction
 
 from accounts.models import User
 from ingest import jobs as tasks
-from ingest import queries
-from ingest import run_steps as sync
+from ingest import queries, run_steps
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import SearchText, Unsearchable
@@ -33,7 +32,7 @@ def found(staff):
 def store(rows):
     """Takes in rows and leaves them to the indexer."""
     run = start_file_fetch(user=None, private=False, file=file_of(rows), send=False)
-    sync.work(run.pk)
+    run_steps.work(run.pk)
 
 
 def test_words_phrases_exclusions_alternatives_and_numbers_are_found(take, found):

@@ -20,6 +20,7 @@ from ingest.tables import (
     TableReader,
     checked_guess,
     column_names,
+    first_rows,
     guess,
     is_table,
     lay_out,
@@ -29,7 +30,6 @@ from ingest.tables import (
     without_identifying,
     workbooks,
 )
-from ingest.tables import first_rows as sampling
 from ingest.tables.values import read_labels, read_time
 from tests.simulation import examples
 
@@ -468,7 +468,7 @@ def test_a_sample_counts_rows_up_to_a_bound(monkeypatch):
     content = "number,title\n" + "".join(f"{k},a\n" for k in range(1, 51))
     found = sample(io.BytesIO(content.encode()), count_up_to=40)
     assert (len(found.rows), found.n_rows) == (30, 41)
-    assert sampling.TablePreview.from_json(found.as_json()) == found
+    assert first_rows.TablePreview.from_json(found.as_json()) == found
     assert [row.record.number for row in found.preview(PLAIN, OURS)] == list(range(1, 11))
 
 

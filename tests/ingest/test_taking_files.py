@@ -10,12 +10,11 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import User
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import start_file_fetch
 from ingest.errors import Conflict, Invalid, TooLarge
-from ingest.files import json_rows as files
+from ingest.files import json_rows
 from ingest.files.json_rows import read_rows
 from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot
 from ingest.records import ChangeRecord, IssueRecord
@@ -100,7 +99,7 @@ def test_a_longer_thread_does_not_copy_the_comments_before(take):
 def test_a_run_that_was_killed_goes_on_and_counts_everything_once(take, monkeypatch):
     rows = [issue(n) for n in range(1, 1201)] + [{"number": 7}]
     stopped = [0]
-    store = sync.store_records
+    store = run_steps.store_records
 
     def killed(run, records):
         stopped[0] += 1
@@ -108,15 +107,15 @@ def test_a_run_that_was_killed_goes_on_and_counts_everything_once(take, monkeypa
             raise SystemExit
         return store(run, records)
 
-    monkeypatch.setattr(files, "BATCH_ROWS", 500)
-    monkeypatch.setattr(sync, "store_records", killed)
+    monkeypatch.setattr(json_rows, "BATCH_ROWS", 500)
+    monkeypatch.setattr(run_steps, "store_records", killed)
     with pytest.raises(SystemExit):
         take(rows)
     run = FetchRun.objects.get()
     assert (run.state, run.n_new, Issue.objects.count()) == ("running", 500, 500)
     FetchRun.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
     assert runs.pick_up() == [run.pk]
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert (run.state, counts(run)) == ("done", (1201, 1200, 0, 0, 1))
     assert Snapshot.objects.count() == 1200
@@ -235,7 +234,7 @@ def test_a_batch_killed_in_its_middle_leaves_nothing_and_is_stored_whole_the_nex
     assert not (Issue.objects.exists() or Snapshot.objects.exists() or Comment.objects.exists())
     FetchRun.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
     (run_id,) = runs.pick_up()
-    sync.work(run_id)
+    run_steps.work(run_id)
     assert counts(FetchRun.objects.get()) == (29, 29, 0, 0, 0)
     assert Comment.objects.count() == 1
 
@@ -262,15 +261,15 @@ def test_refusals_are_kept_up_to_a_limit_and_counted_beyond(take, monkeypatch):
 
 
 def test_a_run_knows_how_much_of_its_file_is_read(take, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_ROWS", 10)
+    monkeypatch.setattr(json_rows, "BATCH_ROWS", 10)
     read = []
-    store = sync.store_records
+    store = run_steps.store_records
 
     def watched(run, records):
         read.append((run.n_bytes_read, run.seconds_left is not None))
         return store(run, records)
 
-    monkeypatch.setattr(sync, "store_records", watched)
+    monkeypatch.setattr(run_steps, "store_records", watched)
     content = "\n".join(json.dumps(issue(n, body="x" * 5000)) for n in range(1, 41)).encode()
     run = take(content)
     assert [part for part, _ in read] == sorted(part for part, _ in read)
@@ -279,8 +278,8 @@ def test_a_run_knows_how_much_of_its_file_is_read(take, monkeypatch):
 
 
 def test_a_file_goes_on_from_its_line_and_still_refuses_what_came_before_it(take, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_ROWS", 100)
-    store = sync.store_records
+    monkeypatch.setattr(json_rows, "BATCH_ROWS", 100)
+    store = run_steps.store_records
     n_batches = [0]
 
     def killed(run, records):
@@ -289,7 +288,7 @@ def test_a_file_goes_on_from_its_line_and_still_refuses_what_came_before_it(take
             raise SystemExit
         return store(run, records)
 
-    monkeypatch.setattr(sync, "store_records", killed)
+    monkeypatch.setattr(run_steps, "store_records", killed)
     rows = [issue(n) for n in range(1, 401)] + [issue(7), issue(350), issue(401)]
     with pytest.raises(SystemExit):
         take(rows)
@@ -297,7 +296,7 @@ def test_a_file_goes_on_from_its_line_and_still_refuses_what_came_before_it(take
     assert (place["line"], place["rows"]) == (301, 0)
     FetchRun.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
     (run_id,) = runs.pick_up()
-    sync.work(run_id)
+    run_steps.work(run_id)
     run = FetchRun.objects.get()
     assert counts(run) == (403, 401, 0, 0, 2)
     assert [(row.line, row.reason) for row in run.refusals.all()] == [

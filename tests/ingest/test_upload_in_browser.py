@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.models import FetchRun, Issue
 from tests.browser.visitors import assert_accessible, sign_in
 
@@ -49,7 +49,7 @@ def test_columns_are_chosen_by_keyboard_and_the_preview_follows(page: "Page", li
     page.get_by_role("button", name="Import 13 rows").click()
     page.wait_for_url("**/fetches/*/")
     run = FetchRun.objects.get()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     page.reload()
     link = page.locator("a[href$='refusals.csv']")
     expect(link).to_be_visible()

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from accounts.models import User
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import confirm_upload, take_file, take_upload
 from ingest.errors import Conflict, NotFound
@@ -89,7 +89,7 @@ def test_a_table_is_shown_with_its_guess_and_nothing_is_stored_before_it_is_conf
     run = FetchRun.objects.get()
     assert answer.url == f"/fetches/{run.pk}/"
     assert not Upload.objects.exists()
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert (run.state, run.error, counts(run)) == ("done", "", (3, 2, 0, 0, 1))
     assert Issue.objects.get(number=1).current_snapshot.github_labels == ["bug", "nccl"]
@@ -136,7 +136,7 @@ def test_another_sheet_of_a_workbook_is_chosen(ann):
     assert ann.post(f"{address}sheet/", {"sheet": "Issues"}).url == address
     assert "o/r#7" in ann.get(address).content.decode()
     ann.post(address, chosen(number="number", title="title") | {"repository": "o/r"})
-    sync.work(FetchRun.objects.get().pk)
+    run_steps.work(FetchRun.objects.get().pk)
     assert Issue.objects.get().current_snapshot.title == "Seven"
 
 
@@ -199,21 +199,21 @@ def test_a_long_table_goes_on_where_it_stopped(db, monkeypatch):
     run = take_file(
         user=None, private=False, file=ContentFile(content.encode(), name="a.csv"), repository="o/r", send=False
     )
-    stored = sync.store_records
+    stored = run_steps.store_records
 
     def stop_at_the_second(run, records):
         if run.n_new:
             raise KeyboardInterrupt
         return stored(run, records)
 
-    monkeypatch.setattr(sync, "store_records", stop_at_the_second)
+    monkeypatch.setattr(run_steps, "store_records", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        sync.work(run.pk)
+        run_steps.work(run.pk)
     monkeypatch.undo()
     run.refresh_from_db()
     assert (run.n_new, run.cursor["place"]) == (BATCH_ROWS, {"rows": BATCH_ROWS})
     FetchRun.objects.filter(pk=run.pk).update(state="queued")
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert (run.state, run.n_new, run.n_unchanged, run.n_refused) == ("done", 2 * BATCH_ROWS + 10, 0, 0)
     assert run.n_bytes_read == run.n_bytes
@@ -225,7 +225,7 @@ def test_a_run_whose_table_is_broken_says_so(db):
     )
     run.upload.storage.delete(run.upload.name)
     FetchRun.objects.filter(pk=run.pk).update(upload=run.upload.storage.save("x.csv", ContentFile(b"a,b\n1,2\n")))
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     run.refresh_from_db()
     assert (run.state, "Column “Issue #” not found." in run.error) == ("failed", True)
 
@@ -252,7 +252,7 @@ def test_a_table_comes_in_over_rest_by_its_columns_or_the_guess(db):
         assert answer.status_code == 202
         assert answer.json()["requested"]["columns"] == COLUMNS
         run = FetchRun.objects.get(pk=answer.json()["id"])
-        sync.work(run.pk)
+        run_steps.work(run.pk)
         run.refresh_from_db()
         assert (run.state, run.n_seen, run.n_refused) == ("done", 3, 1)
 
@@ -300,7 +300,7 @@ def test_columns_of_a_file_of_json_are_refused(db):
 def test_a_sheet_is_named_over_rest(db):
     answer = send(workbook(), "a.xlsx", repository="o/r", sheet="Issues")
     assert answer.status_code == 202
-    sync.work(answer.json()["id"])
+    run_steps.work(answer.json()["id"])
     assert Issue.objects.get().number == 7
     assert send(workbook(), "a.xlsx", sheet="None such").status_code == 400
 
@@ -331,7 +331,7 @@ def refused() -> FetchRun:
     owner = User.objects.create_user("ann")
     content = 'number,title\n1,a\n=1+1,"b\nc"\n@x,d\n'
     run = take_file(user=owner, file=ContentFile(content.encode(), name="a.csv"), repository="o/r", send=False)
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     return run
 
 

@@ -15,10 +15,9 @@ from django.utils import timezone
 from accounts.actions import make_token
 from accounts.models import ServerEvent, User
 from annotation.rounds.actions import rounds as round_actions
-from config.backups import upgrade as upgrading
+from config.backups import upgrade
 from config.env import PeopleSetting
-from ingest import queries
-from ingest import run_steps as sync
+from ingest import queries, run_steps
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from ingest.search import indexing
 from tests import builders as make
@@ -61,7 +60,7 @@ def file_of(titles: Any, repository: str) -> SimpleUploadedFile:
 
 
 def finished(run_id: int) -> FetchRun:
-    sync.work(run_id)
+    run_steps.work(run_id)
     indexing.index()
     return FetchRun.objects.get(pk=run_id)
 
@@ -278,14 +277,14 @@ def test_the_shell_lists_open_uploads_and_closes_them(ann, bob):
 def test_an_upgrade_keeps_the_visibility_of_stored_data_and_lists_open_uploads(ann, bob):
     ann.upload("It hangs", private="false")
     said: list[str] = []
-    upgrading._list_open_uploads(said.append)
+    upgrade._list_open_uploads(said.append)
     assert any("acme/rocket: 1 issue, uploaded by ann" in line for line in said)
     assert bob.sees()
 
 
 def test_how_many_issues_wait_to_be_searched_tells_nothing_of_private_ones(ann, bob):
     answer = Client().post(f"{V1}/fetches/", {"file": file_of(["It hangs"], "acme/rocket")}, headers=ann.headers)
-    sync.work(answer.json()["id"])
+    run_steps.work(answer.json()["id"])
     assert (queries.n_unsearchable(user=ann.user), queries.n_unsearchable(user=bob.user)) == (1, 0)
 
 

@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from accounts.models import User
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.uploads import take_upload
 from ingest.models import Delivery, FetchRun, Issue, Repository, Snapshot
 from tests.github import shapes
@@ -49,7 +49,7 @@ class Hook:
     def tell(self, event: str, payload: Any, **more: Any) -> FetchRun:
         answer = self.send(event, payload, **more)
         assert answer.status_code == 202, answer.content
-        sync.work(answer.json()["run"])
+        run_steps.work(answer.json()["run"])
         run = FetchRun.objects.get(pk=answer.json()["run"])
         assert (run.state, run.error) == ("done", "")
         return run
@@ -105,7 +105,7 @@ def test_an_edit_makes_a_snapshot_and_keeps_the_thread(kept, hook):
 def test_a_message_reaches_no_file_that_somebody_uploaded_under_the_name(world, hook):
     eve = User.objects.create_user("eve")
     file = ContentFile(b'[{"number": 1, "title": "Hang"}]', "lab.json")
-    sync.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
+    run_steps.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
     assert Repository.objects.get(name="hooked").github_id is None
     row = world.repository("lab/hooked", private=True).issue("A private title")
     told = {"action": "opened", "issue": shapes.issue(API, row), "repository": repository_of(row)}
@@ -248,7 +248,7 @@ def test_messages_of_one_moment_share_a_run_and_keep_their_order(kept, hook):
         message = {"action": "edited", "issue": shapes.issue(API, kept), "repository": repository_of(kept)}
         runs.add(hook.send("issues", message).json()["run"])
     assert len(runs) == 1
-    sync.work(runs.pop())
+    run_steps.work(runs.pop())
     assert list(Snapshot.objects.order_by("pk").values_list("title", flat=True)) == [
         "Hangs",
         "First",
@@ -263,7 +263,7 @@ def test_a_run_that_was_killed_between_two_messages_goes_on_with_the_second(kept
         message = {"action": "edited", "issue": shapes.issue(API, kept), "repository": repository_of(kept)}
         run_id = hook.send("issues", message).json()["run"]
     Delivery.objects.filter(pk=Delivery.objects.earliest("pk").pk).update(payload=None)
-    sync.work(run_id)
+    run_steps.work(run_id)
     assert Issue.objects.get().current_snapshot.title == "Second"
     assert Snapshot.objects.count() == 2
 
@@ -329,7 +329,7 @@ def test_every_recorded_message_is_taken_in_without_a_refusal(hook):
         answer = hook.send(event, payload, guid=str(path.relative_to(WEBHOOKS)))
         assert answer.status_code == (200 if event == "milestone" or answer.json()["run"] is None else 202), path
         if answer.json()["run"]:
-            sync.work(answer.json()["run"])
+            run_steps.work(answer.json()["run"])
     assert FetchRun.objects.exists()
     assert not FetchRun.objects.exclude(state="done").exists()
     assert not FetchRun.objects.filter(n_refused__gt=0).exists()

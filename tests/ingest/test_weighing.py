@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from ingest.models import Comment, Issue, SnapshotComment
-from ingest.rendering import markdown as rendering
+from ingest.rendering import markdown
 from ingest.rendering.budget import UNITS_OF_PAGE, UNITS_OF_TEXT, Budget, formatted_end, units_of
 from tests import builders as make
 
@@ -65,7 +65,7 @@ def shown(found: str) -> str:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_the_work_for_a_hostile_text_is_bounded(text: str) -> None:
     end = formatted_end(text, UNITS_OF_TEXT)
-    found, units = rendering._render(text, "owner/name")
+    found, units = markdown._render(text, "owner/name")
     assert units <= 5 * UNITS_OF_TEXT
     assert end < len(text) and "without formatting, which would take too long" in found
     assert html.unescape(found).endswith(f"{text[end:]}</pre>")
@@ -76,7 +76,7 @@ def test_the_work_for_a_page_is_bounded_and_the_same_at_every_look() -> None:
     looks = []
     for _ in range(2):
         budget = Budget()
-        looks.append([rendering.render_markdown(piece[:1_900], "o/r", budget) for piece in pieces])
+        looks.append([markdown.render_markdown(piece[:1_900], "o/r", budget) for piece in pieces])
         assert -UNITS_OF_TEXT < budget.units < UNITS_OF_PAGE
     assert looks[0] == looks[1]
     assert "unformatted" not in looks[0][0] and "unformatted" in looks[0][-1]
@@ -94,7 +94,7 @@ def test_ordinary_texts_are_formatted_whole() -> None:
     text = text * 10 + "[log](https://example.org/log).\n\n- NCCL 2.18\n- torch 2.1\n\n"
     assert formatted_end(text * 50, UNITS_OF_TEXT) == len(text * 50) > 48_000
     budget = Budget()
-    assert all("unformatted" not in rendering.render_markdown(text, "o/r", budget) for _ in range(50))
+    assert all("unformatted" not in markdown.render_markdown(text, "o/r", budget) for _ in range(50))
 
 
 def test_a_text_is_cut_between_blocks_or_else_between_lines_or_words() -> None:
@@ -137,4 +137,4 @@ def test_every_unit_of_a_budget_can_be_spent_only_once() -> None:
     assert Budget().of_text == UNITS_OF_TEXT
     assert Budget(units=1_000).of_text == 250
     assert Budget(units=-1).of_text == 0 == formatted_end("*b*", 0)
-    assert shown(rendering.render_markdown("a *b* <c>", "o/r", Budget(units=0))) == "a\n*b* <c>"
+    assert shown(markdown.render_markdown("a *b* <c>", "o/r", Budget(units=0))) == "a\n*b* <c>"

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from django.core.files.base import ContentFile
 
-from ingest import run_steps as sync
-from ingest import runs
+from ingest import run_steps, runs
 from ingest.actions.fetches import continue_run, start_fetch
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun, SearchText, Unsearchable
@@ -174,7 +173,7 @@ def index_undisturbed_and_killed(forks: Forks, seed: int) -> None:
     run = start_file_fetch(
         user=None, private=False, file=ContentFile(content, name="a.jsonl"), repository="o/r", send=False
     )
-    sync.work(run.pk)
+    run_steps.work(run.pk)
     assert index_killed(forks, random.Random(seed)) > 0
     killed = list(SearchText.objects.order_by("pk").values_list("pk", "lexemes", "body"))
     SearchText.objects.all().delete()

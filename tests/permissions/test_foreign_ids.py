@@ -13,13 +13,13 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.choosing.actions import samples as choosing
-from annotation.exports import jobs as exporting
+from annotation.choosing.actions import samples as sample_actions
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
 from annotation.invitations.actions.invitations import invite
 from annotation.models import Assignment, InboxLine, Item, Membership, Proposal, Study
-from annotation.plans import actions as plans
+from annotation.plans import actions as plan_actions
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make
@@ -63,9 +63,9 @@ def ids_of_other() -> dict[str, str]:
     make.submit(make.open_round(study, 1, raters=("eve",)), "eve", 1, {"symptom": ["crash"]})
     round_ = make.open_round(study, 2, first=2, raters=("eve",))
     make.submit(round_, "eve", 2, {}, proposals={"symptom": {"name": "New", "memo": "none fits"}})
-    sample = choosing.draw_sample(seat=mallory, filter={"repository": "acme/rocket"}, size=2, seed=1)
+    sample = sample_actions.draw_sample(seat=mallory, filter={"repository": "acme/rocket"}, size=2, seed=1)
     make.next_version(study, SECOND.replace("slug: symptoms", "slug: more") + "      - {key: slow, name: Slow}\n")
-    plan = plans.preview_plan(seat=make.owner_seat(study), to=2)
+    plan = plan_actions.preview_plan(seat=make.owner_seat(study), to=2)
     owner = make.user("mallory")
     issues = ContentFile(b"number,title\n1,Hang\n", "m.csv")
     books = [
@@ -75,7 +75,7 @@ def ids_of_other() -> dict[str, str]:
         for seat in (make.owner_seat(study), None)
     ]
     export = request_export(seat=mallory, what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     run = FetchRun.objects.create(kind="github", target="github.com/o/r", state="done", created_by=owner)
     found: dict[str, Any] = {
         "item": Item.objects.filter(study=study).first(), "assignment": Assignment.objects.filter(round=round_).last(),

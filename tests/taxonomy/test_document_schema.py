@@ -106,7 +106,7 @@ def test_the_ready_made_taxonomies_are_valid_by_it(preset: Any) -> None:
     PUBLISHED.validate(as_editors_read(preset.text))
 
 
-SPOILT = {
+SPOILED = {
     "a field nobody knows": ("    kind: single ", "    knid: x\n    kind: single "),
     "no title": ("title: Faults in distributed training\n", ""),
     "a kind nobody knows": ("kind: single  ", "kind: singel  "),
@@ -129,7 +129,7 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("case", SPOILT.values(), ids=SPOILT.keys())
+@pytest.mark.parametrize("case", SPOILED.values(), ids=SPOILED.keys())
 def test_what_it_refuses_the_check_refuses_and_an_editor_sees_it_too(case: tuple[str, str]) -> None:
     old, new = case
     assert old in WHOLE

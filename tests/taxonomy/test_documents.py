@@ -462,7 +462,7 @@ def test_nonsense_of_the_right_words_is_refused_in_words(nonsense: dict) -> None
 @given(
     st.integers(0, len(WHOLE)), st.integers(0, 40), st.text(max_size=3) | st.sampled_from([": ", "- ", "\n", "  ", "{"])
 )
-def test_a_spoilt_document_is_refused_in_words(start: int, n: int, put: str) -> None:
+def test_a_spoiled_document_is_refused_in_words(start: int, n: int, put: str) -> None:
     try:
         load(WHOLE[:start] + put + WHOLE[start + n :])
     except (UnreadableDocument, InvalidDocument) as error:

@@ -246,7 +246,7 @@ def answers(found: Preset) -> dict[str, Any]:
 
 @pytest.mark.django_db
 @each_preset
-def test_a_study_is_made_with_each_and_labelled(name: str) -> None:
+def test_a_study_is_made_with_each_and_labeled(name: str) -> None:
     round_ = make.open_round(make.study(text=preset(name).text), 1)
     client = Client()
     client.force_login(make.user("bob"))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from annotation.agreement_report.queries.across_rounds import AgreementQuery
-from annotation.core import strata as slices
+from annotation.core import strata
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.models import Study
@@ -24,18 +24,18 @@ def ask(seat: Seat, given: Mapping[str, str]) -> AgreementQuery:
     fields: dict[str, list[str]] = {}
     part = replace(asked.slice, applies=given.get("applies") or study.applies, without=tuple(sorted(seat.withheld)))
     if name := given.get("repository") or "":
-        if slices.has_repository(study, name):
+        if strata.has_repository(study, name):
             part = replace(part, repository=name)
         else:
-            fields["repository"] = [_unknown(f"No item is from “{name[:100]}”", slices.repositories(study))]
+            fields["repository"] = [_unknown(f"No item is from “{name[:100]}”", strata.repositories(study))]
     if stratum := given.get("stratum") or "":
-        if stratum in (known := slices.strata(study)):
+        if stratum in (known := strata.strata(study)):
             part = replace(part, stratum=stratum)
         else:
             fields["stratum"] = [_unknown(f"No sample of this study has a stratum “{stratum[:100]}”", known)]
     codes: tuple[str, ...] = ()
     if words := given.get("raters") or "":
-        people = slices.raters(study)
+        people = strata.raters(study)
         wanted = {each.strip() for each in words.split(",")}
         if len(wanted) != 2 or len(words.split(",")) != 2:
             fields["raters"] = ["Name two raters, as R1,R2."]
@@ -66,8 +66,8 @@ def choices(seat: Seat) -> dict[str, list[str]]:
     Three queries; repositories may be ten minutes old.
     """
     study = seat.study
-    found = {"repository": slices.repositories_lately(study), "stratum": slices.strata(study)}
-    codes = list(slices.raters(study))
+    found = {"repository": strata.repositories_lately(study), "stratum": strata.strata(study)}
+    codes = list(strata.raters(study))
     pairs = [f"{a},{b}" for place, a in enumerate(codes) for b in codes[place + 1 :]]
     found = {name: names for name, names in found.items() if len(names) > 1}
     return found | ({"raters": pairs} if len(pairs) > 1 else {})

@@ -15,7 +15,7 @@ from annotation.analysis.marks import MarkShares
 from annotation.analysis.numbers import Numbers
 from annotation.analysis.profiles import Profiles
 from annotation.analysis.queries.effort import MEASURES, effort
-from annotation.analysis.queries.labels import StudyLabels, labelled_for
+from annotation.analysis.queries.labels import StudyLabels, study_labels
 from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec
 from annotation.analysis.saturation import Saturation
 from annotation.analysis.shares import ExcludedParts
@@ -69,7 +69,7 @@ def answer_question(
 ) -> AnalysisResult:
     """What agreed labels say to a question; `kinds.answer` explains."""
     if labels is None:
-        labels = labelled_for(seat, round_number=question.round, version=question.version)
+        labels = study_labels(seat, round_number=question.round, version=question.version)
     if not labels.rounds:
         labels = replace(labels, columns=_without_rounds(seat, labels))
     fields: dict[str, list[str]] = {}

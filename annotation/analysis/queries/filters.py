@@ -7,7 +7,7 @@ import numpy as np
 
 from annotation.analysis.folding import FoldingRule, as_wanted, known
 from annotation.analysis.queries.effort import MEASURES, effort
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.columns import LEVELS, NONE, NOT_AGREED, UNMAPPED, Columns, Flags, Ints, SingleColumn
@@ -95,7 +95,7 @@ def items_with(
 
     `levels` are words `dimension:level`, `where` and `parts` what the analysis looked at. Raises Invalid.
     """
-    columns = labelled_for(seat, round_number=round_number, version=version).columns
+    columns = study_labels(seat, round_number=round_number, version=version).columns
     told = dict(word.rpartition(":")[::2] for word in levels)
     if set(told.values()) - set(LEVELS):
         raise Invalid("Labels not valid.", fields={"level": [f"Use one of {', '.join(LEVELS)}."]})

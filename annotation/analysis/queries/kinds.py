@@ -15,7 +15,7 @@ from annotation.analysis.flow import FEWEST, MOST, flow
 from annotation.analysis.marks import marks
 from annotation.analysis.numbers import numbers
 from annotation.analysis.profiles import profiles
-from annotation.analysis.queries import plain_values as plain
+from annotation.analysis.queries import plain_values
 from annotation.analysis.queries.answers import AnalysisResult, Column, Compute, Found, answer_question
 from annotation.analysis.queries.effort import MEASURES
 from annotation.analysis.queries.labels import StudyLabels
@@ -69,14 +69,14 @@ KINDS: dict[str, AnalysisKind] = {
             lambda asked, columns, items, number: counts(
                 columns[asked.dimensions[0]], columns.get(asked.by), of=asked.of
             ),
-            plain.counts,
+            plain_values.counts,
         ),
-        AnalysisKind("shares", QuestionSpec(("mark",), ("value", "dimension", "by")), _shares, plain.shares),
+        AnalysisKind("shares", QuestionSpec(("mark",), ("value", "dimension", "by")), _shares, plain_values.shares),
         AnalysisKind(
             "crosstab",
             QuestionSpec(("rows", "columns"), ("of",), OF_CROSSTAB, "row"),
             _crosstab,
-            plain.crosstab,
+            plain_values.crosstab,
         ),
         AnalysisKind(
             "flow",
@@ -84,20 +84,20 @@ KINDS: dict[str, AnalysisKind] = {
             lambda asked, columns, items, number: flow(
                 [columns[key] for key in asked.dimensions], columns.get(asked.by)
             ),
-            plain.flow,
+            plain_values.flow,
         ),
-        AnalysisKind("numbers", QuestionSpec(("measure",), ("by", "cut")), _numbers, plain.numbers),
+        AnalysisKind("numbers", QuestionSpec(("measure",), ("by", "cut")), _numbers, plain_values.numbers),
         AnalysisKind(
             "profiles",
             QuestionSpec(("dimension",), ("by",), default_by="repository"),
             lambda asked, columns, items, number: profiles(columns[asked.dimensions[0]], columns[asked.by]),
-            plain.profiles,
+            plain_values.profiles,
         ),
         AnalysisKind(
             "saturation",
             QuestionSpec(("dimension",)),
             lambda asked, columns, items, number: saturation(columns[asked.dimensions[0]], items),
-            plain.saturation,
+            plain_values.saturation,
         ),
         AnalysisKind(
             "combinations",
@@ -105,7 +105,7 @@ KINDS: dict[str, AnalysisKind] = {
             lambda asked, columns, items, number: combinations(
                 [columns[key] for key in asked.dimensions], least=asked.least, largest=asked.largest
             ),
-            plain.combinations,
+            plain_values.combinations,
         ),
     )
 }

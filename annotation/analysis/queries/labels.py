@@ -14,7 +14,7 @@ from annotation.exports.queries.rows import in_sight
 from annotation.labels.columns import NONE, Categories, Columns, MultiColumn, NumberColumn, SingleColumn
 from annotation.labels.queries.batches.changes import RoundRevision
 from annotation.labels.queries.cached_statistics import kept, standings
-from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labelled
+from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labeled
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.screening import screened_out_of
 from annotation.labels.queries.version_mapping import told_version
@@ -49,7 +49,7 @@ class StudyLabels:
         return len(np.unique(self.columns.items))
 
 
-def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> StudyLabels:
+def study_labels(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> StudyLabels:
     """The agreed labels of the rounds that somebody may see, of one of them, or in terms of a version.
 
     The same labels as exports give. Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has
@@ -68,7 +68,7 @@ def labelled_for(seat: Seat, *, round_number: int | None = None, version: int | 
     held = standings(every)
     also = ([(each.pk, each.state) for each in every], decisions_so_far(every))
     asked = ([each.pk for each in rounds], told_in, standing)
-    read = partial(labelled, rounds, version=told_in, standing=standing)
+    read = partial(labeled, rounds, version=told_in, standing=standing)
     found = kept(
         "labels as columns",
         every,

@@ -4,8 +4,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from annotation.assignments import jobs as ruling
-from annotation.assignments.actions import states_and_leases as assignments
+from annotation.assignments import jobs as rule_jobs
+from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.queries import newest_annotation
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.models import InboxLine, Membership, Round, RoundItem, Study
@@ -16,11 +16,11 @@ def finish_if_done(round_id: int) -> bool:
 
     Two last submits at the same moment both see the other's row, because each looks after its own commit.
     """
-    if not assignments.all_is_in(round_id):
+    if not assignment_states.all_is_in(round_id):
         return False
     with transaction.atomic():
         round_ = Round.objects.select_for_update().get(pk=round_id)
-        if not assignments.all_is_in(round_id):
+        if not assignment_states.all_is_in(round_id):
             return False
         start_resolving(round_)
         return True
@@ -34,7 +34,7 @@ def start_resolving(round_: Round) -> None:
     round_.ruled_until, round_.rules_error = newest_annotation(), ""
     round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])
     if has_rules:  # A message that is lost is sent again by the clock.
-        ruling.RULES.send_later(round_.pk)
+        rule_jobs.RULES.send_later(round_.pk)
     RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
     tell_round_waits(round_)
 

@@ -7,7 +7,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import F, Q
 
-from annotation.assignments.actions import states_and_leases as assignments
+from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.queries import slots
@@ -52,7 +52,7 @@ def _set_aside(round_: Round, places: Sequence[RoundItem]) -> None:
     )
     withdraw_third_raters(unfinished)
     rows = list(unfinished.filter(HELD).order_by("pk").values_list("pk", "item", "rater", "slot"))
-    assignments.withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
+    assignment_states.withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
     _count(round_, Counter(rater for _, _, rater, _ in rows), -1)
     n_slots = Counter(item for _, item, _, slot in rows if slot is not None)
     changed = [each for each in places if each.n_free or n_slots[each.item_id]]
@@ -78,7 +78,7 @@ def _give_back(round_: Round, places: Sequence[RoundItem]) -> None:
             if each.slot is None or each.slot not in held[each.item_id]:
                 held[each.item_id] |= {each.slot} - {None}
                 back.append(each)
-        assignments.give_again(Assignment.objects.filter(pk__in=[each.pk for each in back]))
+        assignment_states.give_again(Assignment.objects.filter(pk__in=[each.pk for each in back]))
         _count(round_, Counter(each.rater_id for each in back), 1)
     n_back = Counter(each.item_id for each in back if each.slot is not None)
     for place in places:

@@ -12,7 +12,7 @@ from rest_framework.utils.urls import replace_query_param
 
 from annotation.core.errors import Unreadable
 from annotation.exports.columns import COLUMNS, OF_EVIDENCE
-from annotation.labels.queries import rows as results
+from annotation.labels.queries import rows as label_rows
 from shared.public_ids import public_id, row_number_of
 from shared.request_checks import page_size
 
@@ -22,13 +22,13 @@ PAGE, MOST_PER_PAGE = 500, 5000
 CURSOR_OF_ITEMS = "cursor of items"
 
 
-def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[Any]]]) -> Response:
+def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list[Any]]]) -> Response:
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item.
 
     It is the last item that has rows. One whose rows are withheld moves no cursor, which would tell that it is there.
     """
     gathered: list[Any] = []
-    last: results.Place = (0, 0)
+    last: label_rows.Place = (0, 0)
     size = page_size(request, PAGE, MOST_PER_PAGE)
     following = None
     for place, here in found:
@@ -39,16 +39,16 @@ def page_of_items(request: Request, found: Iterable[tuple[results.Place, list[An
             gathered.extend(here)
             last = place
     return Response(
-        {"results": [row if isinstance(row, dict) else results.as_dict(row) for row in gathered], "next": following}
+        {"results": [row if isinstance(row, dict) else label_rows.as_dict(row) for row in gathered], "next": following}
     )
 
 
-def encoded(place: results.Place) -> str:
+def encoded(place: label_rows.Place) -> str:
     """A place as a cursor, from which nothing can be read: the number of its round above the position in it."""
     return public_id(CURSOR_OF_ITEMS, place[0] << 32 | place[1])
 
 
-def cursor_of(request: Request) -> results.Place:
+def cursor_of(request: Request) -> label_rows.Place:
     """Where the page begins. Raises Unreadable."""
     given = request.query_params.get("cursor")
     if not given:

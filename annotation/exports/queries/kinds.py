@@ -9,11 +9,10 @@ from django.utils.module_loading import import_string
 
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
-from annotation.exports import column_descriptions as words
+from annotation.exports import column_descriptions
 from annotation.exports.column_descriptions import ExportPageText
 from annotation.exports.columns import FORMATS, write
-from annotation.exports.queries import metadata as around
-from annotation.exports.queries import rows
+from annotation.exports.queries import metadata, rows
 from annotation.exports.queries.options import REFUSED, reader
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest, Write
 from annotation.models import Round, RoundItem
@@ -104,7 +103,7 @@ KINDS: dict[str, ExportKind] = {
         "version",
         "shape",
         rounds=rounds_in_sight,
-        on_page=words.LABELS,
+        on_page=column_descriptions.LABELS,
     ),
     "ratings": kind_of_rows(
         "Ratings",
@@ -116,23 +115,25 @@ KINDS: dict[str, ExportKind] = {
         "raters",
         "shape",
         rounds=rounds_in_sight,
-        on_page=words.RATINGS,
+        on_page=column_descriptions.RATINGS,
     ),
     "resolutions": kind_of_rows(
-        "Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight, on_page=words.RESOLUTIONS
+        "Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight, on_page=column_descriptions.RESOLUTIONS
     ),
     "evidence": kind_of_rows(
         "Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight, has_texts=True
     ),
-    "items": kind_of_rows("Items", _row_by_row(around.items)),
-    "issues": kind_of_rows("Issues with their texts", write_rows, on_page=words.ISSUES, has_texts=True),
-    "changes": kind_of_rows("Changes that closed issues", write_rows, on_page=words.CHANGES, has_texts=True),
+    "items": kind_of_rows("Items", _row_by_row(metadata.items)),
+    "issues": kind_of_rows("Issues with their texts", write_rows, on_page=column_descriptions.ISSUES, has_texts=True),
+    "changes": kind_of_rows(
+        "Changes that closed issues", write_rows, on_page=column_descriptions.CHANGES, has_texts=True
+    ),
     "agreement": kind_of_rows(
-        "Agreement", _row_by_row(around.coefficients), "round", "dimension", rounds=around.agreement_rounds
+        "Agreement", _row_by_row(metadata.coefficients), "round", "dimension", rounds=metadata.agreement_rounds
     ),
     "taxonomies": kind_of_rows(
         "Versions of the taxonomy",
-        _row_by_row(around.taxonomies),
+        _row_by_row(metadata.taxonomies),
         "version",
         formats=("jsonl", "csv", "parquet"),
     ),

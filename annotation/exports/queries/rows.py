@@ -14,7 +14,7 @@ from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
 from annotation.exports.record_batches import write_batches
 from annotation.exports.wide_tables import wide_columns, widened
 from annotation.labels.pseudonyms import Pseudonyms
-from annotation.labels.queries import rows as results
+from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries.batches.labels import Batches
 from annotation.labels.queries.batches.labels import label_batches as of_labels
 from annotation.labels.queries.batches.ratings import rating_batches as of_ratings
@@ -27,8 +27,8 @@ from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
 TOLD_EVERY = 500
-Tell = Callable[[int, results.Place | None], None]
-Found = Iterable[tuple[results.Place, list[Any]]]
+Tell = Callable[[int, label_rows.Place | None], None]
+Found = Iterable[tuple[label_rows.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
 
 
@@ -43,7 +43,7 @@ def labels(
     round_number: int | None = None,
     dimension: str | None = None,
     version: int | None = None,
-    after: results.Place = (0, 0),
+    after: label_rows.Place = (0, 0),
 ) -> Found:
     """Agreed labels of the rounds that this person may see, in terms of a version or as the study stands.
 
@@ -53,7 +53,7 @@ def labels(
     told_in = _told_in(seat, version, round_number)
     rounds = in_sight(seat, round_number)
     standing = standing_version(seat.study) if told_in is None else None
-    found = results.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
+    found = label_rows.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
     return _seen(seat, found)
 
 
@@ -64,7 +64,7 @@ def ratings(
     dimension: str | None = None,
     revision: str | None = None,
     version: int | None = None,
-    after: results.Place = (0, 0),
+    after: label_rows.Place = (0, 0),
 ) -> Found:
     """What raters gave: a rater's own, others' where that may be seen; of a blind or sealed round one's own.
 
@@ -74,7 +74,7 @@ def ratings(
     rounds = read_by(seat, round_number)
     is_own = own_only(seat)
     own_rounds = frozenset() if is_own else seat.sealed_round_ids
-    found = results.ratings(
+    found = label_rows.ratings(
         rounds,
         dimension=dimension,
         revision=revision,
@@ -139,7 +139,7 @@ def _withheld(seat: Seat) -> list[tuple[int, int]]:
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
     """Decisions with their rationale, in rounds that are not blind. Raises Forbidden, NotFound, Blind."""
     seat.require_reading()
-    found = results.resolutions(in_sight(seat, round_number))
+    found = label_rows.resolutions(in_sight(seat, round_number))
     if seat.link is not None:  # who came by a link learns no names
         codes = set(seat.study.memberships.filter(code__isnull=False).values_list("code", flat=True))
         found = (
@@ -151,14 +151,14 @@ def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str |
     return _seen(seat, (((0, 0), [row]) for row in found if dimension in (None, row.dimension)))
 
 
-def issues(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
+def issues(seat: Seat, *, after: label_rows.Place = (0, 0)) -> Found:
     """The study's issues as raters read them, for every member; people by pseudonym unless the study says otherwise."""
     names = pseudonyms_of(seat.study)
     for key, row in issue_rows(seat.study, after=after[1]):
         yield (0, key), [_named_otherwise(row, names) if names else row]
 
 
-def changes(seat: Seat, *, after: results.Place = (0, 0)) -> Found:
+def changes(seat: Seat, *, after: label_rows.Place = (0, 0)) -> Found:
     """What closed the study's issues or is linked to them, for every member; people by pseudonym as in `issues`."""
     names = pseudonyms_of(seat.study)
     for key, found in change_rows(seat.study, after=after[1]):
@@ -175,7 +175,7 @@ def evidence(
     round_number: int | None = None,
     dimension: str | None = None,
     rater: str | None = None,
-    after: results.Place = (0, 0),
+    after: label_rows.Place = (0, 0),
     whole_only: bool = False,
 ) -> Found:
     """The quotes under the ratings that this person may read, by the same rules. Raises NotFound.
@@ -300,7 +300,7 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
     names = pseudonyms_of(seat.study)
     for _, here in found:
         for row in here:
-            said = row if isinstance(row, dict) else results.as_dict(row)
+            said = row if isinstance(row, dict) else label_rows.as_dict(row)
             for column in ("memo", *NOTES, "quote"):
                 if names and said.get(column):
                     said[column] = names.text(said[column])

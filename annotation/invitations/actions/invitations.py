@@ -9,7 +9,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
 
-from accounts import actions as people
+from accounts import actions as account_actions
 from accounts.models import User, digest
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
@@ -113,10 +113,10 @@ def join(
     Raises Invalid and Conflict for the account, NotFound for the link; then nothing was made.
     """
     invitation, _ = _held(plaintext)
-    user, _ = people.add_user(username=username, full_name=full_name, email=email, password=password)
+    user, _ = account_actions.add_user(username=username, full_name=full_name, email=email, password=password)
     if provider:
         key, uid, called = provider
-        people.connect_provider(user=user, provider=key, uid=uid, called=called)
+        account_actions.connect_provider(user=user, provider=key, uid=uid, called=called)
         user.set_unusable_password()
         user.save(update_fields=["password"])
     member = accept_invitation(user=user, plaintext=plaintext)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from annotation.assignments.actions import states_and_leases as assignments
+from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.calibration.actions.training import admit_elsewhere, require_admission
 from annotation.core.access import Seat, get_own_assignment
@@ -146,7 +146,7 @@ def _submit(
     may_be_matched = round_.state == Round.State.RESOLVING or seat.study.is_resolved_by_item
     if parts and may_be_matched and assignment.current_id is not None:
         carry_match(assignment.current, annotation, parts_stay=parts_stay)
-    assignments.submit(assignment, annotation, round_)
+    assignment_states.submit(assignment, annotation, round_)
     if annotation.revision == 1 and getattr(assignment, "known", None) is not None:
         admit_elsewhere(assignment)
     return SubmitResult(annotation, assignment, is_new=True)

@@ -3,7 +3,7 @@
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from annotation.assignments.actions import states_and_leases as assignments
+from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import has_everything, has_left, n_taken
 from annotation.calibration.actions.training import require_admission
@@ -55,7 +55,7 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
     is_from_pool = round_.mode == Round.Mode.POOL and not (
         seat.membership.is_machine and has_everything(round_, seat.membership)
     )
-    if is_from_pool and (found is None or not assignments.renew(found)):
+    if is_from_pool and (found is None or not assignment_states.renew(found)):
         _free_expired(round_)
         found = _take_from_pool(seat, round_)
     if found is None:
@@ -107,10 +107,10 @@ def take_beside_maybes(*, seat: Seat, round_: Round) -> None:
     if round_.mode != Round.Mode.POOL or round_.state != Round.State.OPEN or seat.membership.is_away:
         return
     held = Assignment.objects.filter(round=round_, rater=seat.membership, state__in=Assignment.UNFINISHED)
-    assignments.renew_all(held)
+    assignment_states.renew_all(held)
     if held.filter(maybe=False).exists():
         return
-    assignments.release_expired(round_.pk)
+    assignment_states.release_expired(round_.pk)
     _take_from_pool(seat, round_, past_maybes=True)
 
 
@@ -145,7 +145,7 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
         return None
     held = {slot for (slot,) in _slots_held.all(round_.pk, place.item_id)}
     slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
-    taken = assignments.lease(place, walker, slot)
+    taken = assignment_states.lease(place, walker, slot)
     walker.walked = max(walker.walked, place.position)
     with connection.cursor() as cursor:  # one trip for what is done with every item of a pool
         cursor.execute(
@@ -195,8 +195,8 @@ def _is_at_quota(walker: RoundRater) -> bool:
 
 def _free_expired(round_: Round) -> None:
     """Gives back the slots of leases that ran out; in a transaction of its own, so takers do not wait in a ring."""
-    if not assignments.has_expired(round_.pk):
+    if not assignment_states.has_expired(round_.pk):
         return
     with transaction.atomic():
         if hold_state(round_.pk) == Round.State.OPEN:
-            assignments.release_expired(round_.pk)
+            assignment_states.release_expired(round_.pk)

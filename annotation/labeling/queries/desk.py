@@ -8,11 +8,11 @@ from django.urls import reverse
 
 from annotation.calibration.queries import training
 from annotation.core.access import Seat
-from annotation.labeling.queries import assignments as labelling
+from annotation.labeling.queries import assignments
 from annotation.labeling.queries.earlier_answers import PrefilledAnswer, carried_answer
 from annotation.labels.queries.item_history import reads_otherwise
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
-from annotation.proposals import queries as proposals
+from annotation.proposals import queries as proposal_queries
 from ingest.models import Snapshot
 from taxonomy.queries import published_version
 
@@ -45,7 +45,7 @@ class DeskTurn:
     answer: dict[str, object] | None = None
     draft: dict[str, object] | None = None
     carried: PrefilledAnswer | None = None
-    outcomes: Sequence[proposals.AnsweredProposal] = ()
+    outcomes: Sequence[proposal_queries.AnsweredProposal] = ()
 
     @property
     def may_change(self) -> bool:
@@ -129,12 +129,12 @@ class Desk(DeskIssue):
     """
 
     rater: Membership
-    progress: labelling.RaterProgress
+    progress: assignments.RaterProgress
     time_left: str
     here: str | None
     before: int | None
     after: int | None
-    came_back: proposals.ReturnedItems | None
+    came_back: proposal_queries.ReturnedItems | None
     previous_url: str | None
     show: str = "all"
 
@@ -143,8 +143,8 @@ def desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Sequ
     """The desk with an assignment, or without one; `at_hand` are the readings that the page has already."""
     rater = seat.membership
     assert rater is not None
-    near = labelling.around(round_, rater, assignment.position if assignment else None)
-    progress = labelling.progress(round_, rater)
+    near = assignments.around(round_, rater, assignment.position if assignment else None)
+    progress = assignments.progress(round_, rater)
     own = listed(near, seat.study.slug, round_, assignment.pk if assignment else None)
     here = next((number for number, line in enumerate(own.lines) if line.is_here), len(own.lines))
     finished = [line.url for line in own.lines[:here] if line.state in Assignment.FINISHED]
@@ -153,11 +153,11 @@ def desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Sequ
         **vars(reading(seat.study, round_, assignment, own.lines, at_hand)),
         rater=rater,
         progress=progress,
-        time_left=_time_left(labelling.usual_seconds(near), progress.n_left) if assignment else "",
+        time_left=_time_left(assignments.usual_seconds(near), progress.n_left) if assignment else "",
         here=assignment.public_id if assignment else None,
         before=own.before,
         after=own.after,
-        came_back=next(iter(proposals.came_back(seat.user, round_)), None) if asks_back else None,
+        came_back=next(iter(proposal_queries.came_back(seat.user, round_)), None) if asks_back else None,
         previous_url=finished[-1] if finished else None,
     )
 
@@ -172,7 +172,7 @@ def reading(
     """The issue of an assignment; that of one without an id is only looked ahead at."""
     if assignment is None:
         return DeskIssue(study, round_, None, lines)
-    snapshot = labelling.snapshot_to_read(assignment.item)
+    snapshot = assignments.snapshot_to_read(assignment.item)
     answer, turn = assignment.current, _turn(round_, assignment, snapshot)
     return DeskIssue(
         study,
@@ -192,7 +192,7 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> D
     if assignment.pk is None:
         return DeskTurn(round_, assignment, snapshot)
     tree, answer = published_version(round_.taxonomy_version_id), assignment.current
-    said = labelling.answer_of(assignment, tree)
+    said = assignments.answer_of(assignment, tree)
     assignment.round = round_
     return DeskTurn(
         round_,
@@ -200,8 +200,8 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> D
         snapshot,
         answer=said,
         carried=carried_answer(assignment, tree),
-        draft=labelling.draft_of(assignment),
-        outcomes=proposals.answered_in(answer.pk, tree) if answer is not None and answer.n_proposals else (),
+        draft=assignments.draft_of(assignment),
+        outcomes=proposal_queries.answered_in(answer.pk, tree) if answer is not None and answer.n_proposals else (),
     )
 
 
@@ -225,7 +225,11 @@ class OwnList:
 
 
 def listed(
-    near: Sequence[Assignment], slug: str, round_: Round, here: int | None, most: int = labelling.NEAR + labelling.AHEAD
+    near: Sequence[Assignment],
+    slug: str,
+    round_: Round,
+    here: int | None,
+    most: int = assignments.NEAR + assignments.AHEAD,
 ) -> OwnList:
     """The lines of the first `most` of these assignments."""
     few = near[:most]
@@ -263,7 +267,7 @@ def lines_of(near: Sequence[Assignment], slug: str, round_: Round, here: int | N
 
 def place_before(listed: Sequence[Assignment], show: str = "all") -> int | None:
     """The place before which there may be more; of a part of the list only where this page of it is full."""
-    if not listed or listed[0].position <= 1 or (show != "all" and len(listed) < labelling.BEHIND):
+    if not listed or listed[0].position <= 1 or (show != "all" and len(listed) < assignments.BEHIND):
         return None
     return listed[0].position
 

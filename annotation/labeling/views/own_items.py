@@ -14,7 +14,7 @@ from annotation.core.access import RATER, Seat, get_own_assignment_of, get_round
 from annotation.labeling.queries import assignments as queries
 from annotation.labeling.queries.desk import lines_of, listed, place_before
 from annotation.models import Assignment, Membership, Round
-from annotation.proposals import queries as proposals
+from annotation.proposals import queries as proposal_queries
 
 
 @login_required
@@ -120,4 +120,4 @@ def _here(request: HttpRequest) -> int | None:
 
 def _back(seat: Seat, round_: Round) -> list[int]:
     """The rater's assignments of this round whose proposals were answered."""
-    return [pk for each in proposals.came_back(seat.user, round_) for pk, _ in each.items]
+    return [pk for each in proposal_queries.came_back(seat.user, round_) for pk, _ in each.items]

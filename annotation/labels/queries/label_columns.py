@@ -80,7 +80,7 @@ class ColumnDimension(HasKind):
     categories: Categories
 
 
-def labelled(
+def labeled(
     rounds: Sequence[Round],
     *,
     version: TaxonomyVersion | None = None,

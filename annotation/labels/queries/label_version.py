@@ -42,7 +42,7 @@ def way(round_: Round, version: TaxonomyVersion | None) -> Route | None:
     return route(round_.taxonomy_version_id, version.pk)
 
 
-def labelled_rounds(studies: Sequence[int]) -> QuerySet[Round]:
+def labeled_rounds(studies: Sequence[int]) -> QuerySet[Round]:
     """The rounds of studies (by id) whose labels a plan takes along: they count once raters are done with the round."""
     rounds = Round.objects.filter(study__in=studies, state__in=Round.OVER).exclude(kind=Round.Kind.SCREENING)
     return rounds.select_related("taxonomy_version").order_by("number")
@@ -54,7 +54,7 @@ def stands_at(studies: Sequence[Study]) -> dict[int, int]:
     done = Plan.objects.filter(study__in=ids, state=Plan.State.DONE).select_related("to_version")
     standing = {plan.study_id: plan.to_version for plan in done.order_by("done_at", "pk")}
     found: dict[int, int] = {}
-    for each in labelled_rounds(ids):
+    for each in labeled_rounds(ids):
         number = label_version(each, standing.get(each.study_id)).number
         found[each.study_id] = min(number, found.get(each.study_id, number))
     return found

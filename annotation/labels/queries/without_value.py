@@ -10,7 +10,7 @@ from django.db.models import Max, Q, QuerySet
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.labels.consensus import Values
-from annotation.labels.queries.label_version import label_version, labelled_rounds, standing_plan
+from annotation.labels.queries.label_version import label_version, labeled_rounds, standing_plan
 from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.queries.version_mapping import VersionMapping
@@ -41,13 +41,13 @@ def without_value(seat: Seat, plan: Plan) -> Iterator[LabelWithoutValue]:
     Labels of questions that are gone are not among them. Cost: the judging of the items on which a rater or a decision
     named what can't be followed, and of those of worklists.
     """
-    rounds = [each for each in labelled_rounds([seat.study.pk]) if each.pk not in seat.hidden_round_ids]
+    rounds = [each for each in labeled_rounds([seat.study.pk]) if each.pk not in seat.hidden_round_ids]
     return (label for each in rounds for label in _in_round(seat, each, rounds, plan.to_version))
 
 
 def n_without_value(seat: Seat, plan: Plan) -> int:
     """How many labels have none, kept until anything that labels rest on changes; five queries."""
-    rounds = [each for each in labelled_rounds([seat.study.pk]) if each.pk not in seat.hidden_round_ids]
+    rounds = [each for each in labeled_rounds([seat.study.pk]) if each.pk not in seat.hidden_round_ids]
     decided = Resolution.objects.filter(round__in=rounds).aggregate(newest=Max("pk"))["newest"]
     answered = Annotation.objects.filter(assignment__round__in=rounds).aggregate(newest=Max("pk"))["newest"]
     matched = PartMatch.objects.filter(annotation__assignment__round__in=rounds).aggregate(newest=Max("pk"))["newest"]

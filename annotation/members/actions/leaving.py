@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from accounts import actions as people
+from accounts import actions as account_actions
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
@@ -111,7 +111,7 @@ def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None
         left = [_leave(seat, seat.membership.pk, "member left") for seat in seats if seat.membership is not None]
         for asked in Membership.objects.select_related("study").filter(waiting_for(user)):
             left.append(end_invitation(Seat(user, asked.study, None), asked.pk, is_declined=True))
-        people.end_account(user=user)
+        account_actions.end_account(user=user)
     for each in left:
         finish(each)
 

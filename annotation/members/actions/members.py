@@ -20,7 +20,7 @@ from annotation.core.memberships import (
 )
 from annotation.members.actions.leaving import end_offers
 from annotation.members.queries.leaving import Offers
-from annotation.model_raters import actions as machines
+from annotation.model_raters import actions as model_rater_actions
 from annotation.models import Membership, Study
 
 
@@ -100,7 +100,7 @@ def _set_member(
     is_machine = kind == Membership.Kind.MACHINE or (
         kind is None and models.filter(user__username__iexact=str(username).strip()).exists()
     )
-    described = machines.described(machine, is_machine, fields)
+    described = model_rater_actions.described(machine, is_machine, fields)
     if fields:  # before the name is looked up: whoever has it would not be invited
         raise Invalid("Member not added.", fields=fields)
     member = account_named(seat, username)
@@ -123,7 +123,7 @@ def _set_member(
     else:
         membership.invited_by = seat.user  # who set the roles answers for them
     membership.roles = wanted
-    machines.set_description(membership, kind, described)
+    model_rater_actions.set_description(membership, kind, described)
     if RATER in wanted and not membership.code:
         membership.code = next_code(seat.study)
     membership.save()

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from accounts import actions as people
+from accounts import actions as account_actions
 from accounts.models import PasswordLink, User
 from annotation.core.access import OWNER, Seat, changing, get_seat
 from annotation.core.audit import record
@@ -22,7 +22,7 @@ def make_password_link(*, seat: Seat, member: Membership) -> str:
     """
     user = _require_may_make(seat, member)
     of_study = None if seat.user.is_staff else seat.study.pk
-    _, plaintext = people.make_password_link(user=user, made_by=seat.user, of_study=of_study)
+    _, plaintext = account_actions.make_password_link(user=user, made_by=seat.user, of_study=of_study)
     record(study=seat.study, user=seat.user, verb="password link made", member=user.username)
     return plaintext
 

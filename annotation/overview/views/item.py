@@ -8,7 +8,7 @@ from annotation.core.access import get_item_at, may_decide
 from annotation.core.pages import study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labeling.queries.assignments import comments_of
-from annotation.labels.queries import item_history as item_queries
+from annotation.labels.queries import item_history
 from annotation.labels.queries.label_version import standing_version
 from annotation.models import Item
 from ingest.queries import closing_changes
@@ -22,7 +22,7 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat.require_reading()
     found: Item = get_item_at(seat, pk)
     issue = found.issue
-    rounds = item_queries.item_rounds(seat, found)
+    rounds = item_history.item_rounds(seat, found)
     note_reading(seat, [each.round for each in rounds if each.parts], "item", PAGE)
     return study_page(
         request,
@@ -35,5 +35,5 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         comments=comments_of(found.snapshot) if seat.sees_issues else [],
         closing_changes=closing_changes(issue) if issue and seat.sees_issues else [],
         rounds=[(each, may_decide(seat, each.round)) for each in rounds],
-        histories=item_queries.label_histories(rounds, standing_version(seat.study)),
+        histories=item_history.label_histories(rounds, standing_version(seat.study)),
     )

@@ -28,8 +28,7 @@ from annotation.labels.resolution_notes import NOTES
 from annotation.methods import checklist_as_markdown, whole_markdown
 from annotation.methods.queries import methods
 from annotation.models import Round, Sample
-from annotation.package import descriptor
-from annotation.package import readme_and_citation as papers
+from annotation.package import descriptor, readme_and_citation
 from annotation.package.dictionary import AGREEMENT, frame_of, tables
 from annotation.package.figures import agreement_figures
 from annotation.package.pdf import in_order
@@ -151,9 +150,9 @@ def write_package(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: E
             (each, archive.sizes[f"{each.path}.csv"], archive.digests[f"{each.path}.csv"]) for each in package.resources
         ]
         archive.add("datapackage.json", descriptor.as_json(_descriptor(cover, resources, at.isoformat())))
-        archive.add("README.md", papers.readme(cover))
-        archive.add("CITATION.cff", papers.citation(cover))
-        archive.add("LICENSE.md", papers.licence_note(cover))
+        archive.add("README.md", readme_and_citation.readme(cover))
+        archive.add("CITATION.cff", readme_and_citation.citation(cover))
+        archive.add("LICENSE.md", readme_and_citation.license_note(cover))
         archive.add("recompute.py", RECOMPUTE.read_bytes())
         for path in sorted(FORMULAS.glob("*.py")):
             archive.add(f"agreement/{path.name}", path.read_bytes())
@@ -162,7 +161,7 @@ def write_package(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: E
 
 
 def _descriptor(
-    cover: papers.Cover, resources: Sequence[tuple[PackageTable, int, str]], created: str
+    cover: readme_and_citation.Cover, resources: Sequence[tuple[PackageTable, int, str]], created: str
 ) -> dict[str, Any]:
     title, address = LICENCES[cover.licence]
     licence = None if cover.licence == "none" else {"name": cover.licence, "title": title, "path": address}
@@ -172,7 +171,7 @@ def _descriptor(
         description=cover.abstract,
         version=cover.version,
         created=created,
-        keywords=papers.keywords(cover),
+        keywords=readme_and_citation.keywords(cover),
         licence=licence,
         authors=cover.authors,
         resources=resources,
@@ -436,12 +435,12 @@ class _Package:
         self.archive.add(path, content)
         self.files.append((path, means))
 
-    def cover(self, day: Any) -> papers.Cover:
+    def cover(self, day: Any) -> readme_and_citation.Cover:
         """What the papers are written from."""
         study = self.seat.study
         facts = replace(methods(self.seat), hidden=[])
         hidden = Round.objects.filter(study=study, pk__in=self.seat.blind_round_ids).order_by("number")
-        return papers.Cover(
+        return readme_and_citation.Cover(
             slug=study.slug,
             title=study.title,
             day=day,
@@ -458,7 +457,7 @@ class _Package:
             licence=self.options["licence"],
             authors=self.options["authors"],
             texts=self.options["texts"],
-            is_pseudonymised=self.options["pseudonymise"],
+            is_pseudonymized=self.options["pseudonymise"],
             hidden=list(hidden.values_list("number", flat=True)),
             files=self.files,
         )

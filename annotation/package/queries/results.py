@@ -14,7 +14,7 @@ from annotation.agreement_report.queries.options import ask
 from annotation.analysis.queries import AnalysisQuestion as Read
 from annotation.analysis.queries import AnalysisResult, Words, answer, plain_answer
 from annotation.analysis.queries.effort import MEASURES
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.analysis.queries.presentation.blocks import AnalysisPresentation as Shown
 from annotation.analysis.queries.presentation.kinds import KINDS
 from annotation.analysis.queries.presentation.provenance import from_which
@@ -220,7 +220,7 @@ def _named(question: Read) -> set[str]:
 
 def _usual(seat: Seat) -> Iterator[tuple[str, str, Words]]:
     """Counts of each dimension, in all and by repository; cross tables of any two; a flow; marks; effort."""
-    columns = labelled_for(seat).columns
+    columns = study_labels(seat).columns
     titles = {key: each.title for key, each in columns.singles.items()}
     titles |= {key: each.title for key, each in columns.multis.items()}
     named = [key for key, each in columns.singles.items() if not each.is_two_valued]

@@ -13,7 +13,7 @@ from annotation.calibration.queries.training import known_parts
 from annotation.core.member_lists import code_order
 from annotation.labels.answers import digest
 from annotation.labels.consensus import PENDING
-from annotation.labels.queries import rows as results
+from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries.evidence import PLACE
 from annotation.labels.queries.label_version import label_version, standing_version
 from annotation.labels.queries.verdicts import read_values
@@ -413,8 +413,8 @@ def n_rows_about(study: Study, rounds: Sequence[Round]) -> int:
 
 def resolution_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     """Every decision; queries as `results.resolutions`."""
-    for row in results.resolutions(rounds):
-        yield results.as_dict(row)
+    for row in label_rows.resolutions(rounds):
+        yield label_rows.as_dict(row)
 
 
 def address_of(identifier: str) -> tuple[str | None, int | None, str | None]:

@@ -24,12 +24,12 @@ def why_not_run(plan: Plan) -> str:
         return f"Migration {plan.number} is {plan.state}. Create a new one."
     if plan.to_version.is_draft:
         return f"Version {plan.to_version.number} is a draft. Publish it first."
-    open_rounds = _labelling(plan).filter(state=Round.State.OPEN).order_by("number")
+    open_rounds = _labeling(plan).filter(state=Round.State.OPEN).order_by("number")
     if numbers := list(open_rounds.values_list("number", flat=True)):
         which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
         return f"{which} open, so its labels would be too late. Finish it, or move it to resolving, first."
     owed = Assignment.objects.filter(
-        round__in=_labelling(plan).filter(state__in=Round.OVER), slot__isnull=True, state__in=Assignment.UNFINISHED
+        round__in=_labeling(plan).filter(state__in=Round.OVER), slot__isnull=True, state__in=Assignment.UNFINISHED
     ).exclude(rater__kind=Membership.Kind.MACHINE)
     if n := owed.count():
         which = "1 item waits" if n == 1 else f"{n} items wait"
@@ -50,7 +50,7 @@ def why_not_undo(plan: Plan) -> str:
     later = Plan.objects.filter(study=plan.study_id, state=Plan.State.DONE, done_at__gt=plan.done_at)
     if later_plan := later.order_by("-done_at").first():
         return f"Migration {later_plan.number} was run after it. Undo that one first."
-    opened = _labelling(plan).filter(opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
+    opened = _labeling(plan).filter(opened_at__gt=plan.done_at).exclude(state=Round.State.UNDONE)
     if plan.worklist_id:
         opened = opened.exclude(pk=plan.worklist_id)
     if next_round := opened.order_by("number").first():
@@ -58,7 +58,7 @@ def why_not_undo(plan: Plan) -> str:
     return ""
 
 
-def _labelling(plan: Plan) -> QuerySet[Round]:
+def _labeling(plan: Plan) -> QuerySet[Round]:
     """The rounds of the plan's study that label by its taxonomy; no plan touches those that screen."""
     return Round.objects.filter(study=plan.study_id).exclude(kind=Round.Kind.SCREENING)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from annotation.assignments.queries import is_absent
 from annotation.labels.columns import UNMAPPED
-from annotation.labels.queries.label_columns import labelled
+from annotation.labels.queries.label_columns import labeled
 from annotation.models import Membership, Plan, Round
 from annotation.plans.category_outcomes import CategoryOutcome
 from annotation.plans.queries.relabeling import counted
@@ -195,7 +195,7 @@ def agreed_labels(found: PlanScope) -> tuple[int, int]:
 
     Six queries for every 20,000 items.
     """
-    columns = labelled(found.rounds, version=found.to).columns
+    columns = labeled(found.rounds, version=found.to).columns
     n_agreed = n_unmapped = 0
     for codes in (
         *(each.codes for each in columns.singles.values()),

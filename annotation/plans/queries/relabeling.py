@@ -253,7 +253,9 @@ def affected(
     return [AffectedItem(items[item_id], reasons) for item_id, reasons in gathered.items()]
 
 
-def items_labelled(found: PlanScope, category_ids: Sequence[int], *, after: int = 0, size: int = PAGE) -> list[Item]:
+def items_with_categories(
+    found: PlanScope, category_ids: Sequence[int], *, after: int = 0, size: int = PAGE
+) -> list[Item]:
     """The items on which a rater's standing answer names one of these categories, by id after `after`."""
     with counted(found) as answers:
         rows = answers.rows(

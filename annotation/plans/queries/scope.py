@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from annotation.core.errors import Conflict
-from annotation.labels.queries.label_version import label_version, labelled_rounds, standing_version
+from annotation.labels.queries.label_version import label_version, labeled_rounds, standing_version
 from annotation.models import Plan, Round, Study
 from annotation.plans.category_outcomes import CategoryOutcome, NewQuestion, fates, new_questions
 from taxonomy.migration import Route
@@ -91,7 +91,7 @@ def ground(study: Study, to: TaxonomyVersion) -> PlanScope:
     Raises Conflict where there is nothing to move, or no mapping leads there.
     """
     standing = standing_version(study)
-    rounds = [each for each in labelled_rounds([study.pk]) if label_version(each, standing).number < to.number]
+    rounds = [each for each in labeled_rounds([study.pk]) if label_version(each, standing).number < to.number]
     if not rounds:
         at = standing.number if standing else None
         raise Conflict(

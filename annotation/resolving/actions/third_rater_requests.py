@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation.assignments import jobs as ruling
+from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
 from annotation.assignments.queries import unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
@@ -143,7 +143,7 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
     Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="")
     round_.ruled_at, round_.rules_error = None, ""
     record(study=seat.study, user=seat.user, verb="rules applied", round=number)
-    (ruling.ANSWERS if failed_open else ruling.RULES).send_later(round_.pk)
+    (rule_jobs.ANSWERS if failed_open else rule_jobs.RULES).send_later(round_.pk)
     return round_
 
 

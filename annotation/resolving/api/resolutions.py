@@ -25,7 +25,7 @@ from annotation.core.api_requests import (
 )
 from annotation.core.errors import Invalid, Stale
 from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of
-from annotation.labels.queries import rows as results
+from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries.resolution_facts import meetings_of, newest_by_hand, ways, with_facts
 from annotation.labels.queries.verdicts import resolution_values
 from annotation.labels.resolution_methods import STATED
@@ -44,7 +44,7 @@ def resolvable_in_address(request: Request, seat: Seat) -> list[Round]:
     round_ = round_in_address(request, seat)
     if round_ is not None:
         seat.require_answers(round_)
-    return [each for each in results.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
+    return [each for each in label_rows.resolvable_rounds(seat) if round_ is None or each.pk == round_.pk]
 
 
 class DisagreementsOfStudy(APIView):
@@ -66,7 +66,7 @@ class DisagreementsOfStudy(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         rounds = resolvable_in_address(request, seat)
-        found = results.disagreements(
+        found = label_rows.disagreements(
             rounds,
             state=choice_in_address(request, "state", ("open", "resolved", "all"), "open") or "open",
             dimension=dimension_in_address(request, seat),
@@ -147,7 +147,7 @@ class ResolutionShape(ShapeWithNotes):
     method = serializers.CharField()
     reported_as = serializers.CharField()
     meeting = MeetingShape(allow_null=True)
-    decider = serializers.ChoiceField(results.DECIDERS, help_text="A rule of the study, a person, or an import.")
+    decider = serializers.ChoiceField(label_rows.DECIDERS, help_text="A rule of the study, a person, or an import.")
     decided_by = serializers.CharField()
     decided_at = serializers.DateTimeField()
 
@@ -271,7 +271,7 @@ def resolution_answers(rows: Sequence[Any]) -> list[dict[str, Any]]:
             "reported_as": told[row.pk],
             "meeting": meeting_answer(meetings[row.pk]) if row.pk in meetings else None,
             **notes_of(row).columns(),
-            "decider": results.decider_of(row),
+            "decider": label_rows.decider_of(row),
             "decided_by": row.decided_by.told_name if row.decided_by else "",
             "decided_at": row.created_at,
         }

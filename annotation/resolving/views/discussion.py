@@ -22,7 +22,7 @@ from annotation.discussion.actions import take_over, write_remark
 from annotation.discussion.queries import DiscussionProgress
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Item, Remark, Resolution, Round
-from annotation.resolving.views import item_discussion as discussion
+from annotation.resolving.views import item_discussion
 from annotation.resolving.views.queue_position import QueuePosition, here_at, may_look, note_here
 from taxonomy.kinds import LONGEST_TEXT
 
@@ -63,10 +63,10 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     taking_part = queries.people(here.seat.study, here.round)
     said = list(queries.remarks(here.round, item, after=after))
     meanwhile = queries.meanwhile(here.seat, here.round, item, since)
-    told = discussion.news(here, item, taking_part, since, said[-1].pk if said else after, meanwhile)
+    told = item_discussion.news(here, item, taking_part, since, said[-1].pk if said else after, meanwhile)
     if not said and told["mark"] == request.GET.get("told"):
         return HttpResponse(status=204)
-    context = told | {"remarks": [discussion.remark(here, each, taking_part) for each in said], "is_news": True}
+    context = told | {"remarks": [item_discussion.remark(here, each, taking_part) for each in said], "is_news": True}
     return render(request, "annotation/resolving/_thread_news.html", here.context | context)
 
 
@@ -87,8 +87,8 @@ def say(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     verdicts = standing.verdicts if standing else ()
     place = next((each for each in verdicts if f"{each.part}.{each.dimension}" == wanted), None)
     form = {
-        "places": discussion.places(here, verdicts, place),
-        "talk_urls": {"say": discussion.url(here, item, "discuss_say")},
+        "places": item_discussion.places(here, verdicts, place),
+        "talk_urls": {"say": item_discussion.url(here, item, "discuss_say")},
         "longest_remark": LONGEST_TEXT,
     }
     try:
@@ -105,7 +105,7 @@ def say(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         return redirect(here.item_url(item.pk, place=wanted) + f"#remark-{made.public_id}")
     taking_part = queries.people(here.seat.study, here.round)
     said = queries.remarks(here.round, item, after=_seen(request.POST))
-    shown = [discussion.remark(here, each, taking_part) for each in said]
+    shown = [item_discussion.remark(here, each, taking_part) for each in said]
     told = {"remarks": shown, "after": made.public_id, "is_news": True}
     return render(request, "annotation/resolving/_thread_said.html", here.context | form | told)
 

@@ -7,7 +7,7 @@ from typing import cast
 from annotation.core.access import OWNER
 from annotation.core.errors import NotFound, WrongState
 from annotation.discussion.queries import AnswersTable
-from annotation.labels import resolution_options as deciding
+from annotation.labels import resolution_options
 from annotation.labels.consensus import Decision, Verdict
 from annotation.labels.queries.resolution_facts import arbiters_of
 from annotation.labels.queries.verdicts import round_verdicts
@@ -154,8 +154,8 @@ def _row(here: QueuePosition, item: Item, verdict: Verdict, is_here: bool) -> di
 
 def _stands(dimension: TreeDimension, verdict: Verdict) -> str:
     if verdict.decision is not None and verdict.decision.no_part:
-        return deciding.no_part_words(verdict.part)
-    return deciding.value_words(dimension, verdict.values or ())
+        return resolution_options.no_part_words(verdict.part)
+    return resolution_options.value_words(dimension, verdict.values or ())
 
 
 def _place(
@@ -169,7 +169,7 @@ def _place(
 ) -> dict[str, object]:
     """The place to be decided: the answers side by side, what else can be chosen, and what was decided before."""
     dimension = here.tree.by_key[verdict.dimension]
-    columns = deciding.options(dimension, verdict, heard)
+    columns = resolution_options.options(dimension, verdict, heard)
     earlier = told.get((verdict.part, verdict.dimension), ())
     if not filled.choice and earlier and earlier[0].method != Resolution.Method.REOPENED:
         filled.choice, filled.other = _as_chosen(columns, earlier[0])
@@ -179,10 +179,10 @@ def _place(
         "hue": here.hue(verdict.dimension),
         "options": columns,
         "is_wide": len(columns) > 2,
-        "reason": deciding.reason_words(verdict, heard, _before_words(verdict)),
+        "reason": resolution_options.reason_words(verdict, heard, _before_words(verdict)),
         "has_other": not dimension.is_two_valued,
         "has_none": all(option.value != "[]" for option in columns) and (verdict.reason != "parts" or dimension.is_set),
-        "none_words": deciding.none_words(dimension),
+        "none_words": resolution_options.none_words(dimension),
         "other_chosen": filled.choice == "other",
         "other_text": filled.other[0] if filled.other and not dimension.has_categories else "",
         "other_keys": filled.other or _shared(columns) if dimension.is_set else filled.other,
@@ -205,26 +205,26 @@ def _before_words(verdict: Verdict) -> str:
     origin = verdict.replaces.origin if verdict.replaces else None
     if origin is None:
         return ""
-    return deciding.value_words(published_version(origin.version_id).by_key[verdict.dimension], origin.values)
+    return resolution_options.value_words(published_version(origin.version_id).by_key[verdict.dimension], origin.values)
 
 
-def _several(columns: Sequence[deciding.ResolutionOption]) -> list[TreeCategory]:
+def _several(columns: Sequence[resolution_options.ResolutionOption]) -> list[TreeCategory]:
     """The categories at stake, where more than one can count."""
     found = {category.key: category for option in columns for category in option.categories}
     return sorted(found.values(), key=lambda category: category.position) if len(found) > 1 else []
 
 
-def _shared(columns: Sequence[deciding.ResolutionOption]) -> Sequence[str]:
+def _shared(columns: Sequence[resolution_options.ResolutionOption]) -> Sequence[str]:
     """Where several categories count, those that all raters gave are set already."""
     return sorted(columns[0].shared) if columns else ()
 
 
-def _as_chosen(columns: Sequence[deciding.ResolutionOption], decision: Decision) -> tuple[str, Sequence[str]]:
+def _as_chosen(columns: Sequence[resolution_options.ResolutionOption], decision: Decision) -> tuple[str, Sequence[str]]:
     """An earlier decision as the form would have sent it."""
     if decision.no_part:
-        return deciding.NO_PART, ()
+        return resolution_options.NO_PART, ()
     values = decision.values
-    value = deciding.as_value(values)
+    value = resolution_options.as_value(values)
     if not values or any(option.value == value for option in columns):
         return value, ()
     return "other", [f"{each:g}" if isinstance(each, float) else str(each) for each in values]
@@ -243,13 +243,17 @@ def _methods(here: QueuePosition, item: Item, verdict: Verdict) -> list[tuple[st
 
 def _told(dimension: TreeDimension, part: int, decision: Decision, met: Mapping[int, Meeting]) -> dict[str, object]:
     is_reopened = decision.method == Resolution.Method.REOPENED
-    words = deciding.no_part_words(part) if decision.no_part else deciding.value_words(dimension, decision.values)
+    words = (
+        resolution_options.no_part_words(part)
+        if decision.no_part
+        else resolution_options.value_words(dimension, decision.values)
+    )
     return {
         "words": "Reopened" if is_reopened else words,
         "is_reopened": is_reopened,
         "method": METHODS[decision.method],
         "meeting": met.get(decision.id),
         "notes": decision.notes.stated(),
-        "by": deciding.decided_by(decision.method, decision.decided_by),
+        "by": resolution_options.decided_by(decision.method, decision.decided_by),
         "at": decision.decided_at,
     }

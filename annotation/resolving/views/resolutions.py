@@ -14,7 +14,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from annotation.core.access import ADJUDICATOR, OWNER, get_item_at
 from annotation.core.errors import Invalid, Stale, WrongState
-from annotation.labels import resolution_options as deciding
+from annotation.labels import resolution_options
 from annotation.labels.consensus import Values
 from annotation.labels.resolution_notes import notes_in
 from annotation.models import Item
@@ -68,7 +68,7 @@ def _decide(request: HttpRequest, here: QueuePosition, item: Item) -> HttpRespon
         if request.POST.get("reopen"):
             reopen(seat=here.seat, round_=here.round, item=item, **asked)
             return _stay(request, here, item, wanted)
-        is_gone = filled.choice == deciding.NO_PART
+        is_gone = filled.choice == resolution_options.NO_PART
         values = [] if is_gone else _values(here.tree, key, filled)
         asked |= {
             "no_part": is_gone or None,
@@ -84,7 +84,7 @@ def _decide(request: HttpRequest, here: QueuePosition, item: Item) -> HttpRespon
         return _again(request, here, item, wanted, filled, 409)
     just = {
         "verb": "decided",
-        "words": deciding.no_part_words(number)
+        "words": resolution_options.no_part_words(number)
         if is_gone
         else f"{here.tree.by_key[key].title}: {_decided_words(here.tree.by_key[key], filled)}",
         "url": here.item_url(item.pk, place=wanted),
@@ -123,11 +123,11 @@ def _values(tree: VersionTree, key: str, filled: FilledForm) -> object:
 
 def _decided_words(dimension: TreeDimension, filled: FilledForm) -> str:
     if filled.choice == "several":
-        return deciding.value_words(dimension, tuple(filled.several))
+        return resolution_options.value_words(dimension, tuple(filled.several))
     if filled.choice == "other":
         values: Values = tuple(filled.other) if dimension.has_categories else (filled.other[0],)
-        return deciding.value_words(dimension, values) if dimension.has_categories else str(values[0])
-    return deciding.value_words(dimension, tuple(json.loads(filled.choice)))
+        return resolution_options.value_words(dimension, values) if dimension.has_categories else str(values[0])
+    return resolution_options.value_words(dimension, tuple(json.loads(filled.choice)))
 
 
 def _again(

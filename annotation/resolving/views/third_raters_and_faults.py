@@ -13,14 +13,14 @@ from django.views.decorators.http import require_POST
 from accounts.models import User
 from annotation.core.access import get_item_at, get_seat
 from annotation.core.errors import ConcordError, Forbidden, NotFound
-from annotation.labels import resolution_options as deciding
+from annotation.labels import resolution_options
 from annotation.labels.actions.faults import propose_category
 from annotation.labels.consensus import Part, Verdict
 from annotation.labels.part_matching import likeliest
 from annotation.labels.queries.answers_in_parts import answers_in_parts
 from annotation.labels.resolution_notes import notes_of
 from annotation.models import Item, Round
-from annotation.proposals import queries as proposals
+from annotation.proposals import queries as proposal_queries
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.third_rater_requests import apply_rules, ask_third_rater, people_to_ask
 from annotation.resolving.queries.precedents import SHOWN, precedents
@@ -134,7 +134,7 @@ def _telling(here: QueuePosition, parts: Sequence[Part]) -> list[str]:
 
 def _part_words(here: QueuePosition, part: Part, telling: Sequence[str]) -> str:
     """The first answers of a bug that tell it from the others, short."""
-    shown = [deciding.value_words(here.tree.by_key[key], part[key]) for key in telling if key in part]
+    shown = [resolution_options.value_words(here.tree.by_key[key], part[key]) for key in telling if key in part]
     return " · ".join(shown[:3])
 
 
@@ -170,12 +170,12 @@ def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, objec
     return {
         "precedents": [
             {
-                "words": deciding.value_words(dimension, each.values),
+                "words": resolution_options.value_words(dimension, each.values),
                 "identifier": each.resolution.item.identifier,
                 "short_name": short_name(each.resolution.item.identifier),
                 "url": here.elsewhere(each.resolution),
                 "notes": notes_of(each.resolution).stated(),
-                "by": deciding.decided_by(
+                "by": resolution_options.decided_by(
                     each.resolution.method,
                     each.resolution.decided_by.told_name if each.resolution.decided_by else "",
                 ),
@@ -185,7 +185,7 @@ def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, objec
         ],
         "precedents_shown": SHOWN,
         "precedents_counted": [
-            (n, "a third value" if values is None else deciding.value_words(dimension, values))
+            (n, "a third value" if values is None else resolution_options.value_words(dimension, values))
             for values, n in known.counted
         ],
         "waiting_third": waiting,
@@ -195,8 +195,8 @@ def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, objec
         "may_propose": dimension.has_categories
         and here.seat.membership is not None
         and here.round.state in (Round.State.OPEN, Round.State.RESOLVING),
-        "asked_for": proposals.told(
-            proposals.visible_proposals(here.seat).filter(
+        "asked_for": proposal_queries.told(
+            proposal_queries.visible_proposals(here.seat).filter(
                 annotation__isnull=True, round=here.round, item=item, part=verdict.part, dimension=dimension.id
             )
         ),

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from annotation.assignments.actions import states_and_leases as assignments
+from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import given_on
@@ -85,7 +85,7 @@ def _withdraw(seat: Seat, number: int, rater: str) -> DepartureOutcome:
         return DepartureOutcome(leaver.rater, [])
     _require_open(round_, "lets raters leave")
     found = leaving(round_, leaver)
-    assignments.withdraw(unfinished_of(round_, leaver.rater_id))
+    assignment_states.withdraw(unfinished_of(round_, leaver.rater_id))
     if found.n_waiting:
         free = [each.item_id for each, to in found.moves if each.slot is not None and to is None]
         RoundItem.objects.counting().filter(round=round_, item__in=free).update(n_free=F("n_free") + 1)
@@ -131,8 +131,8 @@ def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
             again.append((pk, slot, last[rater]))
         else:
             made.append((item, rater, slot, last[rater]))
-    assignments.give(round_, made)
-    assignments.give_slots_again(again)
+    assignment_states.give(round_, made)
+    assignment_states.give_slots_again(again)
     for rater, n in Counter(rater for _, _, rater in given).items():
         RoundRater.objects.filter(round=round_, rater=rater).update(n_assigned=F("n_assigned") + n)
 
@@ -264,7 +264,7 @@ def _train(round_: Round, row: RoundRater) -> int:
     Not those of which they may know what is right.
     """
     mine = Assignment.objects.filter(round=round_, rater=row.rater_id, item__in=training_of(round_))
-    again = assignments.give_again(mine)
+    again = assignment_states.give_again(mine)
     had = set(mine.values_list("item_id", flat=True))
     of_training = list(training_of(round_).values_list("item", flat=True))
     had |= {item for item, _ in seen_answers(round_, [row.rater_id], of_training)}

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Sum
 from django.utils import timezone
 
-from annotation.assignments.actions import states_and_leases as assignments
+from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import start_resolving
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import own_order, raters_planned, slots_short
@@ -627,7 +627,7 @@ def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
     items = list(places.values_list("item_id", flat=True))
     for machine in machines:
         rows = Assignment.objects.filter(round=round_, rater=machine.rater_id)
-        assignments.give_again(rows)
+        assignment_states.give_again(rows)
         had = set(rows.values_list("item_id", flat=True))
         Assignment.objects.bulk_create(
             (
@@ -679,7 +679,7 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
             f"{out} unfinished. Wait, or withdraw what is left.",
             fields={"withdraw": ["True withdraws unfinished assignments."]},
         )
-    n_withdrawn = assignments.withdraw(unfinished)
+    n_withdrawn = assignment_states.withdraw(unfinished)
     start_resolving(round_)
     record(study=seat.study, user=seat.user, verb="round moved to resolving", round=number, withdrawn=n_withdrawn)
     return round_

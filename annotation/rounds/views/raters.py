@@ -14,7 +14,7 @@ from annotation.core.access import OWNER, get_member_at, get_round, get_round_ra
 from annotation.core.errors import ConcordError, Forbidden, NotFound
 from annotation.core.pages import me, study_page
 from annotation.models import Membership, Round, RoundRater
-from annotation.resolving.actions import third_rater_requests as rules
+from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import raters as actions
 from shared.wording import counted
 
@@ -53,13 +53,13 @@ def withdraw_rater(request: HttpRequest, slug: str, number: int, code: str) -> H
 @login_required
 @require_POST
 def remind_third_rater(request: HttpRequest, slug: str, number: int, code: str) -> HttpResponse:
-    return _to_third_rater(request, slug, number, code, rules.remind_third_rater, "was reminded of")
+    return _to_third_rater(request, slug, number, code, third_raters.remind_third_rater, "was reminded of")
 
 
 @login_required
 @require_POST
 def withdraw_third_rater(request: HttpRequest, slug: str, number: int, code: str) -> HttpResponse:
-    return _to_third_rater(request, slug, number, code, rules.withdraw_third_rater, "is no longer asked for")
+    return _to_third_rater(request, slug, number, code, third_raters.withdraw_third_rater, "is no longer asked for")
 
 
 def _to_third_rater(

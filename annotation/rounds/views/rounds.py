@@ -14,7 +14,7 @@ from annotation.calibration.forms import ReasonForm
 from annotation.calibration.queries.gate import gate
 from annotation.calibration.queries.training import is_held, training_rounds
 from annotation.calibration.views import calibration, gate_shown, reason_asked
-from annotation.choosing.queries import samples as choosing
+from annotation.choosing.queries import samples
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden
@@ -45,7 +45,7 @@ from taxonomy.tree import TreeDimension
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     seat = reading_seat(request, slug)
     lines = round_lines(seat.study.rounds.all(), seat=seat, with_raters=True)
-    return study_page(request, seat, "rounds/rounds", "rounds", lines=lines, samples=choosing.sample_lines(seat.study))
+    return study_page(request, seat, "rounds/rounds", "rounds", lines=lines, samples=samples.sample_lines(seat.study))
 
 
 @login_required
@@ -61,9 +61,9 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         given,
         versions=versions,
         raters=raters,
-        samples=choosing.sample_lines(seat.study),
+        samples=samples.sample_lines(seat.study),
         training_rounds=training_rounds(seat.study.rounds),
-        has_screening=choosing.has_screening(seat.study),
+        has_screening=samples.has_screening(seat.study),
         keeps_out=seat.study.screened_out == Study.ScreenedOut.KEEP,
         initial={
             "raters": [member.code for member in raters],

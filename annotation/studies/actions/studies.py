@@ -18,7 +18,7 @@ from annotation.labels.screening import read_keywords
 from annotation.models import Membership, Round, Study
 from annotation.studies.actions.primary import check_primary, confirmed, newest_dimensions
 from annotation.studies.actions.study_ids import not_available, require_available, wrong_in_study_id
-from annotation.studies.queries.studies import labelling_has_begun
+from annotation.studies.queries.studies import labeling_has_begun
 from shared.names import wrong_in
 from taxonomy.models import Taxonomy
 
@@ -119,7 +119,7 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     if fields := wrong_words(changes):
         raise Invalid("Study not changed.", fields=fields)
     if "primary" in changes:
-        if labelling_has_begun(study):
+        if labeling_has_begun(study):
             raise Conflict("Labeling has begun, so the primary coefficients can't be changed.")
         changes["primary"] = check_primary(changes["primary"], study.taxonomy, timezone.now())
     if not study.has_rules and (changes.get("third_rater") or changes.get("majority")):
@@ -148,7 +148,7 @@ def register_primary(*, seat: Seat) -> Study:
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     require_at_work(study)
-    if labelling_has_begun(study):
+    if labeling_has_begun(study):
         raise Conflict("Labeling has begun, so no coefficient can be registered in advance.")
     dimensions = newest_dimensions(study.taxonomy)
     named = [each.key for each in not_registered(study.primary, dimensions)]

@@ -41,6 +41,6 @@ def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:
     return Taxonomy.objects.readable_by(user).filter(Exists(published), ~Exists(screening)).order_by("title", "slug")
 
 
-def labelling_has_begun(study: Study) -> bool:
+def labeling_has_begun(study: Study) -> bool:
     """Whether a round was opened that labels by the study's taxonomy; one that screens asks something else."""
     return Round.objects.filter(study=study).exclude(Q(state=Round.State.DRAFT) | Q(kind=Round.Kind.SCREENING)).exists()

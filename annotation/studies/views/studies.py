@@ -75,7 +75,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     headline = headline_set(seat)
     initial["headline"] = [str(number) for number in headline.fixed]
     form = SettingsForm(given, initial=initial, fixable=fixable_rounds(seat))
-    is_fixed = queries.labelling_has_begun(here)
+    is_fixed = queries.labeling_has_begun(here)
     every = _dimensions(here.taxonomy)
     dimensions = () if is_fixed else every
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary, dimensions))

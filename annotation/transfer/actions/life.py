@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, F, Func, Q
 from django.utils import timezone
 
-from accounts import audit as auditing
+from accounts import audit
 from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
@@ -17,7 +17,7 @@ from annotation.core.memberships import ask_in, come_in, place_of
 from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, Study
 from annotation.studies.actions.studies import create_study
 from annotation.transfer.jobs import DELETIONS
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.queries.study_export import manifest_of
 from ingest.models import Snapshot
 
@@ -136,7 +136,7 @@ def export_of_present(study: Study) -> tuple[Export | None, str]:
     export = rows.first()
     if export is None or export.started_at is None:
         return None, "This study has no full export yet. Create one and download it."
-    newest = whole.newest_change(study)
+    newest = study_rows.newest_change(study)
     if newest is not None and newest >= export.started_at:
         return None, f"The study was changed after export {export.number} was created. Create another full export."
     try:
@@ -145,7 +145,7 @@ def export_of_present(study: Study) -> tuple[Export | None, str]:
     except Exception:
         return None, f"The file of export {export.number} can't be read. Create another full export."
     told = {each["name"]: each["rows"] for each in manifest["tables"]}
-    now = _of_work(whole.counts(study))
+    now = _of_work(study_rows.counts(study))
     if any(told.get(name) != n for name, n in now.items()):
         return None, f"The study differs from export {export.number}. Create another full export."
     return export, ""
@@ -180,7 +180,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     export, missing = export_of_present(study)
     if export is None or export.started_at is None:
         raise Conflict(missing, code="no_whole_export")
-    counts = {table.name: table.rows(study).order_by().count() for table in whole.tables().values()}
+    counts = {table.name: table.rows(study).order_by().count() for table in study_rows.tables().values()}
     deletion = Deletion.objects.create(
         study=study,
         slug=study.slug,
@@ -198,7 +198,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     for each in Membership.objects.select_related("user").filter(study=study, user__isnull=False):
         each.name, each.user = each.name or each.display_name[:150], None
         each.save(update_fields=["name", "user"])
-    auditing.record(verb="study deleted", user=seat.user, study=study.slug, sha256=export.sha256)
+    audit.record(verb="study deleted", user=seat.user, study=study.slug, sha256=export.sha256)
     if send:
         DELETIONS.send_later(deletion.pk)
     return deletion
@@ -210,5 +210,5 @@ def continue_deletion(*, user: User, deletion: Deletion) -> None:
     failed = Deletion.objects.filter(pk=deletion.pk, done_at=None).exclude(error="")
     if not failed.update(error="", state=Deletion.State.QUEUED):
         raise WrongState("The deletion has not failed.")
-    auditing.record(verb="deletion continued", user=user, study=deletion.slug)
+    audit.record(verb="deletion continued", user=user, study=deletion.slug)
     DELETIONS.send_later(deletion.pk)

@@ -53,7 +53,7 @@ from annotation.exports.queries.kinds import KINDS as FILES
 from annotation.exports.queries.options import SHAPES as EXPORT_SHAPES
 from annotation.labels.queries.rows import REVISIONS
 from annotation.models import AuditEvent, Export, Plan, Study
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import refused
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
@@ -259,7 +259,7 @@ def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
 @cache
 def _checks(table: str) -> tuple[tuple[str, Check, str], ...]:
     """The checks of a table: column, check and what it finds."""
-    model = AROUND.get(table) or (whole.tables()[table].model if table in whole.tables() else None)
+    model = AROUND.get(table) or (study_rows.tables()[table].model if table in study_rows.tables() else None)
     found: list[tuple[str, Check, str]] = []
     columns: Any = model._meta.concrete_fields if model else ()
     for column in columns:

@@ -32,10 +32,10 @@ from annotation.models import (
 from annotation.studies.actions.primary import wrong_in_brought
 from annotation.studies.actions.studies import wrong_words
 from annotation.transfer.actions.row_checks import check_row
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import StudyFile, refused
 from ingest.models import Comment, Issue, Snapshot
-from ingest.upsert import study_import as brought
+from ingest.upsert import study_import
 from shared.disk_space import require_room
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
@@ -147,7 +147,7 @@ class _RowImport:
 
     def store(self) -> StudyImportResult:
         (row,) = list(self._rows("study")) or [{}]
-        brought.map_table("map_people", ", shown text")
+        study_import.map_table("map_people", ", shown text")
         study = self._study_without_taxonomy(row)
         self.stored = StudyImportResult(study)
         self._people()
@@ -156,9 +156,9 @@ class _RowImport:
         Study.objects.filter(pk=study.pk).update(created_at=parse_datetime(row["created_at"]) or study.created_at)
         self._fill_people()
         self._issues()
-        for table in whole.travelling():
+        for table in study_rows.study_tables():
             if table.model is Annotation:
-                self._allot(whole.tables()["assignment"])
+                self._allot(study_rows.tables()["assignment"])
             self._table(table, study)
         over = Round.objects.filter(study=study).exclude(state=Round.State.OPEN)
         over.update(ruled_until=newest_annotation())
@@ -318,31 +318,31 @@ class _RowImport:
         return not in_use and list(taxonomy.maintainers.all()) == [self.user]
 
     def _map(self, name: str, pairs: Iterable[tuple[int, int]]) -> None:
-        brought.map_table(name)
+        study_import.map_table(name)
         with connection.cursor() as cursor:
             for old, new in pairs:
                 cursor.execute(f"INSERT INTO {name} VALUES (%s, %s)", [old, new])  # noqa: S608
 
     def _issues(self) -> None:
         stored = self.stored
-        stored.n_new_repositories = brought.store_repositories(self.user, self._lines("repositories"))
-        stored.n_new_issues = brought.store_issues(self._lines("issues"))
+        stored.n_new_repositories = study_import.store_repositories(self.user, self._lines("repositories"))
+        stored.n_new_issues = study_import.store_issues(self._lines("issues"))
         stored.n_issues = self.file.tables["issues"].rows
-        brought.store_comments(self._lines("comments"))
-        stored.n_new_snapshots, self.withheld = brought.store_snapshots(self.user, self._lines("snapshots"))
-        brought.store_closing_changes(self.user, self._lines("closingchanges"))
-        brought.store_activities(self._lines("activities"))
+        study_import.store_comments(self._lines("comments"))
+        stored.n_new_snapshots, self.withheld = study_import.store_snapshots(self.user, self._lines("snapshots"))
+        study_import.store_closing_changes(self.user, self._lines("closingchanges"))
+        study_import.store_activities(self._lines("activities"))
 
     # The study's own tables
 
-    def _allot(self, table: whole.StudyTable) -> None:
+    def _allot(self, table: study_rows.StudyTable) -> None:
         """Takes ids for the rows of a table that others name before it is stored."""
-        brought.map_table(f"map_{table.name}")
+        study_import.map_table(f"map_{table.name}")
         self.at = table.name
-        for batch in brought.batches(self.file.lines(table.name)):
-            self._take_ids(table, brought.as_array(batch))
+        for batch in study_import.batches(self.file.lines(table.name)):
+            self._take_ids(table, study_import.as_array(batch))
 
-    def _take_ids(self, table: whole.StudyTable, rows: str) -> None:
+    def _take_ids(self, table: study_rows.StudyTable, rows: str) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 f"INSERT INTO map_{table.name} SELECT (value ->> 'id')::bigint, "  # noqa: S608
@@ -350,10 +350,10 @@ class _RowImport:
                 [table.model._meta.db_table, rows],
             )
 
-    def _table(self, table: whole.StudyTable, study: Study) -> None:
+    def _table(self, table: study_rows.StudyTable, study: Study) -> None:
         is_allotted = table.model is Assignment
         if not is_allotted:
-            brought.map_table(f"map_{table.name}")
+            study_import.map_table(f"map_{table.name}")
         columns, values = _columns(table.model, study)
         statement = (
             f"INSERT INTO {table.model._meta.db_table} ({columns}) SELECT {values} "  # noqa: S608
@@ -361,8 +361,8 @@ class _RowImport:
             f"JOIN map_{table.name} own ON own.old = row.id ORDER BY own.new"
         )
         n_rows = 0
-        for batch in brought.batches(self._lines(table.name)):
-            rows = brought.as_array(batch)
+        for batch in study_import.batches(self._lines(table.name)):
+            rows = study_import.as_array(batch)
             if not is_allotted:
                 self._take_ids(table, rows)
             with connection.cursor() as cursor:
@@ -374,9 +374,9 @@ class _RowImport:
 def _columns(model: type[Model], study: Study) -> tuple[str, str]:
     """The columns of a table, and what goes into each."""
     names, values = [], []
-    travelling = whole.columns_of(model)
+    columns = study_rows.columns_of(model)
     for column in model._meta.concrete_fields:
-        if column not in travelling and (model, column.column) not in OTHERWISE:
+        if column not in columns and (model, column.column) not in OTHERWISE:
             continue
         names.append(f'"{column.column}"')
         values.append(_value(model, column, study))
@@ -405,4 +405,4 @@ def _value(model: type[Model], column: Any, study: Study) -> str:
 
 def table_names() -> list[str]:
     """The names of all tables of a study's file."""
-    return [*AROUND, *OF_ISSUES, *(table.name for table in whole.travelling())]
+    return [*AROUND, *OF_ISSUES, *(table.name for table in study_rows.study_tables())]

@@ -8,7 +8,7 @@ from accounts.models import User
 from annotation.core.errors import NotFound
 from annotation.models import Arrival, Deletion, Study
 from annotation.studies.queries.studies import visible_studies
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 
 SHOWN = 50
 WORDS = {
@@ -31,7 +31,7 @@ PLURALS = {"saved analysis": "saved analyses", "audit log entry": "audit log ent
 
 def held(study: Study) -> list[tuple[int, str]]:
     """What a study holds, as (number, word); a query for each word."""
-    tables = whole.tables()
+    tables = study_rows.tables()
     found = [(tables[name].rows(study).order_by().count(), word) for name, word in WORDS.items()]
     return [(n, word if n == 1 else PLURALS.get(word, f"{word}s")) for n, word in found if n]
 

@@ -161,16 +161,16 @@ def tables() -> dict[str, StudyTable]:
     return {table.name: table for table in (StudyTable(model, road) for model, road in found.items())}
 
 
-def travelling() -> list[StudyTable]:
+def study_tables() -> list[StudyTable]:
     """The tables of a whole export, in the order in which they are stored again."""
     return [tables()[model._meta.model_name or ""] for model in TRAVELS]
 
 
 def in_order_of_leaving() -> list[StudyTable]:
     """All tables of a study, in the order in which their rows can be taken away; assignments point to nothing then."""
-    known = {each.name for each in travelling()}
+    known = {each.name for each in study_tables()}
     order = [each for each in reversed(tables().values()) if each.name not in known]
-    order += reversed(travelling())
+    order += reversed(study_tables())
     order.sort(key=lambda each: each.model is Membership)
     places = {each.model: place for place, each in enumerate(order)}
     first, last = sorted((places[Annotation], places[Assignment]))
@@ -186,13 +186,13 @@ def leaving(table: StudyTable, study: Study) -> QuerySet[Any]:
 
 def counts(study: Study) -> dict[str, int]:
     """How many rows of each table a whole export of the present state would hold; a query for each."""
-    return {table.name: leaving(table, study).order_by().count() for table in travelling()}
+    return {table.name: leaving(table, study).order_by().count() for table in study_tables()}
 
 
 def newest_change(study: Study) -> Any:
     """When the study changed last; exports, downloads, reading, drafts and inboxes are no change. A query a table."""
     found = []
-    for table in travelling():
+    for table in study_tables():
         times = [each.name for each in columns_of(table.model) if getattr(each, "auto_now_add", False)]
         if not times or table.model in TELLS_NOTHING_NEW:
             continue

@@ -18,7 +18,7 @@ from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import readable_states
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
 from annotation.models import Plan, Round, Sample, Study
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
 from ingest.models import Snapshot
 from taxonomy.actions.arriving import version_rows
@@ -74,7 +74,7 @@ def write_study(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: Exp
         _gather(moment, study, seat)
         told: list[dict[str, Any]] = []
         n_rows = 0
-        expected = sum(whole.counts(study).values())
+        expected = sum(study_rows.counts(study).values())
 
         def counted(lines: Iterator[bytes]) -> Iterator[bytes]:
             nonlocal n_rows
@@ -99,7 +99,7 @@ def write_study(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: Exp
             "slug": study.slug,
             "title": study.title,
             "tables": told,
-            "left_out": dict(whole.STAYS),
+            "left_out": dict(study_rows.STAYS),
         }
         archive.add(MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
         progress(n_rows, n_expected=n_rows)
@@ -162,10 +162,10 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         """,  # noqa: S608
         *values,
     )
-    for table in whole.travelling():
-        if table.model not in whole.NUMBERED:
+    for table in study_rows.study_tables():
+        if table.model not in study_rows.NUMBERED:
             continue
-        name, rows = _numbers_of(table.model), whole.leaving(table, study).order_by().values_list("pk")
+        name, rows = _numbers_of(table.model), study_rows.leaving(table, study).order_by().values_list("pk")
         _run(
             moment,
             f"CREATE TEMP TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY, number bigint) ON COMMIT DROP;"
@@ -174,9 +174,9 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         inner, values = rows.query.sql_with_params()
         counted = f"SELECT id, row_number() OVER (ORDER BY id) FROM ({inner}) AS found (id)"  # noqa: S608
         _run(moment, f"INSERT INTO {name} {counted}", *values)
-    people = [(table.model, whole.leaving(table, study)) for table in whole.travelling()]
+    people = [(table.model, study_rows.leaving(table, study)) for table in study_rows.study_tables()]
     for model, rows in [*people, *_of_taxonomies(study, seat)]:
-        for column in whole.columns_of_people(model):
+        for column in study_rows.columns_of_people(model):
             inner, values = rows.order_by().values_list(column).distinct().query.sql_with_params()
             _run(
                 moment,
@@ -248,7 +248,7 @@ INGEST = {
 
 def _tables(moment: Any, study: Study, seat: Seat) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Every table of the file with its lines, in the order in which they are stored again."""
-    own = [each.column for each in whole.columns_of(Study) if each.column not in STUDY_COLUMNS_LEFT_OUT]
+    own = [each.column for each in study_rows.columns_of(Study) if each.column not in STUDY_COLUMNS_LEFT_OUT]
     yield "study", _lines(moment, *_selected(Study.objects.filter(pk=study.pk).order_by(), own))
     people = ", ".join(f'"{name}"' for name in PEOPLE)
     named = f"SELECT {people}, elsewhere FROM {User._meta.db_table} WHERE id IN (SELECT id FROM {NAMED}) ORDER BY id"  # noqa: S608
@@ -263,9 +263,9 @@ def _tables(moment: Any, study: Study, seat: Seat) -> Iterator[tuple[str, Iterat
     yield "category", _lines(moment, *_selected(categories, ("id", "dimension_id", "key")))
     for name, statement in INGEST.items():
         yield name, _lines(moment, statement, (study.pk,) if "%s" in statement else ())
-    for table in whole.travelling():
-        columns = [each.column for each in whole.columns_of(table.model)]
-        statement, values = _selected(whole.leaving(table, study), columns)
+    for table in study_rows.study_tables():
+        columns = [each.column for each in study_rows.columns_of(table.model)]
+        statement, values = _selected(study_rows.leaving(table, study), columns)
         yield table.name, _lines(moment, _renumbered(table.model, statement), values)
 
 
@@ -276,18 +276,18 @@ def _numbers_of(model: Any) -> str:
 def _renumbered(model: Any, statement: str) -> str:
     """The same rows, with numbers of the file for what is NUMBERED."""
     columns = []
-    for each in whole.columns_of(model):
+    for each in study_rows.columns_of(model):
         named = model if each.primary_key else each.related_model
         columns.append(
             f'(SELECT n.number FROM {_numbers_of(named)} n WHERE n.id = numbered."{each.column}") AS "{each.column}"'  # noqa: S608
-            if named in whole.NUMBERED
+            if named in study_rows.NUMBERED
             else f'numbered."{each.column}"'
         )
     return f"SELECT {', '.join(columns)} FROM ({statement}) AS numbered"  # noqa: S608
 
 
 def _selected(rows: QuerySet[Any], columns: Sequence[str]) -> tuple[str, Sequence[Any]]:
-    names = {each.column: each.attname for each in whole.columns_of(rows.model)}
+    names = {each.column: each.attname for each in study_rows.columns_of(rows.model)}
     statement, values = rows.values_list(*(names[column] for column in columns)).query.sql_with_params()
     return statement, values
 

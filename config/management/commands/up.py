@@ -30,7 +30,7 @@ from django.db import OperationalError, connection, connections
 
 from accounts.permissions import shell_command
 from config import embedded, preload, shell
-from config.backups import maintenance_lock as quiet
+from config.backups import maintenance_lock
 from config.backups.upgrade import upgrade
 from config.database import UnfitDatabase
 from config.supervisor import Child, Fork, Supervisor, die_with_parent
@@ -72,7 +72,7 @@ class Command(BaseCommand):
                     with preload.frozen():
                         preload.load()
                     servers.result()
-                serving = quiet.ServingClaim(settings.DATA_DIR)
+                serving = maintenance_lock.ServingClaim(settings.DATA_DIR)
                 stack.callback(serving.leave)
                 self._wait_for_restore(serving)
                 self._prepare(no_demo)
@@ -152,7 +152,7 @@ class Command(BaseCommand):
         except ConcordError as error:
             raise CommandError(error.message) from error
 
-    def _wait_for_restore(self, serving: quiet.ServingClaim) -> None:
+    def _wait_for_restore(self, serving: maintenance_lock.ServingClaim) -> None:
         """Returns when nobody restores a backup into this data."""
         if not serving.take():
             self._say("A backup is being restored into these data; Concord waits until that is done …")
@@ -206,12 +206,12 @@ class Command(BaseCommand):
             self._say("  .venv/bin/python manage.py add_user NAME --staff\n")
         self._say(f"Logs are in {_short(settings.DATA_DIR / 'logs')}. Ctrl-C stops everything; the data stay.")
 
-    def _watch(self, children: Supervisor, hold: embedded.Hold | None, serving: quiet.ServingClaim) -> None:
+    def _watch(self, children: Supervisor, hold: embedded.Hold | None, serving: maintenance_lock.ServingClaim) -> None:
         checked_at = 0.0
         in_terminal = sys.stdin is not None and sys.stdin.isatty()
         while True:
             children.tick()
-            if quiet.is_wanted(settings.DATA_DIR):
+            if maintenance_lock.is_wanted(settings.DATA_DIR):
                 children.stop()
                 serving.leave()
                 self._wait_for_restore(serving)

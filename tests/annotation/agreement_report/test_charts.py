@@ -36,11 +36,11 @@ def layers(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [each for each in spec["layer"] if each.get("mark", {}).get("type") == kind]
 
 
-def luminance(colour: str) -> float:
-    return sum(share * int(colour[at : at + 2], 16) for share, at in ((0.2126, 1), (0.7152, 3), (0.0722, 5)))
+def luminance(color: str) -> float:
+    return sum(share * int(color[at : at + 2], 16) for share, at in ((0.2126, 1), (0.7152, 3), (0.0722, 5)))
 
 
-def test_files_hold_neither_addresses_nor_names_of_colours() -> None:
+def test_files_hold_neither_addresses_nor_names_of_colors() -> None:
     for spec in (trend(panel(), PRINT), trends([panel(), panel()]), heat_map(matrix(), PRINT)):
         written = json.dumps(on_paper(spec))
         assert "var(" not in written and "color-mix" not in written
@@ -54,14 +54,14 @@ def test_hues_of_paper_are_those_of_the_style_sheet() -> None:
     assert hue(8) == hue(0)
 
 
-def test_heats_grow_darker_in_every_hue_also_without_colour() -> None:
+def test_heats_grow_darker_in_every_hue_also_without_color() -> None:
     assert on_paper(tint("--dimension-1", 50)) == "#85b2d2"
     for position in range(8):
         found = [luminance(on_paper(tint(hue(position), percent))) for percent in sorted(set(HEATS))]
         assert found == sorted(found, reverse=True) and min(a - b for a, b in pairwise(found)) > 12
 
 
-def test_what_looks_like_a_colour_of_nobody_stays_a_word() -> None:
+def test_what_looks_like_a_color_of_nobody_stays_a_word() -> None:
     assert on_paper({"text": ["var(--unknown)", "plain"]}) == {"text": ["var(--unknown)", "plain"]}
 
 

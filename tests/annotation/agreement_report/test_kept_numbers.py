@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement_report.queries import across_rounds as room
+from annotation.agreement_report.queries import across_rounds
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
 from annotation.core.access import get_round, get_whole_study
@@ -198,7 +198,7 @@ def test_revisions_are_never_used_twice(rated: Round) -> None:
 def test_what_commits_while_numbers_are_computed_is_shown_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
     round_ = make.rate(make.open_round(make.study(), 4), TABLE)
     make.submit(round_, "bob", 4, {"symptom": ["slow"]})
-    read = room.patterns
+    read = across_rounds.patterns
 
     def read_and_wait(*given: Any, **more: Any) -> Any:
         found = read(*given, **more)
@@ -211,9 +211,9 @@ def test_what_commits_while_numbers_are_computed_is_shown_at_the_next_look(monke
         make.submit(round_, "carol", 4, {"symptom": ["hang"]})
         connection.close()
 
-    monkeypatch.setattr(room, "patterns", read_and_wait)
+    monkeypatch.setattr(across_rounds, "patterns", read_and_wait)
     assert numbers(round_.study)[0]["units"] == 3
-    monkeypatch.setattr(room, "patterns", read)
+    monkeypatch.setattr(across_rounds, "patterns", read)
     assert numbers(round_.study)[0]["units"] == 4
 
 

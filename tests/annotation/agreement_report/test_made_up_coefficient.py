@@ -13,7 +13,7 @@ from django.test import Client
 
 from agreement import COEFFICIENTS, registry
 from annotation.models import Study
-from annotation.package.queries import package as exports_package
+from annotation.package.queries import package as study_package
 from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.annotation.agreement_report.test_result_pages import AGREEMENT, get, visitor, words_of
@@ -46,10 +46,10 @@ COEFFICIENTS["made_up"] = CoefficientSpec(
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The coefficient, in the process and in the folder that packages ship."""
     folder = tmp_path / "agreement"
-    shutil.copytree(exports_package.FORMULAS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(study_package.FORMULAS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     with (folder / "registry.py").open("a", encoding="utf-8") as file:
         file.write(MADE_UP)
-    monkeypatch.setattr(exports_package, "FORMULAS", folder)
+    monkeypatch.setattr(study_package, "FORMULAS", folder)
     exec(MADE_UP, vars(registry))
     yield "made_up"
     del COEFFICIENTS["made_up"]

@@ -23,7 +23,7 @@ from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.methods import as_text
 from annotation.methods.outline import paragraph
 from annotation.models import Assignment, Plan, Round, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.studies import Made, exported
@@ -611,7 +611,7 @@ def _planned(post: Any) -> int:
     number = post("plans/", {"to": 2})["id"]
     post(f"plans/{number}/run/")
     plan = Plan.objects.get()
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert plan.state == "done"
     return plan.pk

@@ -39,8 +39,8 @@ def answer(rng: random.Random) -> dict[str, Any]:
     if chance < 0.15:
         return {"skip": "not in English"}
     if chance < 0.3:
-        labelled = {"kind": ["fault"], "fixes": [], "distributed": True}
-        return {"labels": labelled, "proposals": {"symptom": {"name": "New", "memo": "none fits"}}}
+        labeled = {"kind": ["fault"], "fixes": [], "distributed": True}
+        return {"labels": labeled, "proposals": {"symptom": {"name": "New", "memo": "none fits"}}}
     return {"parts": [{"labels": labels()} for _ in range(rng.choice((1, 1, 1, 2, 3)))]}
 
 

@@ -79,7 +79,7 @@ def test_a_decision_above_takes_what_hung_on_it_along() -> None:
     assert by_rater(study, "kind") == {"R1": (1, 0, 1, 0), "R2": (1, 0, 1, 0), "R3": (1, 1, 1, 1)}
 
 
-def test_who_labelled_an_item_in_two_rounds_is_held_to_themselves() -> None:
+def test_who_labeled_an_item_in_two_rounds_is_held_to_themselves() -> None:
     study = make.study()
     first = make.rate(make.open_round(study, 3, kind="pilot"), "item bob carol\n1 crash crash\n2 crash hang\n3 slow -")
     rounds.close_round(seat=make.owner_seat(study), number=first.number, leave_open=True)

@@ -53,9 +53,9 @@ def made_up(draw: np.random.Generator) -> list[dict[str, Any]]:
         for part in range(1, 3 if number % 25 == 0 else 2):
             stage = str(draw.choice(["setup", "train", "save"], p=[0.5, 0.35, 0.15]))
             symptom = str(draw.choice(SYMPTOMS, p=CHANCE[stage]))
-            favoured = {"crash": 0, "hang": 2, "slow": 1}.get(symptom, 3)
+            favored = {"crash": 0, "hang": 2, "slow": 1}.get(symptom, 3)
             chances = np.full(4, 0.15)
-            chances[favoured] += 0.4
+            chances[favored] += 0.4
             row = {
                 "item": f"acme/{('rocket', 'plane', 'boat')[number % 10 // 4]}#{number}",
                 "part": part,

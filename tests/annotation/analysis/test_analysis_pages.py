@@ -29,7 +29,7 @@ LABELS = {
 }
 
 
-def labelled(study: Study, labels: dict[int, dict[str, Any]], *, first: int = 1) -> None:
+def labeled(study: Study, labels: dict[int, dict[str, Any]], *, first: int = 1) -> None:
     round_ = make.open_round(study, len(labels), first=first)
     for number, said in labels.items():
         for name in ("bob", "carol"):
@@ -39,7 +39,7 @@ def labelled(study: Study, labels: dict[int, dict[str, Any]], *, first: int = 1)
 def build_study() -> Study:
     """Round 1 is being resolved and agreed on; round 2 is open, bob and carol rate in it."""
     made = make.study(text=make.FAULTS)
-    labelled(made, LABELS)
+    labeled(made, LABELS)
     make.submit(make.open_round(made, 2, first=7), "bob", 7, {"kind": ["how-to"]})
     return made
 
@@ -193,7 +193,7 @@ def test_a_p_value_is_shown_with_the_test_that_it_is_from() -> None:
         number: {"kind": ["fault"], "symptom": [symptom], "fixes": [], "distributed": mark}
         for number, (symptom, mark) in enumerate(said, start=1)
     }
-    labelled(make.study(text=make.FAULTS), answers)
+    labeled(make.study(text=make.FAULTS), answers)
     question = "profiles/?dimension=symptom&by=distributed"
     words = "rho = 1.00, p = 0.333 (exact permutation test)."
     assert words in words_of(get("olga", ANALYSIS + question))
@@ -277,7 +277,7 @@ def test_the_number_of_queries_is_fixed(study: Study) -> None:
         return found
 
     before = asked()
-    labelled(study, {number + 10: said for number, said in LABELS.items()}, first=11)
+    labeled(study, {number + 10: said for number, said in LABELS.items()}, first=11)
     assert asked() == before
     assert max(before.values()) < 30
 

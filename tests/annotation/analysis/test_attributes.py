@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.core.errors import Invalid
 from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.imports.actions.ratings import ImportReport, import_ratings
@@ -108,7 +108,7 @@ def test_analyses_count_by_an_attribute_also_where_a_question_has_its_name(study
         "item,rater,dimension,value,venue,round,symptom\na,bob,symptom,crash,chat,1,said\n",
         attributes=["venue", "symptom"],
     )
-    columns = labelled_for(make.owner_seat(study)).columns.attributes
+    columns = study_labels(make.owner_seat(study)).columns.attributes
     assert {name: each.categories.keys for name, each in columns.items()} == {
         "venue": ("chat",),
         "attribute.symptom": ("said",),

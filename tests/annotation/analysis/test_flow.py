@@ -119,7 +119,7 @@ def test_profiles_that_cannot_be_compared_say_why():
 # saturation
 
 
-def test_new_categories_come_item_by_item_in_the_order_of_labelling():
+def test_new_categories_come_item_by_item_in_the_order_of_labeling():
     found = saturation(single("s", ["a", "b", "a", None, "c", "b", "a"], list("abcd")), np.array([5, 5, 9, 8, 7, 3, 2]))
     assert [(point.n_items, point.n_categories) for point in found.curve] == [(1, 2), (2, 2), (3, 3), (4, 3), (5, 3)]
     assert [(each.category, each.place, each.item, each.n_items) for each in found.first_seen] == [

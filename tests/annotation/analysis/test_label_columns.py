@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.core.access import get_round
 from annotation.core.errors import Blind
 from annotation.imports.actions.ratings import import_ratings
@@ -25,10 +25,10 @@ from annotation.labels.columns import (
     NumberColumn,
     SingleColumn,
 )
-from annotation.labels.queries.batches import chunks as reading
+from annotation.labels.queries.batches import chunks
 from annotation.labels.queries.batches.changes import RoundRevision
 from annotation.labels.queries.batches.consensus import BatchConsensus
-from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labelled
+from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labeled
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.rows import labels
 from annotation.labels.queries.verdicts import round_verdicts
@@ -94,18 +94,18 @@ def by_column(found: LabelColumns) -> Told:
 def same(study: Study, **told: Any) -> Columns:
     """The columns of a study, after seeing that they say what its labels say."""
     rounds = counting(study)
-    found = labelled(rounds, **told)
+    found = labeled(rounds, **told)
     assert by_column(found) == by_row(rounds, **told)
     places = list(zip(found.columns.items.tolist(), found.columns.parts.tolist(), strict=True))
     assert len(set(places)) == len(places)
     for one in rounds:
-        assert by_column(labelled([one], **told)) == by_row([one], **told)
+        assert by_column(labeled([one], **told)) == by_row([one], **told)
     key = (study.pk, *((name, getattr(each, "pk", each)) for name, each in told.items()))
     if key in EARLIER:
-        followed = labelled(rounds, **told, earlier=EARLIER[key])
+        followed = labeled(rounds, **told, earlier=EARLIER[key])
         assert plain(to_plain(followed, NAMES)) == plain(to_plain(found, NAMES))
         late = [replace(each, n_answers=each.n_answers - 1) for each in EARLIER[key].revisions]
-        unsure = labelled(rounds, **told, earlier=replace(EARLIER[key], revisions=late))
+        unsure = labeled(rounds, **told, earlier=replace(EARLIER[key], revisions=late))
         assert plain(to_plain(unsure, NAMES)) == plain(to_plain(found, NAMES))
     EARLIER[key] = found
     return found.columns
@@ -140,7 +140,7 @@ def plain(value: Any) -> Any:
 @pytest.fixture(autouse=True)
 def nothing_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stretches of three items, and nothing of another test."""
-    monkeypatch.setattr(reading, "ITEMS", 3)
+    monkeypatch.setattr(chunks, "ITEMS", 3)
     EARLIER.clear()
 
 
@@ -280,15 +280,15 @@ def test_what_was_read_before_is_told_again_until_something_counts_otherwise() -
     study = make.study()
     round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 hang hang\n3 hang slow")
     seat = make.owner_seat(study)
-    first = labelled_for(seat).columns
+    first = study_labels(seat).columns
     assert first.singles["symptom"].codes.tolist() == [0, 1, NOT_AGREED]
     with assert_queries(8), CaptureQueriesContext(connection) as captured:
-        assert labelled_for(make.owner_seat(study)).columns.singles["symptom"].codes.tolist() == [0, 1, NOT_AGREED]
+        assert study_labels(make.owner_seat(study)).columns.singles["symptom"].codes.tolist() == [0, 1, NOT_AGREED]
     of_items = [query["sql"] for query in captured if "annotation_rounditem" in query["sql"]]
     assert len(of_items) == 1 and "has_labels" in of_items[0]
     item = Item.objects.get(identifier="acme/rocket#3")
     resolve(seat=make.seat(study, "ada"), round_=round_, item=item, part=1, dimension="symptom", values=["slow"])
-    assert labelled_for(seat).columns.singles["symptom"].codes.tolist() == [0, 1, 2]
+    assert study_labels(seat).columns.singles["symptom"].codes.tolist() == [0, 1, 2]
 
 
 def test_after_one_more_answer_only_its_stretch_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,35 +296,35 @@ def test_after_one_more_answer_only_its_stretch_is_read_anew(monkeypatch: pytest
     made = make.open_round(study, 10)
     make.rate(made, "item bob carol\n" + "\n".join(f"{number} crash crash" for number in range(1, 9)))
     seat = make.owner_seat(study)
-    assert (labelled_for(seat).columns.n_rows, labelled_for(seat).n_waiting) == (8, 2)
+    assert (study_labels(seat).columns.n_rows, study_labels(seat).n_waiting) == (8, 2)
     read: list[tuple[int, ...]] = []
     judged = BatchConsensus.judged
 
-    def noted(judge: BatchConsensus, stretch: reading.ItemChunk) -> Any:
+    def noted(judge: BatchConsensus, stretch: chunks.ItemChunk) -> Any:
         read.append(tuple(stretch.places["position"].tolist()))
         return judged(judge, stretch)
 
     monkeypatch.setattr(BatchConsensus, "judged", noted)
     make.submit(made, "bob", 5, {"symptom": ["slow"]})
-    assert labelled_for(seat).columns.singles["symptom"].codes.tolist() == [0, 0, 0, 0, NOT_AGREED, 0, 0, 0]
+    assert study_labels(seat).columns.singles["symptom"].codes.tolist() == [0, 0, 0, 0, NOT_AGREED, 0, 0, 0]
     assert read == [(4, 5, 6)]
     make.submit(made, "bob", 9, {"symptom": ["slow"]})
-    assert labelled_for(seat).n_waiting == 2
+    assert study_labels(seat).n_waiting == 2
     make.submit(made, "carol", 9, {"symptom": ["slow"]})
-    assert (labelled_for(seat).columns.n_rows, labelled_for(seat).n_waiting) == (9, 1)
+    assert (study_labels(seat).columns.n_rows, study_labels(seat).n_waiting) == (9, 1)
     assert read == [(4, 5, 6), (7, 8, 9), (7, 8, 9)]
     Item.objects.filter(study=study, identifier="acme/rocket#1").update(screening="out")
-    assert labelled_for(seat).columns.n_rows == 8
+    assert study_labels(seat).columns.n_rows == 8
 
 
 def test_nobody_reads_labels_of_rounds_in_which_they_are_blind() -> None:
     study = make.study(resolve_when="item")
     make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob carol\n1 crash crash")
-    assert labelled_for(make.owner_seat(study)).columns.n_rows == 1
-    found = labelled_for(make.seat(study, "bob"))
+    assert study_labels(make.owner_seat(study)).columns.n_rows == 1
+    found = study_labels(make.seat(study, "bob"))
     assert (found.columns.n_rows, [each.number for each in found.hidden]) == (0, [1])
     with pytest.raises(Blind):
-        labelled_for(make.seat(study, "bob"), round_number=1)
+        study_labels(make.seat(study, "bob"), round_number=1)
 
 
 def test_attributes_of_items_stand_beside_their_labels() -> None:
@@ -337,7 +337,7 @@ def test_attributes_of_items_stand_beside_their_labels() -> None:
     one.closing_changes.create(identifier="o/r@abc", **fix | {"kind": "commit", "additions": 900})
     two.closing_changes.create(identifier="o/r#10", **fix | {"merged_at": None, "closes": False})
     Issue.objects.filter(pk=two.pk).update(changes_known=True)
-    attributes = labelled_for(make.owner_seat(study)).columns.attributes
+    attributes = study_labels(make.owner_seat(study)).columns.attributes
     assert {name: (each.categories.keys, each.codes.tolist()) for name, each in attributes.items()} == {
         "repository": (("acme/rocket",), [0, 0]),
         "state": (("open",), [0, 0]),
@@ -353,7 +353,7 @@ def test_attributes_of_items_stand_beside_their_labels() -> None:
     assert [each["category"] for each in found["column_categories"]] == ["11 to 50 lines", "no merged fix"]
     Item.objects.filter(identifier="acme/rocket#2").update(attributes={"fixes": "many"})
     cache.clear()
-    attributes = labelled_for(make.owner_seat(study)).columns.attributes
+    attributes = study_labels(make.owner_seat(study)).columns.attributes
     assert (attributes["fixes"].title, attributes["fixes"].categories.keys) == ("fixes", ("many",))
 
 

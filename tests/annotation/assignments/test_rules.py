@@ -10,7 +10,7 @@ from annotation.assignments.jobs import RULES, rounds_with_new_answers, rule_ans
 from annotation.assignments.rules import Candidate, ruling, third_raters
 from annotation.core.access import get_item, get_round, get_seat
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
-from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions import answers as answer_actions
 from annotation.labeling.actions.next_item import take_next
 from annotation.labels.consensus import PENDING, RaterValues, Verdict
 from annotation.labels.queries.verdicts import round_verdicts
@@ -196,7 +196,7 @@ def arbiters(round_: Round) -> dict[int, Assignment]:
 def answer(asked: Assignment, value: str) -> None:
     """Submits for a third rater, and lets the clock pass."""
     seat = get_seat(asked.rater.user, asked.round.study.slug)
-    labelling.submit_annotation(seat=seat, assignment=asked.public_id, body={"labels": {"symptom": [value]}})
+    answer_actions.submit_annotation(seat=seat, assignment=asked.public_id, body={"labels": {"symptom": [value]}})
     let_the_clock_pass()
 
 
@@ -296,7 +296,7 @@ def test_a_revised_answer_can_make_the_majority(asking) -> None:
 def test_a_third_rater_who_may_have_read_the_others_answers_before_theirs_decides_nothing(asking, first) -> None:
     asked = arbiters(asking)[1]
     seat = get_seat(asked.rater.user, "study")
-    labelling.submit_annotation(seat=seat, assignment=asked.public_id, body=first)
+    answer_actions.submit_annotation(seat=seat, assignment=asked.public_id, body=first)
     answer(asked, "hang")  # they could read the other answers in between
     assert not Resolution.objects.exists()
     place = {"round_": asking, "item": asked.item, "part": 1, "dimension": "symptom", "values": ["hang"]}
@@ -455,7 +455,7 @@ def test_a_submit_without_rules_asks_the_database_nothing_of_them(asking) -> Non
         number = 10 + 10 * rule
         own = make.assignment(round_, "bob", number)
         with assert_counted(counts):
-            labelling.submit_annotation(
+            answer_actions.submit_annotation(
                 seat=with_rule, assignment=own.public_id, body={"labels": {"symptom": ["crash"]}}
             )
     assert counts[0] == counts[1]

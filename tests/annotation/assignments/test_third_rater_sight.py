@@ -13,9 +13,9 @@ from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, WrongState
 from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Export, Item, Membership, Plan, Resolution, Round, Study
-from annotation.plans import actions as plans
+from annotation.plans import actions as plan_actions
 from annotation.plans.queries.listing import why_not_run
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
@@ -44,7 +44,7 @@ def decided(round_: Round, item: Item, own: Membership) -> None:
     ada = make.seat(round_.study, "ada")
     place: dict[str, Any] = {"round_": get_round(ada, 1), "item": item, "part": 1, "dimension": "symptom"}
     newest = Resolution.objects.filter(round=round_, item=item).order_by("-revision")[0].public_id
-    resolving.resolve(seat=ada, values=["slow"], rationale="Slow.", expected=newest, **place)
+    resolution_actions.resolve(seat=ada, values=["slow"], rationale="Slow.", expected=newest, **place)
     # Nothing else is open on the item, which ends the request for a third answer; here it goes on.
     asked = Assignment.objects.filter(round=round_, item=item, slot=None, state=Assignment.State.WITHDRAWN)
     assert asked.update(state=Assignment.State.WAITING) == 1
@@ -160,7 +160,7 @@ def test_a_third_rater_sees_all_again_once_their_answers_are_in(third: Study) ->
 def test_a_plan_is_hidden_from_a_third_rater_and_not_run_before_they_answered(third: Study) -> None:
     text = SECOND.replace("slug: symptoms", "slug: thirds") + "      - {key: slow, name: Slow}\n"
     make.next_version(third, text)
-    plan = plans.preview_plan(seat=make.owner_seat(third), to=2)
+    plan = plan_actions.preview_plan(seat=make.owner_seat(third), to=2)
     assert Visitor("olga").get(BASE, f"studies/third/plans/{plan.pk}/").status_code == 200
     dora = Visitor("dora")
     for base, path in (
@@ -171,10 +171,10 @@ def test_a_plan_is_hidden_from_a_third_rater_and_not_run_before_they_answered(th
         answer = dora.get(base, f"studies/third/{path}")
         assert answer.status_code == 403 and "third rater" in words_of(answer)
     with pytest.raises(Blind):
-        plans.preview_plan(seat=make.seat(third, "dora"), to=2)
+        plan_actions.preview_plan(seat=make.seat(third, "dora"), to=2)
     assert "third rater" in why_not_run(Plan.objects.get(study=third))
     with pytest.raises(WrongState):
-        plans.run_plan(seat=make.owner_seat(third), plan=plan)
+        plan_actions.run_plan(seat=make.owner_seat(third), plan=plan)
 
 
 def test_a_pilot_in_which_an_owner_is_asked_as_third_rater_says_nothing_to_them_of_the_main_round(

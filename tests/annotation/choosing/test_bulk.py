@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.assignments.planning import plan, raters_planned
-from annotation.choosing.actions import batches as bulk
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import batches as draw_batches
+from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.sampling import draw
 from annotation.members.actions import members
 from annotation.models import Assignment, BulkJob, Item, Round, RoundItem, RoundRater, Sample, SampleIssue, Study
@@ -71,8 +71,8 @@ def study() -> Study:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """From six issues or items on a job writes them, four at a time."""
-    monkeypatch.setattr(bulk, "JOB_FROM", 5)
-    monkeypatch.setattr(bulk, "BATCH", 4)
+    monkeypatch.setattr(draw_batches, "JOB_FROM", 5)
+    monkeypatch.setattr(draw_batches, "BATCH", 4)
 
 
 def work() -> BulkJob:
@@ -117,7 +117,7 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
     members.add_member(
         seat=seat, username=make.user("llm").username, roles=["rater"], kind="machine", machine={"name": "m"}
     )
-    sample = choosing.draw_sample(
+    sample = sample_actions.draw_sample(
         seat=seat, size=30, seed=3, stratify_by="state", at_least_one=True, filter={"repository": "acme/rocket"}
     )
     do()
@@ -141,8 +141,8 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
 def test_jobs_write_what_a_request_writes(study: Study, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = all_rows(fill(study, mode=mode))
     assert len(at_once["samples"]) == 30 and len(at_once["places"]) > 24 and len(at_once["assignments"]) > 8
-    monkeypatch.setattr(bulk, "JOB_FROM", 5)
-    monkeypatch.setattr(bulk, "BATCH", 4)
+    monkeypatch.setattr(draw_batches, "JOB_FROM", 5)
+    monkeypatch.setattr(draw_batches, "BATCH", 4)
     text = make.SYMPTOMS.replace("slug: symptoms", "slug: others")
     other = fill(make.study("other", text=text, raters=("bob", "carol", "dave")), mode=mode, jobs=True)
     assert all_rows(other) == at_once
@@ -152,7 +152,7 @@ def test_jobs_write_what_a_request_writes(study: Study, mode: str, monkeypatch: 
 
 def test_items_that_were_all_made_are_not_looked_up_again(study: Study) -> None:
     seat = make.owner_seat(study)
-    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     with CaptureQueriesContext(connection) as asked:
         rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"], n_items=10)
     assert sum("INSERT INTO annotation_item " in each["sql"] for each in asked) == 1
@@ -198,7 +198,7 @@ def test_over_rest_a_large_round_is_prepared_and_opened_by_jobs(study: Study, la
 
 def test_a_draft_that_a_job_works_on_stays_as_it_is(study: Study, large: None) -> None:
     olga = Caller("olga")
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
     work()
     rounds.create_round(seat=make.owner_seat(study), sample=sample.pk, raters=["bob", "carol"])
     body = {"screening": "out", "reason": "spam", "items": [sample.drawn.all()[0].issue.identifier]}
@@ -231,7 +231,7 @@ def test_the_same_key_makes_one_sample_and_one_round(study: Study) -> None:
 
 def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Study, large: None) -> None:
     olga, seat = Caller("olga"), make.owner_seat(study)
-    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     work()
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     BulkJob.objects.filter(state="queued").update(n_total=21)  # one more than there are
@@ -246,7 +246,7 @@ def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Stud
 
 def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: None) -> None:
     seat = make.owner_seat(study)
-    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     work()
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     work()
@@ -259,7 +259,7 @@ def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: N
 
 
 def test_a_job_that_was_lost_is_found(study: Study, large: None) -> None:
-    choosing.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
+    sample_actions.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
     assert bulk_jobs.BULK_JOBS.sweep(30) == []
     BulkJob.objects.update(worked_at=timezone.now() - timedelta(seconds=31))
     assert bulk_jobs.BULK_JOBS.sweep(30) == [BulkJob.objects.get().pk]
@@ -271,7 +271,7 @@ def test_pages_show_how_far_a_job_is_until_it_is_done(study: Study, large: None)
     client, seat = Client(), make.owner_seat(study)
     client.force_login(make.user("olga"))
     part = {"HX-Request": "true", "HX-Target": "bulk-job"}
-    sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     page = f"/studies/study/sample/?sample={sample.pk}"
     assert b'<progress class="progress" value="0" max="20"' in client.get(page).content
     assert "HX-Refresh" not in client.get(page, headers=part).headers
@@ -314,7 +314,7 @@ def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatc
     monkeypatch.setattr("annotation.core.database_planner.TOLD_FROM", 10)
     seat = make.owner_seat(study)
     with CaptureQueriesContext(connection) as captured:
-        sample = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+        sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
         number = rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]).number
         rounds.open_round(seat=seat, number=number, unregistered=True)
     analyzed = " ".join(each["sql"] for each in captured if each["sql"].startswith("ANALYZE annotation"))

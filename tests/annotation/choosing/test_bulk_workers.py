@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from annotation.choosing.actions import batches as bulk
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import batches as draw_batches
+from annotation.choosing.actions import samples as sample_actions
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, SampleIssue, Study
 from annotation.rounds.actions import rounds
 from tests import builders as make
@@ -24,7 +24,7 @@ DEATHS_MOST = 6
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """From six issues or items on a job writes them."""
-    monkeypatch.setattr(bulk, "JOB_FROM", 5)
+    monkeypatch.setattr(draw_batches, "JOB_FROM", 5)
 
 
 @pytest.fixture
@@ -38,7 +38,9 @@ def steps(study: Study) -> list[Callable[[], object]]:
     """What queues a job: a sample, its round, the opening."""
     seat = make.owner_seat(study)
     return [
-        lambda: choosing.draw_sample(seat=seat, size=30, stratify_by="state", filter={"repository": "acme/rocket"}),
+        lambda: sample_actions.draw_sample(
+            seat=seat, size=30, stratify_by="state", filter={"repository": "acme/rocket"}
+        ),
         lambda: rounds.create_round(seat=seat, sample=study.samples.get().pk, raters=["bob", "carol"], n_items=24),
         lambda: rounds.open_round(seat=seat, number=1, unregistered=True),
     ]

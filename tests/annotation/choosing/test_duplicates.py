@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from annotation.choosing.actions import duplicates as actions
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.duplicates import FEWEST, RUN_MOST, Commonness, Sketches, groups, marked, shingles, sketch
 from annotation.choosing.queries.samples import flow
 from annotation.members.actions import members
@@ -136,7 +136,7 @@ def drawn(study: Study, n: int = 6) -> Sample:
         if number == 3:
             told |= {"state": "closed", "state_reason": "duplicate"}
         make.new_state(number, [(1, "ada", "Duplicate of #1")] if number == 4 else [], **told)
-    return choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=n, seed=1)
+    return sample_actions.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=n, seed=1)
 
 
 def listed(sample: Sample) -> list[tuple[Any, ...]]:
@@ -240,7 +240,7 @@ def test_nobody_learns_of_a_state_that_they_may_not_read_by_a_search_of_anyone(s
     assert Script("staffy").send("POST", place).json()["groups"] == 4
     assert ("#6", "#1") in seen("staffy") and seen("ada") == []
     assert seen("olga") == drawn_before[2:] and "secret#77" not in shown("olga") and "2 groups with 3" in shown("olga")
-    choosing.take_in(seat=make.owner_seat(study), sample=sample)  # pins what she drew, not what was compared
+    sample_actions.take_in(seat=make.owner_seat(study), sample=sample)  # pins what she drew, not what was compared
     assert seen("ada") == seen("olga") == drawn_before[2:]
     assert Script("ada").send("POST", place).json()["issues"] == 5 and seen("ada") == drawn_before
 

@@ -29,7 +29,7 @@ from annotation.models import (
     Study,
 )
 from annotation.transfer.actions.study_import import bring_study
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import FOLDER
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment
 from ingest.records import CommentRecord, content_digest
@@ -125,11 +125,11 @@ def rows_of(file: bytes) -> dict[str, list[dict[str, Any]]]:
         (Category, "category", Dimension, ("dimension_id", "key")),
     ):
         words[model] = {row["id"]: (words[above][row[told[0]]], row[told[1]]) for row in found[name]}
-    tables = {**{table.model: table.name for table in whole.travelling()}, **PLACED}
+    tables = {**{table.model: table.name for table in study_rows.study_tables()}, **PLACED}
     words |= {model: {row["id"]: at for at, row in enumerate(found[name])} for model, name in tables.items()}
 
     words[Comment] = {row["id"]: row["sha256"] for row in found["comments"]}  # they are stored by their hash
-    references = {table.name: foreign_keys(table.model) for table in whole.travelling()}
+    references = {table.name: foreign_keys(table.model) for table in study_rows.study_tables()}
     references |= OF_ISSUES | {"study": foreign_keys(Study)}
     for name, columns in references.items():
         for row in found[name]:
@@ -164,7 +164,7 @@ def rows_of(file: bytes) -> dict[str, list[dict[str, Any]]]:
 
 
 def foreign_keys(model: Any) -> dict[str, Any]:
-    return {each.column: each.related_model for each in whole.columns_of(model) if each.is_relation}
+    return {each.column: each.related_model for each in study_rows.columns_of(model) if each.is_relation}
 
 
 def without_those_who_sign_in(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

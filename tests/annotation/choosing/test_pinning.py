@@ -15,7 +15,7 @@ from annotation.core.errors import Forbidden, Invalid, Stale
 from annotation.members.actions.members import add_member
 from annotation.models import Annotation, AuditEvent, Item, Rating, Round, Study
 from annotation.rounds.actions import rounds
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.actions.fetches import start_fetch
 from ingest.models import ClosingChange, FetchRun, Issue, Snapshot
 from ingest.queries import closing_changes
@@ -442,7 +442,7 @@ def test_months_later_github_is_asked_and_the_study_says_what_became_of_its_issu
     repository = world.repository("acme/rocket")
     for number in range(1, 6):
         repository.issue(f"Issue {number}", f"Hangs at step {number}.")
-    sync.work(start_fetch(user=make.user("olga"), repository="acme/rocket", send=False).pk)
+    run_steps.work(start_fetch(user=make.user("olga"), repository="acme/rocket", send=False).pk)
     numbers = range(1, 6)
     seat = make.owner_seat(study)
     made = rounds.create_round(seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{n}" for n in numbers])
@@ -457,7 +457,7 @@ def test_months_later_github_is_asked_and_the_study_says_what_became_of_its_issu
     first.close_by(pull)
     for what in pinning.QUESTIONS:
         for run in pinning.ask_github(seat=seat, what=what):
-            sync.work(run.pk)
+            run_steps.work(run.pk)
 
     found = Caller("ada").get("studies/study/updates/").json()["results"]
     assert [(line["item"][-1], line["presence"], line["moved_to"], line["changed"]) for line in found] == [

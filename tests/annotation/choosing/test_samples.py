@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.actions import make_token
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.actions.items import items_for
 from annotation.choosing.forms import SampleForm
 from annotation.choosing.queries.samples import flow
@@ -152,17 +152,17 @@ def test_a_draw_that_cannot_be_is_refused_by_field(study: Study, body: Any, fiel
 
 def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
     seat = make.owner_seat(study)
-    first = choosing.draw_sample(seat=seat, size=10, filter=BOTH)
-    second = choosing.draw_sample(seat=seat, size=10, filter=BOTH | {"exclude_sample": first.pk})
-    third = choosing.draw_sample(seat=seat, size=16, filter=BOTH | {"exclude_sample": "all"})
+    first = sample_actions.draw_sample(seat=seat, size=10, filter=BOTH)
+    second = sample_actions.draw_sample(seat=seat, size=10, filter=BOTH | {"exclude_sample": first.pk})
+    third = sample_actions.draw_sample(seat=seat, size=16, filter=BOTH | {"exclude_sample": "all"})
     drawn = [set(sample.drawn.values_list("issue", flat=True)) for sample in (first, second, third)]
     assert len(drawn[0] | drawn[1] | drawn[2]) == 36
     assert second.counts[-1] == {"step": f"not in sample {first.number}", "n": 26}
     with pytest.raises(Invalid):
-        choosing.draw_sample(seat=seat, size=1, filter=BOTH | {"exclude_sample": [first.pk, second.pk, third.pk]})
+        sample_actions.draw_sample(seat=seat, size=1, filter=BOTH | {"exclude_sample": [first.pk, second.pk, third.pk]})
     studies.create_study(user=make.user("olga"), slug="two", title="Two", taxonomy="symptoms")
     with pytest.raises(Invalid, match="filter is not valid"):
-        choosing.draw_sample(
+        sample_actions.draw_sample(
             seat=make.owner_seat(Study.objects.get(slug="two")),
             size=1,
             filter=BOTH | {"exclude_sample": first.pk},
@@ -171,7 +171,7 @@ def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
 
 def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
     seat = make.owner_seat(study)
-    first = choosing.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket", "labels": ["bug"]})
+    first = sample_actions.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket", "labels": ["bug"]})
     olga = Caller("olga")
     asked = {"filter": {"repository": "acme/rocket", "left_out_of": first.pk}, "size": 15, "seed": 3}
     stretch = olga.post("studies/study/samples/", asked).json()
@@ -189,12 +189,12 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"left_out_of": 99999}})
     assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.left_out_of"])
     with pytest.raises(Conflict, match="was drawn without"):
-        choosing.discard_sample(seat=seat, sample=first)
+        sample_actions.discard_sample(seat=seat, sample=first)
 
 
 def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds_what_was_missed(study: Study) -> None:
     seat, olga = make.owner_seat(study), Caller("olga")
-    first = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    first = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     names = [row.issue.identifier for row in first.drawn.select_related("issue__repository")]
     olga.post("studies/study/screening/", {"items": names[:4], "screening": "in"})
     olga.post("studies/study/screening/", {"items": names[4:], "screening": "out", "reason": "no bug"})
@@ -223,7 +223,7 @@ def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds
     again = olga.post("studies/study/rounds/", body | {"n_items": 1})
     assert again.status_code == 422 and set(again.json()["fields"]) == {"sample"}
     with pytest.raises(Conflict, match="was drawn without"):
-        choosing.discard_sample(seat=seat, sample=first)
+        sample_actions.discard_sample(seat=seat, sample=first)
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"screened_out_of": 99999}})
     assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.screened_out_of"])
     form = SampleForm({"left_out_of": f"out-{first.pk}", "state": "all", "seed": "1", "count": "1"}, samples=[first])
@@ -233,7 +233,7 @@ def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds
 
 
 def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None:
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="state", filter=BOTH)
+    sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="state", filter=BOTH)
     olga = Caller("olga")
     path = f"studies/study/samples/{sample.pk}/frame/?format=jsonl"
     before = b"".join(olga.get(path).streaming_content)
@@ -249,7 +249,7 @@ def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None
 def test_cells_of_a_frame_that_begin_a_formula_are_defused(study: Study) -> None:
     Issue.objects.filter(repository__name="boat", number=1).update(current_snapshot=None)
     make.new_state(1, github_labels=["=HYPERLINK(1)"])
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="label", filter=BOTH)
+    sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=3, stratify_by="label", filter=BOTH)
     strata = {row["stratum"] for row in frame_of(Caller("olga").get(f"studies/study/samples/{sample.pk}/frame/"))}
     assert "'=HYPERLINK(1)" in strata
 
@@ -257,7 +257,7 @@ def test_cells_of_a_frame_that_begin_a_formula_are_defused(study: Study) -> None
 def test_a_frame_with_private_issues_is_for_those_who_may_see_them(study: Study) -> None:
     make.issues(4, "acme/secret", private=True)
     Repository.objects.get(name="secret").readers.add(make.user("olga"))
-    sample = choosing.draw_sample(
+    sample = sample_actions.draw_sample(
         seat=make.owner_seat(study), size=3, seed=2, filter={"repository": ["acme/rocket", "acme/boat", "acme/secret"]}
     )
     path = f"studies/study/samples/{sample.pk}/frame/"
@@ -276,7 +276,9 @@ def test_a_sample_from_before_frames_were_kept_says_so(study: Study) -> None:
 
 @pytest.fixture
 def sample(study: Study) -> Sample:
-    return choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=10, seed=4)
+    return sample_actions.draw_sample(
+        seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=10, seed=4
+    )
 
 
 def named(sample: Sample, *positions: int) -> list[str]:
@@ -321,7 +323,7 @@ def test_all_of_a_sample_or_all_that_fit_a_filter_are_screened_at_once(study: St
 
 def test_rounds_pass_over_what_is_screened_out_and_say_how_many(study: Study, sample: Sample) -> None:
     seat = make.owner_seat(study)
-    choosing.screen_items(seat=seat, screening="out", reason="no", items=named(sample, 1, 3))
+    sample_actions.screen_items(seat=seat, screening="out", reason="no", items=named(sample, 1, 3))
     made = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=4)
     taken = [place.item.identifier for place in made.round_items.select_related("item")]
     assert taken == named(sample, 2, 4, 5, 6)
@@ -334,12 +336,12 @@ def test_rounds_pass_over_what_is_screened_out_and_say_how_many(study: Study, sa
     assert refused.value.fields["n_items"] == ["Only 4 issues of this sample are unused."]
 
 
-def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labelled(study: Study, sample: Sample) -> None:
+def test_what_is_screened_out_leaves_drafts_and_stays_where_it_is_being_labeled(study: Study, sample: Sample) -> None:
     seat = make.owner_seat(study)
     opened = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=2)
     rounds.open_round(seat=seat, number=opened.number, unregistered=True)
     draft = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=3)
-    done = choosing.screen_items(seat=seat, screening="out", reason="no", items=named(sample, 1, 3, 4))
+    done = sample_actions.screen_items(seat=seat, screening="out", reason="no", items=named(sample, 1, 3, 4))
     assert (done.n, done.n_left_rounds) == (3, 2)
     assert opened.round_items.count() == 2 and opened.assignments.count() == 4 and draft.round_items.count() == 1
     assert rounds.open_round(seat=seat, number=draft.number, unregistered=True).assignments.count() == 2
@@ -371,8 +373,8 @@ def test_a_screening_that_cannot_be_is_refused_by_field(
 
 
 def test_screening_is_listed_by_state_and_in_pages(study: Study, sample: Sample) -> None:
-    choosing.screen_items(seat=make.owner_seat(study), screening="out", reason="no", items=named(sample, 1, 2, 3))
-    choosing.take_in(seat=make.owner_seat(study), sample=sample)
+    sample_actions.screen_items(seat=make.owner_seat(study), screening="out", reason="no", items=named(sample, 1, 2, 3))
+    sample_actions.take_in(seat=make.owner_seat(study), sample=sample)
     rea = Caller("rea")
     first = rea.get("studies/study/screening/?screening=out&page_size=2").json()
     assert len(first["results"]) == 2 and first["results"][0]["reason"] == "no" and first["next"]
@@ -409,7 +411,7 @@ def test_who_may_read_and_who_may_change(study: Study, sample: Sample) -> None:
 
 
 def test_pages_follow_the_same_ladder(study: Study, sample: Sample) -> None:
-    choosing.take_in(seat=make.owner_seat(study), sample=sample)
+    sample_actions.take_in(seat=make.owner_seat(study), sample=sample)
     item = Item.objects.filter(study=study).earliest("pk")
     reading = [
         reverse("samples", args=["study"]),
@@ -444,8 +446,8 @@ def test_an_item_of_another_study_is_not_screened_through_this_one(study: Study,
     client.force_login(make.user("olga"))
     assert client.post(reverse("screen_item", args=["study", item.pk]), {"screening": "in"}).status_code == 404
     with pytest.raises(Forbidden):
-        choosing.screen_items(seat=make.seat(study, "bob"), screening="in", items=["acme/rocket#1"])
-    assert choosing.screen_items(seat=make.owner_seat(study), screening="in", rows=Item.objects.all()).n == 0
+        sample_actions.screen_items(seat=make.seat(study, "bob"), screening="in", items=["acme/rocket#1"])
+    assert sample_actions.screen_items(seat=make.owner_seat(study), screening="in", rows=Item.objects.all()).n == 0
 
 
 # Pages
@@ -470,7 +472,7 @@ def test_the_frame_is_counted_while_the_form_is_filled_in(study: Study) -> None:
 
 
 def test_every_word_of_the_filter_can_be_set_on_the_page(study: Study) -> None:
-    first = choosing.draw_sample(seat=make.owner_seat(study), size=1, filter=BOTH)
+    first = sample_actions.draw_sample(seat=make.owner_seat(study), size=1, filter=BOTH)
     client = Client()
     client.force_login(make.user("olga"))
     sent = {
@@ -550,18 +552,18 @@ def test_a_selection_fills_the_form_and_fetches_what_is_not_stored(study: Study,
 def test_lists_cost_the_same_at_any_size(study: Study, sample: Sample) -> None:
     owner = Caller("olga")
     one = f"studies/study/samples/{sample.pk}/"
-    choosing.take_in(seat=make.owner_seat(study), sample=sample)
-    choosing.screen_items(seat=make.owner_seat(study), screening="in", items=named(sample, 1))
+    sample_actions.take_in(seat=make.owner_seat(study), sample=sample)
+    sample_actions.screen_items(seat=make.owner_seat(study), screening="in", items=named(sample, 1))
     paths = [("studies/study/samples/", 4), (one, 4), (one + "flow/", 5), ("studies/study/screening/", 3)]
     for path, n in paths:
         owner.get(path)
         with assert_queries(n):
             assert owner.get(path).status_code == 200, path
     make.issues(300, first=100)
-    large = choosing.draw_sample(seat=make.owner_seat(study), size=250, filter=BOTH)
+    large = sample_actions.draw_sample(seat=make.owner_seat(study), size=250, filter=BOTH)
     for n in range(10):
-        choosing.draw_sample(seat=make.owner_seat(study), size=3, seed=n, filter=BOTH)
-    choosing.screen_items(seat=make.owner_seat(study), screening="in", sample=large)
+        sample_actions.draw_sample(seat=make.owner_seat(study), size=3, seed=n, filter=BOTH)
+    sample_actions.screen_items(seat=make.owner_seat(study), screening="in", sample=large)
     for path, n in [(path.replace(f"/{sample.pk}/", f"/{large.pk}/"), n) for path, n in paths]:
         with assert_queries(n):
             assert owner.get(path).status_code == 200, path

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Annotation, Assignment, AuditEvent, Draft, Item, Round, RoundItem, Study
 from annotation.rounds.actions import rounds
@@ -327,7 +327,7 @@ def test_the_paragraph_reports_raters_reasons_and_agreement_of_screening() -> No
 def test_a_sample_of_a_study_without_screening_rounds_is_taken_as_before() -> None:
     study = make.study()
     sample = drawn(study, 4)
-    choosing.take_in(seat=make.owner_seat(study), sample=study.samples.get(pk=sample))
+    sample_actions.take_in(seat=make.owner_seat(study), sample=study.samples.get(pk=sample))
     screen(study, "out", 1)
     made = Script("olga").send("POST", "studies/study/rounds/", body(study))
     assert made.status_code == 201 and made.json()["warnings"] == []

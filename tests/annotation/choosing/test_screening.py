@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.queries.samples import flow, sample_lines, unused_of
 from annotation.core.errors import Conflict, Invalid
 from annotation.labels.consensus import Verdict
@@ -21,11 +21,11 @@ from annotation.labels.screening import (
     slug_of,
 )
 from annotation.models import AuditEvent, Item, Round, Study
-from annotation.plans import actions as plans
-from annotation.plans import jobs as moving
+from annotation.plans import actions as plan_actions
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.queries.listing import why_not_run
 from annotation.plans.queries.scope import ground_of
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.usage import seats_under, usage
@@ -138,7 +138,7 @@ def close(study: Study, number: int = 1, **more) -> Round:
 
 
 def decide(study: Study, round_: Round, number: int, dimension: str, value: str, name: str = "ada", **more) -> None:
-    resolving.resolve(
+    resolution_actions.resolve(
         seat=make.seat(study, name),
         round_=round_,
         item=Item.objects.get(study=study, identifier=f"acme/rocket#{number}"),
@@ -250,10 +250,10 @@ def test_the_newest_act_counts_the_owners_or_the_rounds():
     study = make.study()
     made = answer(screening(study, 2, reasons=REASONS), "item bob carol\n1 spam spam\n2 spam spam")
     seat = make.owner_seat(study)
-    choosing.screen_items(seat=seat, screening="in", items=["acme/rocket#1"])
+    sample_actions.screen_items(seat=seat, screening="in", items=["acme/rocket#1"])
     close(study)
     assert state(study, 1) == ("out", "Spam"), "the round was closed later"
-    choosing.screen_items(seat=seat, screening="in", items=["acme/rocket#1", "acme/rocket#2"])
+    sample_actions.screen_items(seat=seat, screening="in", items=["acme/rocket#1", "acme/rocket#2"])
     assert state(study, 1) == ("in", ""), "the owner spoke later"
     decide(study, made, 2, "screening-reason", "duplicate")
     assert (state(study, 1), state(study, 2)) == (("in", ""), ("out", "Duplicate"))
@@ -268,7 +268,9 @@ def test_other_rounds_screen_nothing():
 
 def drawn(study: Study, n: int = 4) -> int:
     make.issues(n)
-    return choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=n, seed=1).pk
+    return sample_actions.draw_sample(
+        seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=n, seed=1
+    ).pk
 
 
 def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
@@ -398,11 +400,11 @@ def test_a_plan_takes_the_labels_along_and_leaves_the_screening_alone():
     )
     screening(study, 1, first=9)
     owner = make.owner_seat(study)
-    plan = plans.preview_plan(seat=owner, to=2)
+    plan = plan_actions.preview_plan(seat=owner, to=2)
     assert [each.number for each in ground_of(plan).rounds] == [2]
     assert why_not_run(plan) == "", "an open screening round does not stand in its way"
-    plans.run_plan(seat=owner, plan=plan)
-    moving.work(plan.pk)
+    plan_actions.run_plan(seat=owner, plan=plan)
+    plan_jobs.work(plan.pk)
     assert {tuple(row["values"]) for row in rows(study, "labels/")} == {("crash",), ("stuck",)}
     assert {row["taxonomy_version"] for row in rows(study, "labels/", round=1)} == {1}
 

@@ -25,9 +25,9 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.methods import Facts
 from annotation.methods.queries import methods
 from annotation.models import Assignment, Study
-from annotation.package.queries import package as exports_package
-from annotation.package.queries import results as reporting_package
-from annotation.plans import jobs as moving
+from annotation.package.queries import package as study_package
+from annotation.package.queries import results
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
@@ -36,7 +36,7 @@ from annotation.studies.actions.studies import change_study, register_primary
 from tests import builders as make
 from tests.annotation.claims.rows import Exported
 from tests.annotation.core.test_api import Caller
-from tests.annotation.packages import EVERYTHING, labelled, package
+from tests.annotation.packages import EVERYTHING, labeled, package
 
 RATERS = ("bob", "carol", "dave")
 KEYS = ("kind", "symptom", "stage", "fixes", "distributed", "severity")
@@ -83,12 +83,12 @@ def random_study(seed: int) -> Study:
         register_primary(seat=make.owner_seat(study))
     first = 1
     if draw.random() < 0.6:
-        labelled_round(study, draw, kind="pilot", n_items=6, first=first, seed=seed)
+        labeled_round(study, draw, kind="pilot", n_items=6, first=first, seed=seed)
         first += 6
     n_main = draw.randint(1, 3)
     for turn in range(n_main):
         is_again = turn > 0 and draw.random() < 0.5
-        labelled_round(study, draw, n_items=9, first=first - (4 if is_again else 0), seed=seed * 10 + turn)
+        labeled_round(study, draw, n_items=9, first=first - (4 if is_again else 0), seed=seed * 10 + turn)
         first += 9
     if draw.random() < 0.4:
         make.open_round(study, 3, first=first, raters=RATERS[:2])
@@ -97,11 +97,11 @@ def random_study(seed: int) -> Study:
     return study
 
 
-def labelled_round(study: Study, draw: Random, *, n_items: int, first: int, seed: int, kind: str = "main") -> None:
+def labeled_round(study: Study, draw: Random, *, n_items: int, first: int, seed: int, kind: str = "main") -> None:
     """A round of random answers; `settle` of the builder resolves some of what raters disagree on."""
     raters = RATERS[: draw.choice([2, 3])]
     with of_kind(kind):
-        made = labelled(study, n_items, raters, first=first, seed=seed, per_item=min(2, len(raters)))
+        made = labeled(study, n_items, raters, first=first, seed=seed, per_item=min(2, len(raters)))
     if draw.random() < 0.5:
         rounds.close_round(seat=make.owner_seat(study), number=made.number, leave_open=True)
 
@@ -157,7 +157,7 @@ def everything_study() -> Study:
         "symptom": {"coefficient": "fleiss_kappa", "threshold": 0.9},
     }
     change_study(seat=seat, changes={"primary": primary})
-    labelled_round(study, Random(1), kind="pilot", n_items=8, first=1, seed=5)
+    labeled_round(study, Random(1), kind="pilot", n_items=8, first=1, seed=5)
     make.issues(60, first=100)
     sample = draw_sample(seat=make.owner_seat(study), size=22, seed=77, filter={"labels": ["bug"]})
     made = rounds.create_round(
@@ -165,7 +165,7 @@ def everything_study() -> Study:
     )
     fix_headline(seat=make.owner_seat(study), rounds=[made.number])
     with opened_as(made.number):
-        labelled(study, 22, RATERS[:2], first=1, seed=8, per_item=2)
+        labeled(study, 22, RATERS[:2], first=1, seed=8, per_item=2)
     for key in ("kind", "symptom", "stage"):
         save_analysis(
             seat=make.owner_seat(study), title=f"Counts of {key}", kind="counts", question={"dimension": [key]}
@@ -200,7 +200,7 @@ def staffed_study() -> Study:
     make.next_version(study, SPLIT)
     seat = make.owner_seat(study)
     plan = run_plan(seat=seat, plan=preview_plan(seat=seat, to=2))
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     relabeling = get_round(make.owner_seat(study), 2)
     first = relabeling.assignments.order_by("pk").first()
     assert first is not None
@@ -292,10 +292,10 @@ def opened_as(number: int) -> Iterator[None]:
 def exported(study: Study, *, resamples: int = 1000) -> Made:
     """The tables of the package, the audit log as a file, settings and members as REST answers them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
-        patch.setattr(exports_package, "in_order", lambda pdf: pdf)
-        patch.setattr(exports_package, "agreement_document", lambda seat, step: {"entries": []})
-        patch.setattr(reporting_package, "_usual", lambda seat: iter(()))  # those that were saved are enough
+        patch.setattr(study_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
+        patch.setattr(study_package, "in_order", lambda pdf: pdf)
+        patch.setattr(study_package, "agreement_document", lambda seat, step: {"entries": []})
+        patch.setattr(results, "_usual", lambda seat: iter(()))  # those that were saved are enough
         content = package(make.owner_seat(study))
     tables: dict[str, list[dict[str, str]]] = {}
     samples = []

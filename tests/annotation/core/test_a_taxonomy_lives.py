@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Annotation, Plan, Rating
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from tests import builders as make
 from tests.published import LIU
 from tests.scripts import Script
@@ -194,7 +194,7 @@ def test_spellings_are_merged_five_pending_rows_accepted_one_category_split_and_
     assert listed == with_split | with_proposals and plan["worklist"]["items"] == len(listed)
 
     assert olga.send("POST", f"{STUDY}plans/{plan['id']}/run/", {}).status_code == 202
-    moving.work(int(plan["id"]))
+    plan_jobs.work(int(plan["id"]))
     worklist = olga.send("GET", f"{STUDY}plans/{plan['id']}/").json()["worklist"]["round"]
     turns = [turn for name in ("rater1", "rater2") for turn in re_label(Script(name), worklist)]
     assert {turn["item"] for turn in turns} == listed

@@ -10,8 +10,8 @@ from django.test import Client
 
 from accounts.actions import make_token
 from accounts.models import ServerEvent
-from annotation.choosing.actions import samples as choosing
-from annotation.exports import jobs as exporting
+from annotation.choosing.actions import samples as sample_actions
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, Export, Study
@@ -82,7 +82,9 @@ def test_pages_of_json_and_head_requests_are_no_downloads(study: Study) -> None:
 @pytest.mark.slow
 def test_files_of_the_pages_are_lines(study: Study) -> None:
     client = page("olga")
-    sample = choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=1, seed=1)
+    sample = sample_actions.draw_sample(
+        seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=1, seed=1
+    )
     for path in (
         "exports/ratings.csv?round=1",
         "agreement/methods.md",
@@ -178,6 +180,6 @@ def test_a_download_costs_the_columns_of_analyses_nothing(study: Study) -> None:
 
 def made(study: Study) -> Export:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     return export

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from annotation.core import api_bodies as bodies
+from annotation.core import api_bodies
 from annotation.models import Study
 from tests import builders as make
 from tests.scripts import Script
@@ -62,7 +62,7 @@ def test_null_counts_as_not_sent_where_it_means_nothing(study: Study) -> None:
 
 
 def test_every_body_has_the_fields_that_it_passes_on() -> None:
-    shapes = bodies.Body.__subclasses__()
+    shapes = api_bodies.Body.__subclasses__()
     shapes += [each for shape in shapes for each in shape.__subclasses__()]
     assert len(shapes) > 20
     for shape in shapes:

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.files.base import ContentFile
 
-from annotation.agreement_report.queries import coefficients as numbers
+from annotation.agreement_report.queries import coefficients
 from annotation.agreement_report.queries.across_rounds import across
 from annotation.agreement_report.queries.options import ask
 from annotation.analysis.queries.attributes import attributes_of
-from annotation.analysis.queries.labels import labelled_for
+from annotation.analysis.queries.labels import study_labels
 from annotation.imports.actions import workbooks
 from annotation.imports.queries.workbooks import opened_book
 from annotation.resolving.queries.queue import queue_of
@@ -77,11 +77,11 @@ def test_no_page_keeps_a_class_of_concord_and_what_is_kept_is_what_was_computed(
         return [
             [tuple(line) for line in queue_of(round_).everything],
             opened_book(book),
-            numbers.of_rounds(seat, [round_]),
-            numbers.coverage_of([round_], found, asked),
+            coefficients.of_rounds(seat, [round_]),
+            coefficients.coverage_of([round_], found, asked),
             items.tolist(),
             {name: (each.categories, each.codes.tolist()) for name, each in columns.items()},
-            labelled_for(seat).columns.items.tolist(),
+            study_labels(seat).columns.items.tolist(),
         ]
 
     first = looked_at()

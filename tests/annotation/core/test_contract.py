@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import Invalid
-from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions import answers as answer_actions
 from annotation.models import Annotation, Study
 from tests import builders as make
 from tests.scripts import BASE, Script
@@ -215,7 +215,7 @@ def test_an_answer_from_the_page_is_held_to_the_same_characters() -> None:
     place, seat = make.assignment(round_, "bob", 1), make.seat(round_.study, "bob")
     for wrong in ("a\0b", "a\ud800b"):
         body = {"labels": {"symptom": ["crash"]}, "memo": wrong}
-        for act in (labelling.submit_annotation, labelling.keep_draft):
+        for act in (answer_actions.submit_annotation, answer_actions.keep_draft):
             with pytest.raises(Invalid) as refused:
                 act(seat=seat, assignment=place.public_id, body=body)
             assert list(refused.value.fields) == ["memo"]

@@ -16,7 +16,7 @@ from django.apps import apps
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.models import (
     Analysis,
@@ -175,7 +175,7 @@ def test_an_address_of_a_further_page_holds_no_number(study: Study) -> None:
 )
 def test_no_file_holds_such_a_number(study: Study, what: str, format: str | None) -> None:
     export = request_export(seat=make.seat(study, "ida"), what=what, format=format, send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert export.state == Export.State.DONE, export.error
     with export.file.open("rb") as file:

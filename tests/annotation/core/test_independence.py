@@ -6,14 +6,14 @@ import pytest
 from django.test import Client
 
 from annotation.analysis.actions import save_analysis
-from annotation.assignments import jobs as ruling
+from annotation.assignments import jobs as rule_jobs
 from annotation.core.access import get_item, get_whole_study
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.exports.queries import rows
 from annotation.members.actions import leaving, members
 from annotation.models import Annotation, Assignment, AuditEvent, Item, Proposal, RoundRater, Study
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
@@ -39,12 +39,12 @@ def read_by(name: str, path: str = "ratings/?round=1") -> Any:
 def test_a_rater_without_an_item_is_blind_in_a_planned_round_and_stays_so_when_items_come() -> None:
     study = study_with_arat()
     round_ = make.open_round(study, 4, kind="main")
-    assert giving.add_rater(seat=make.owner_seat(study), number=1, user="arat").n_given == 0
+    assert rater_actions.add_rater(seat=make.owner_seat(study), number=1, user="arat").n_given == 0
     make.rate(round_, "item bob\n1 hang\n2 hang")
     assert read_by("arat").json()["results"] == []
     assert make.seat(study, "arat").blind_round_ids == {round_.pk}
     assert read_by("arat", "agreement/?round=1").status_code == 403
-    found = giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="carol")
+    found = rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="carol")
     assert {to.code: n for to, n in found.given} == {"R3": 4}
     assert read_by("arat").json()["results"] == []
 
@@ -53,7 +53,7 @@ def replaced(study: Study, name: str) -> Any:
     """Bob has answered items 1 to 4, carol none and is withdrawn; then `name` is to take her place."""
     round_ = make.open_round(study, 4, kind="main")
     make.rate(round_, "item bob\n1 hang\n2 hang\n3 crash\n4 crash")
-    giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="carol")
+    rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="carol")
     return round_
 
 
@@ -182,7 +182,7 @@ def test_an_adjudicator_who_rates_from_the_start_stays_blind_whoever_leaves_and_
     make.submit(round_, "arat", 1, {"symptom": ["hang"]})
     owner = make.owner_seat(study)
     members.add_member(seat=owner, username="arat", roles=["owner", "rater"])
-    giving.withdraw_rater(seat=owner, number=1, rater="R3")
+    rater_actions.withdraw_rater(seat=owner, number=1, rater="R3")
     assert make.seat(study, "arat").blind_round_ids == {round_.pk}
     assert add("arat").json()["unblinded"] is False
 
@@ -191,7 +191,7 @@ def test_an_adjudicator_who_left_without_an_answer_could_read_since() -> None:
     study = study_with_arat()
     round_ = make.open_round(study, 2, raters=("bob", "arat", "carol"), kind="main")
     make.rate(round_, "item bob\n1 hang\n2 hang")
-    giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
+    rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
     assert len(read_by("arat").json()["results"]) == 2
     rejected(add("arat"))
 
@@ -241,10 +241,10 @@ def test_a_rule_never_asks_somebody_who_could_read_the_answers() -> None:
     round_ = disputed(study)
     assert round_.state == "resolving"
     studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
-    ruling.rule_items(round_.pk, [get_item(make.owner_seat(study), "acme/rocket#1").pk])
+    rule_jobs.rule_items(round_.pk, [get_item(make.owner_seat(study), "acme/rocket#1").pk])
     assert not Assignment.objects.filter(round=round_, slot=None).exists()
     members.add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
-    ruling.rule_items(round_.pk, [get_item(make.owner_seat(study), "acme/rocket#1").pk])
+    rule_jobs.rule_items(round_.pk, [get_item(make.owner_seat(study), "acme/rocket#1").pk])
     assert Assignment.objects.get(round=round_, slot=None).rater.user == make.user("dan")
 
 
@@ -291,7 +291,7 @@ def test_a_rater_who_read_answers_of_a_round_that_is_resolved_is_no_blind_third_
         assert carol.get(f"/studies/study/{place}").status_code == 200
     assert [who for who, _, _ in reads()] == ["carol"]
     studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
-    ruling.rule_items(round_.pk, [free.pk])
+    rule_jobs.rule_items(round_.pk, [free.pk])
     assert not Assignment.objects.filter(round=round_, item=free, slot=None).exists()
     item = {"item": free.identifier, "rater": "carol"}
     rejected(Script("olga").send("POST", "studies/study/third-raters/", item))
@@ -310,7 +310,7 @@ def test_a_rater_who_read_only_their_own_answers_is_asked_by_rule_as_a_blind_thi
     assert answer.status_code == 200 and (not answer.streaming or list(answer.streaming_content))
     assert reads() == []
     studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
-    ruling.rule_items(round_.pk, [free.pk])
+    rule_jobs.rule_items(round_.pk, [free.pk])
     asked = Assignment.objects.get(round=round_, item=free, slot=None)
     assert asked.rater.code == "R2" and not asked.unblinded
 
@@ -366,7 +366,7 @@ def test_a_member_who_may_still_join_an_open_round_sees_no_result_of_it(path: st
 def test_staff_do_not_download_a_file_with_answers_of_an_open_round() -> None:
     study = in_state("open")
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     path = f"exports/{export.public_id}/download/"
     assert Script("stan").send("GET", path).status_code == 403
     assert Script("olga").send("GET", path).status_code == 200
@@ -401,7 +401,7 @@ def test_readings_of_open_answers_leave_one_line_for_each_person_round_and_door(
         read_by(name, "ratings/")
     assert len(reads()) == 4
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     Script("olga").send("GET", f"exports/{export.public_id}/download/")
     assert reads()[4:] == [("olga", "file", f"export {export.number}")]
 
@@ -465,7 +465,7 @@ def test_a_page_that_is_rejected_leaves_no_line(path: str) -> None:
 def test_every_door_to_open_answers_leaves_its_line(door: str, path: str) -> None:
     study = make.study(raters=("bob", "carol"), resolve_when="item")
     make.rate(make.open_round(study, 2, kind="main"), "item bob carol\n1 hang crash")
-    exporting.work(request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False).pk)
+    export_jobs.work(request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False).pk)
     place = f"studies/study/{path.format(item=get_item(make.owner_seat(study), 'acme/rocket#1').pk)}"
     if door == "REST":
         answer = Script("olga").send("GET", place)

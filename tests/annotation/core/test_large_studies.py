@@ -10,20 +10,19 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.queries.samples import flow, sample_lines
-from annotation.core import database_planner as planner
-from annotation.core import issue_texts as texts
+from annotation.core import database_planner, issue_texts
 from annotation.core.errors import Conflict, WrongState
 from annotation.core.locks import hold_round
-from annotation.imports import api as importing
+from annotation.imports import api as import_api
 from annotation.imports.actions import workbooks
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labeling.actions.next_item import take_next
-from annotation.labels.queries import rows as results
+from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries import verdicts
 from annotation.models import Assignment, Item, Resolution, Round, RoundRater, SampleIssue, Study
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
@@ -66,7 +65,7 @@ def test_a_page_reads_no_items_that_nobody_answered(
     monkeypatch.setattr(verdicts, "FEW_SHARE", few_share)
     whole, _ = asked_of("annotation_rounditem", f"studies/study/{what}/")
     monkeypatch.setattr(verdicts, "CHUNK", 5)
-    monkeypatch.setattr(results, "CHUNK", 5)
+    monkeypatch.setattr(label_rows, "CHUNK", 5)
     found, reads = asked_of("annotation_rounditem", f"studies/study/{what}/")
     assert found == whole and len(found["results"]) == (2 if what == "labels" else 4)
     assert len(reads) <= 3, reads
@@ -78,7 +77,7 @@ def test_a_page_of_changes_reads_no_issue_without_one(monkeypatch: pytest.Monkey
     make.open_round(study, 30)
     last = Item.objects.filter(study=study).order_by("-pk").first()
     ClosingChange.objects.create(issue=last.issue, kind="commit", identifier="acme/rocket@abc")
-    monkeypatch.setattr(texts, "CHUNK_ITEMS", 5)
+    monkeypatch.setattr(issue_texts, "CHUNK_ITEMS", 5)
     found, reads = asked_of("annotation_item", "studies/study/changes/")
     assert [row["item"] for row in found["results"]] == [last.identifier]
     assert len(reads) <= 2, reads
@@ -113,7 +112,7 @@ def test_the_queue_of_an_open_round_is_read_once_and_follows_what_comes_in() -> 
     make.submit(round_, "carol", 2, {"symptom": ["hang"]})
     assert queue_of(round_).n_open == 2
     item = Item.objects.get(issue__number=1)
-    resolving.resolve(
+    resolution_actions.resolve(
         seat=make.owner_seat(study), round_=round_, item=item, part=1, dimension="symptom", values=["hang"]
     )
     assert queue_of(round_).n_open == 1
@@ -145,9 +144,9 @@ def disputed(n: int) -> Round:
     return Round.objects.get(pk=round_.pk)
 
 
-def decide(round_: Round, act: Callable[..., Any] = resolving.resolve, **more: Any) -> None:
+def decide(round_: Round, act: Callable[..., Any] = resolution_actions.resolve, **more: Any) -> None:
     item = Item.objects.get(study=round_.study, issue__number=1)
-    if act is resolving.resolve:
+    if act is resolution_actions.resolve:
         more = {"values": ["hang"]}
     seen = Resolution.objects.filter(round=round_).order_by("-pk").first()
     expected = seen.public_id if seen else None
@@ -170,7 +169,7 @@ def test_what_is_reopened_before_a_round_is_held_keeps_it_from_closing(monkeypat
     hold = hold_round
 
     def late(seat: Any, number: int) -> Round:
-        decide(round_, resolving.reopen)
+        decide(round_, resolution_actions.reopen)
         return hold(seat, number)
 
     monkeypatch.setattr(rounds, "hold_round", late)
@@ -245,7 +244,7 @@ def test_an_import_writes_rows_by_copy_and_none_of_them_again() -> None:
 
 
 def test_whatever_an_import_wrote_is_analyzed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "TOLD_FROM", 10)
+    monkeypatch.setattr(database_planner, "TOLD_FROM", 10)
     make.study()
     with CaptureQueriesContext(connection) as asked:
         import_ratings(user=make.user("olga"), study="study", file=sheet_of(10, "one"), name="a.csv")
@@ -271,7 +270,7 @@ def sent(study: Study, sheet: bytes, **more: Any) -> Any:
 
 @pytest.fixture
 def by_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "JOB_BYTES", 200)
+    monkeypatch.setattr(import_api, "JOB_BYTES", 200)
 
 
 def test_a_large_sheet_over_rest_is_imported_by_a_job(by_job: None) -> None:
@@ -316,7 +315,7 @@ def large(slug: str, first: int) -> Study:
     study = make.study(slug, text=text, raters=("bob", "carol"))
     make.issues(N, f"acme/{slug}", first=first)
     seat = make.owner_seat(study)
-    sample = choosing.draw_sample(seat=seat, size=N, filter={"repository": f"acme/{slug}"})
+    sample = sample_actions.draw_sample(seat=seat, size=N, filter={"repository": f"acme/{slug}"})
     rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     rounds.open_round(seat=seat, number=1, unregistered=True)
     return study
@@ -399,7 +398,7 @@ def test_no_page_compares_each_item_with_each_where_the_planner_expects_few(unex
 
 def test_what_is_left_of_a_sample_is_looked_up_where_the_planner_expects_few(unexpected: Study) -> None:
     seat = make.owner_seat(unexpected)
-    sample = choosing.draw_sample(seat=seat, size=N, filter={"repository": "acme/late"})
+    sample = sample_actions.draw_sample(seat=seat, size=N, filter={"repository": "acme/late"})
     with CaptureQueriesContext(connection) as asked, pytest.raises(Exception, match="not created"):
         rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
     counts = [each["sql"] for each in asked if "annotation_sampleissue" in each["sql"]]
@@ -410,13 +409,13 @@ def test_counts_of_samples_are_those_of_each_issue() -> None:
     study = make.study(raters=("bob", "carol"))
     make.issues(30)
     seat = make.owner_seat(study)
-    one = choosing.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
-    two = choosing.draw_sample(seat=seat, size=20, seed=2, filter={"repository": "acme/rocket"})
+    one = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    two = sample_actions.draw_sample(seat=seat, size=20, seed=2, filter={"repository": "acme/rocket"})
     rounds.create_round(seat=seat, sample=one.pk, raters=["bob", "carol"], n_items=5)
     rounds.create_round(seat=seat, sample=two.pk, raters=["bob", "carol"], n_items=4, kind="screening")
     left = [each.issue.identifier for each in one.drawn.order_by("position")[8:11]]
-    choosing.screen_items(seat=seat, screening="out", reason="spam", items=left[:2])
-    choosing.screen_items(seat=seat, screening="in", items=left[2:])
+    sample_actions.screen_items(seat=seat, screening="out", reason="spam", items=left[:2])
+    sample_actions.screen_items(seat=seat, screening="in", items=left[2:])
     by_hand = {}
     for sample in (one, two):
         n_unused = n_out = n_to_screen = 0

@@ -68,7 +68,7 @@ def labels_of(draw: random.Random, number: int) -> dict[str, Any]:
     return labels
 
 
-def labelled(rater: Caller, seed: int) -> dict[str, Any]:
+def labeled(rater: Caller, seed: int) -> dict[str, Any]:
     """Labels item by item until nothing is left, each answer bringing the next; what was said, by item."""
     draw = random.Random(seed)
     said: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def resolve_all(ada: Caller) -> int:
 
 
 @pytest.mark.slow
-def test_sixty_issues_are_labelled_by_two_raters_and_resolved_and_the_labels_come_out(run: FetchRun) -> None:
+def test_sixty_issues_are_labeled_by_two_raters_and_resolved_and_the_labels_come_out(run: FetchRun) -> None:
     for name in ("bob", "carol", "ada"):
         make.user(name)
     make.version(make.FAULTS)
@@ -133,7 +133,7 @@ def test_sixty_issues_are_labelled_by_two_raters_and_resolved_and_the_labels_com
     assert olga.post("studies/serving/rounds/", body).status_code == 201
     assert olga.post("studies/serving/rounds/1/open/", {"unregistered": True}).json()["n_assignments"] == 2 * N_ITEMS
 
-    first, second = (labelled(Caller(name, "rate"), seed) for name, seed in (("bob", 1), ("carol", 2)))
+    first, second = (labeled(Caller(name, "rate"), seed) for name, seed in (("bob", 1), ("carol", 2)))
     assert set(first) == set(second) == set(sample["issues"])
     assert Annotation.objects.count() == 2 * N_ITEMS
     assert olga.get("studies/serving/rounds/1/").json()["state"] == "resolving"

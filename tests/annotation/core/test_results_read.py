@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.assignments import jobs as ruling
+from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.queries import READ, unblinded_among
 from annotation.discussion.actions import write_remark
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
@@ -36,7 +36,7 @@ def test_a_rater_who_read_results_of_a_round_that_is_resolved_is_no_blind_third_
         assert carol.get(place).status_code == 200
     assert [who for who, _, _ in reads()] == ["carol"]
     studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
-    ruling.rule_items(round_.pk, [free.pk])
+    rule_jobs.rule_items(round_.pk, [free.pk])
     assert not Assignment.objects.filter(round=round_, item=free, slot=None).exists()
     rejected(ask(item=free.identifier, rater="carol"))
     assert ask(item=free.identifier, rater="carol", unblinded=True).json()["unblinded"] is True

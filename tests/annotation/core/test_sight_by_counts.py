@@ -10,7 +10,7 @@ from django.test import Client
 from annotation.core.access import get_item
 from annotation.members.actions import members
 from annotation.models import AuditEvent, Plan, Round, Study
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.studies.queries.audit import audit_of
@@ -78,7 +78,7 @@ def in_an_open_round(slug: str, differ: bool) -> list[Any]:
     if differ:
         ask_third_rater(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#1"), rater="carl")
         place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["crash"], "rationale": ""}
-        resolving.resolve(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#2"), expected=None, **place)
+        resolution_actions.resolve(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#2"), expected=None, **place)
     return [as_model(slug, "carl"), pilot(slug, 2, "ada"), pilot(slug, 1, "carl")]
 
 

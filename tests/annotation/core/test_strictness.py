@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.models import AuditEvent, Rating, Sample, SampleIssue, Study
 from ingest.models import FetchRun
 from shared.request_checks import operation_of
@@ -207,8 +207,10 @@ def test_a_sample_that_no_round_uses_is_discarded(study: Study) -> None:
 def test_a_sample_in_use_stays(study: Study) -> None:
     olga, seat = Script("olga"), make.owner_seat(study)
     make.issues(10, first=10)
-    first = choosing.draw_sample(seat=seat, size=2)
-    later = choosing.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket", "exclude_sample": first.pk})
+    first = sample_actions.draw_sample(seat=seat, size=2)
+    later = sample_actions.draw_sample(
+        seat=seat, size=2, filter={"repository": "acme/rocket", "exclude_sample": first.pk}
+    )
     answer = olga.send("DELETE", f"studies/study/samples/{first.pk}/")
     assert (answer.status_code, answer.json()["code"]) == (409, "sample_in_use")
     body = {"sample": str(later.pk), "raters": ["bob", "carol"], "n_items": 1}

@@ -13,9 +13,7 @@ import pytest
 from annotation.core.errors import ConcordError
 from annotation.exports.queries import rows, write
 from annotation.labeling.actions.answers import submit_annotation
-from annotation.labels.queries.batches import chunks as reading
-from annotation.labels.queries.batches import consensus as judging
-from annotation.labels.queries.batches import labels
+from annotation.labels.queries.batches import chunks, consensus, labels
 from annotation.labels.queries.rows import as_dict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, PartMatch, Round, Study
@@ -193,8 +191,8 @@ def check(study: Study) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])  # `make soak` draws more
 def test_batches_tell_what_rows_tell_whatever_happened(seed: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(reading, "ITEMS", 3)
-    monkeypatch.setattr(judging, "KEPT_MOST", 25)
+    monkeypatch.setattr(chunks, "ITEMS", 3)
+    monkeypatch.setattr(consensus, "KEPT_MOST", 25)
     busy = Busy(seed)
     for _ in range(3):
         round_ = busy.round(busy.draw.randint(2, 7))
@@ -245,7 +243,7 @@ def test_words_written_while_a_file_is_read_are_left_for_the_next(monkeypatch: A
     item = Item.objects.get(identifier="acme/rocket#2")
     place: dict[str, Any] = {"seat": seat, "item": item, "part": 1, "dimension": "where"}
     first = resolve(**place, round_=Round.objects.get(pk=round_.pk), values=["here"], rationale="so")
-    read, written = reading.copied, []
+    read, written = chunks.copied, []
 
     def while_it_is_read(sql: str, *more: Any) -> Any:
         if "number" in sql and "_rating " in sql and not written:
@@ -262,7 +260,7 @@ def test_words_written_while_a_file_is_read_are_left_for_the_next(monkeypatch: A
             )
         return read(sql, *more)
 
-    monkeypatch.setattr(reading, "copied", while_it_is_read)
+    monkeypatch.setattr(chunks, "copied", while_it_is_read)
     told = {
         (row["item"][-1], row["values"][0]) for row in as_rows(rows.label_batches(seat)) if row["dimension"] == "where"
     }

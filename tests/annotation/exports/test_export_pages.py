@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import cancel_export, request_export
 from annotation.members.actions.members import add_member
 from annotation.models import Export, Study
@@ -45,7 +45,7 @@ def test_an_owner_has_a_file_made_and_takes_it_home(study: Study) -> None:
     assert export.asked == {"round": 1, "raters": ["R1"], "shape": "wide"}
     waiting = page(olga)
     assert f'hx-get="{PAGE}1/state/" hx-trigger="every 1s"' in waiting and "Queued." in waiting
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     row = olga.get(f"{PAGE}1/state/").content.decode()
     assert export.sha256 in row and "hx-get" not in row and "2 rows" in row and "round 1" in row and "rater R1" in row
@@ -116,7 +116,7 @@ def test_a_blind_owner_reads_which_round_is_missing_and_why_another_owners_file_
     make.open_round(study, 1, raters=("olga", "bob"), first=3)
     made(study)
     theirs = request_export(seat=make.seat(study, "rea"), what="ratings", format="csv", send=False)
-    exporting.work(theirs.pk)
+    export_jobs.work(theirs.pk)
     said = page(visitor("olga"))
     assert "without round 2, in which olga was a rater" in said
     assert "This file contains labels of others in round 2" in said

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.access import get_item
-from annotation.exports import columns as writers
+from annotation.exports import columns as export_columns
 from annotation.exports.column_descriptions import RESOLUTIONS
 from annotation.exports.queries import COLUMNS, FORMATS, rows
 from annotation.labels.resolution_notes import NOTES
@@ -90,10 +90,10 @@ def test_csv_json_lines_and_parquet_hold_the_same_rows(study: Study, what: str) 
         assert list(line) == list(spoken) == list(packed) == list(COLUMNS[what])
         for name in COLUMNS[what]:
             if name in ("values", "original_values"):
-                assert [writers.word(value) for value in spoken[name]] == packed[name]
+                assert [export_columns.word(value) for value in spoken[name]] == packed[name]
             elif not name.endswith("_at"):
                 assert spoken[name] == packed[name]
-            assert undefused(line[name]) == str(writers.cell(spoken[name], is_set=name in writers.VALUES))
+            assert undefused(line[name]) == str(export_columns.cell(spoken[name], is_set=name in export_columns.VALUES))
 
 
 def test_each_note_of_a_resolution_has_a_column_in_the_database_in_files_and_in_their_descriptions() -> None:
@@ -116,7 +116,7 @@ def test_cells_that_a_spreadsheet_would_run_are_defused_in_csv_alone(study: Stud
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=x", "\r=x", "-3"])
 def test_each_way_to_begin_a_formula_is_defused_and_no_number_is(text: str) -> None:
     row = {**dict.fromkeys(COLUMNS["ratings"]), "memo": text, "values": [text, "b"], "original_values": [-1.5]}
-    [line] = lines_of(b"".join(writers.write("ratings", "csv", [row])))
+    [line] = lines_of(b"".join(export_columns.write("ratings", "csv", [row])))
     assert line["memo"] == f"'{text}"
     assert line["values"] == f"'{text};b"
     assert line["original_values"] == "-1.5"

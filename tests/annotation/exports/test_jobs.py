@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.core.errors import Conflict
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import AT_WORK_MOST, cancel_export, remove_export, request_export
 from annotation.exports.queries.kinds import KINDS
 from annotation.members.actions.members import add_member
@@ -48,7 +48,7 @@ def build_study() -> Study:
 def made(study: Study, what: str = "ratings", format: str = "csv", **options: Any) -> Export:
     """An export of the owner that has been worked on."""
     export = request_export(seat=make.owner_seat(study), what=what, format=format, options=options, send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     return export
 
@@ -70,7 +70,7 @@ def test_a_script_asks_for_a_file_and_takes_it_home(study: Study) -> None:
         202, "queued", {"round": 1}, None,
     )  # fmt: skip
     assert olga.refused("GET", f"exports/{export['id']}/download/", None, 409) == {}
-    exporting.work(Export.number_of(export["id"]) or 0)
+    export_jobs.work(Export.number_of(export["id"]) or 0)
     done = olga.send("GET", f"exports/{export['id']}/").json()
     assert (done["state"], done["rows"], done["rounds"], done["left_out"], done["error"]) == ("done", 4, [1], [], None)
     answer = olga.client.get(done["download"], headers=olga.headers)
@@ -152,7 +152,7 @@ def test_the_same_asked_twice_is_made_once(study: Study) -> None:
     first = request_export(seat=seat, what="labels", format="csv", send=False)
     assert request_export(seat=seat, what="labels", format="csv", options={"round": ""}, send=False) == first
     assert request_export(seat=seat, what="labels", format="jsonl", send=False) != first
-    exporting.work(first.pk)
+    export_jobs.work(first.pk)
     assert request_export(seat=seat, what="labels", format="csv", send=False) != first
 
 
@@ -191,7 +191,7 @@ def test_a_blind_owner_gets_a_file_without_the_round_and_reads_that_it_is_missin
 def test_another_owners_file_stays_closed_to_who_is_blind_in_a_round_it_holds(blind: Study) -> None:
     add_member(seat=make.owner_seat(blind), username="rea", roles=["owner"])
     export = request_export(seat=make.seat(blind, "rea"), what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert export.rounds == [1, 2] and b"secret" in bytes_of(export)
     assert Script("olga").send("GET", f"exports/{export.public_id}/download/").json()["code"] == "blind"
@@ -203,7 +203,7 @@ def test_another_owners_file_stays_closed_to_who_is_blind_in_a_round_it_holds(bl
 def test_the_audit_tells_nobody_the_hash_of_a_removed_file_that_is_closed_to_them(blind: Study) -> None:
     add_member(seat=make.owner_seat(blind), username="rea", roles=["owner"])
     export = request_export(seat=make.seat(blind, "rea"), what="ratings", format="csv", send=False)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert Script("olga").send("DELETE", f"exports/{export.public_id}/").status_code == 200
 
@@ -224,7 +224,7 @@ def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
     add_member(seat=make.seat(study, "rea"), username="olga", roles=["reader"])
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert export.state == "failed" and "need the role owner" in export.error and not export.file
 
@@ -235,35 +235,35 @@ def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was
 def test_an_export_that_is_worked_on_twice_is_made_once(study: Study) -> None:
     export = made(study)
     before = (export.sha256, export.file.name, export.n_claims, export.done_at)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert (export.sha256, export.file.name, export.n_claims, export.done_at) == before
 
 
 def in_between(monkeypatch: Any, happens: Any) -> None:
     """While the file is written, something happens."""
-    before = exporting.write_file
+    before = export_jobs.write_file
 
     def write_file(*given: Any) -> None:
         before(*given)
-        monkeypatch.setattr(exporting, "write_file", before)
+        monkeypatch.setattr(export_jobs, "write_file", before)
         happens()
 
-    monkeypatch.setattr(exporting, "write_file", write_file)
+    monkeypatch.setattr(export_jobs, "write_file", write_file)
 
 
 def test_of_two_workers_only_the_last_one_finishes(study: Study, own_folder: Path, monkeypatch: Any) -> None:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
 
     def another_worker() -> None:
-        assert exporting.EXPORTS.sweep() == []
+        assert export_jobs.EXPORTS.sweep() == []
         with monkeypatch.context() as patch:  # as if the database had lost sight of the first one
             patch.setattr(job_base, "are_held", lambda kind: set())
-            assert exporting.EXPORTS.sweep() == [export.pk]
-        exporting.work(export.pk)
+            assert export_jobs.EXPORTS.sweep() == [export.pk]
+        export_jobs.work(export.pk)
 
     in_between(monkeypatch, another_worker)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert (export.state, export.n_claims) == ("done", 2) and stored(own_folder) == [Path(export.file.name).name]
 
@@ -273,24 +273,24 @@ def test_an_export_that_is_cancelled_while_it_is_made_leaves_no_file(
 ) -> None:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     in_between(monkeypatch, lambda: cancel_export(seat=make.owner_seat(study), export=export))
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     export.refresh_from_db()
     assert export.state == "cancelled" and not export.file and not stored(own_folder)
-    exporting.work(export.pk)
+    export_jobs.work(export.pk)
     assert Script("olga").send("GET", f"exports/{export.public_id}/download/").status_code == 409
     assert Script("olga").send("POST", f"exports/{export.public_id}/cancel/", {}).json()["state"] == "cancelled"
 
 
 def test_what_the_clock_finds_lost_or_stale_is_made_again(study: Study) -> None:
     lost = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
-    assert exporting.EXPORTS.sweep() == []
+    assert export_jobs.EXPORTS.sweep() == []
     Export.objects.filter(pk=lost.pk).update(worked_at=timezone.now() - timedelta(seconds=40))
-    assert exporting.EXPORTS.sweep() == [lost.pk] and exporting.EXPORTS.sweep() == []
+    assert export_jobs.EXPORTS.sweep() == [lost.pk] and export_jobs.EXPORTS.sweep() == []
     Export.objects.filter(pk=lost.pk).update(state="running", worked_at=timezone.now())
     with held(JobLockKind.EXPORT, lost.pk):
-        assert exporting.EXPORTS.sweep() == []
-    assert exporting.EXPORTS.sweep() == [lost.pk]
-    exporting.work(lost.pk)
+        assert export_jobs.EXPORTS.sweep() == []
+    assert export_jobs.EXPORTS.sweep() == [lost.pk]
+    export_jobs.work(lost.pk)
     lost.refresh_from_db()
     assert lost.state == "done"
 
@@ -299,9 +299,9 @@ def test_an_export_whose_worker_dies_again_and_again_has_failed(study: Study) ->
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     long_ago = timezone.now() - timedelta(hours=1)
     Export.objects.filter(pk=export.pk).update(
-        state="running", n_claims=exporting.EXPORTS.tries_most, worked_at=long_ago
+        state="running", n_claims=export_jobs.EXPORTS.tries_most, worked_at=long_ago
     )
-    assert exporting.EXPORTS.sweep() == []
+    assert export_jobs.EXPORTS.sweep() == []
     export.refresh_from_db()
     assert export.state == "failed" and "stopped 5 times" in export.error
 
@@ -334,7 +334,7 @@ def test_what_goes_wrong_while_writing_is_said_without_its_insides(study: Study,
     def broken(*given: Any) -> None:
         raise KeyError("a secret of the code")
 
-    monkeypatch.setattr(exporting, "write_file", broken)
+    monkeypatch.setattr(export_jobs, "write_file", broken)
     export = made(study)
     assert export.state == "failed" and "KeyError" in export.error and "secret" not in export.error
 

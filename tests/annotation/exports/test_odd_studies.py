@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from annotation.core.errors import ConcordError
 from annotation.models import Study
-from annotation.package.queries import package as exports_package
+from annotation.package.queries import package as study_package
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import withdraw_rater
 from tests import builders as make
@@ -195,8 +195,8 @@ def answers(study: Study) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(autouse=True)
 def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
-    monkeypatch.setattr(exports_package, "in_order", lambda pdf: pdf)
+    monkeypatch.setattr(study_package, "draw_each", lambda wanted: [b"drawn"] * len(wanted))
+    monkeypatch.setattr(study_package, "in_order", lambda pdf: pdf)
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_a_mention_and_the_author_have_the_same_name():
 
 
 @given(st.text(alphabet="@`ab~-.\n <>/:", max_size=60))
-def test_any_text_can_be_pseudonymised(text):
+def test_any_text_can_be_pseudonymized(text):
     assert isinstance(names.text(text, ["a"]), str)
 
 

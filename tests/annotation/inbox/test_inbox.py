@@ -11,7 +11,7 @@ from annotation.inbox.queries import lines_of, n_unread
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
 from annotation.models import Assignment, InboxLine, Item, Round, Study
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -113,7 +113,7 @@ def test_a_rater_without_an_item_reads_no_mention_in_their_open_round(mode: str)
     names = ("bob", "carol") if mode == "planned" else ("bob", "carol", "arat")
     round_ = make.open_round(study, 2, raters=names, mode=mode, raters_per_item=2, kind="main")
     if mode == "planned":
-        giving.add_rater(seat=make.owner_seat(study), number=1, user="arat")
+        rater_actions.add_rater(seat=make.owner_seat(study), number=1, user="arat")
     for name, said in (("bob", "crash"), ("carol", "hang")):
         if mode == "pool":
             take_next(seat=make.seat(study, name), round_=round_)
@@ -124,7 +124,7 @@ def test_a_rater_without_an_item_reads_no_mention_in_their_open_round(mode: str)
     assert InboxLine.objects.filter(kind="mention").count() == 1
     assert kinds("arat") == [] and "the trace" not in words("arat")
     assert Script("arat").send("GET", "inbox/").json()["results"] == []
-    giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
+    rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
     assert kinds("arat") == ["mention"] and "the trace" in words("arat")
 
 

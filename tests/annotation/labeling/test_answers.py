@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.core.access import get_round
 from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
-from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions import answers as answer_actions
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.actions.next_item import take_next
 from annotation.models import Annotation, Assignment, Rating, Round
@@ -277,12 +277,12 @@ def test_a_draft_is_kept_and_thrown_away_by_the_submit() -> None:
     study = make.study()
     round_ = make.open_round(study)
     place = make.assignment(round_, "bob", 1)
-    labelling.keep_draft(
+    answer_actions.keep_draft(
         seat=make.seat(study, "bob"), assignment=place.public_id, body={"labels": {"symptom": ["cra"]}}
     )
     assert make.assignment(round_, "bob", 1).draft.body == {"labels": {"symptom": ["cra"]}}
     make.submit(round_, "bob", 1, {"symptom": ["crash"]})
-    assert not labelling.Draft.objects.exists()
+    assert not answer_actions.Draft.objects.exists()
 
 
 def test_a_rater_whose_lease_ran_out_can_take_the_item_again_when_nobody_else_did() -> None:
@@ -306,14 +306,14 @@ def test_a_draft_that_a_study_file_could_not_bring_is_rejected() -> None:
     place, seat = make.assignment(make.open_round(study), "bob", 1).public_id, make.seat(study, "bob")
     for body in ({"memo": 5}, {"parts": [1]}, {"labels": []}):
         with pytest.raises(Invalid, match="draft was not saved"):
-            labelling.keep_draft(seat=seat, assignment=place, body=body)
-    assert not labelling.Draft.objects.exists()
+            answer_actions.keep_draft(seat=seat, assignment=place, body=body)
+    assert not answer_actions.Draft.objects.exists()
 
 
 def test_a_draft_has_at_most_200_000_characters() -> None:
     study = make.study()
     place, seat = make.assignment(make.open_round(study), "bob", 1).public_id, make.seat(study, "bob")
     room = 200_000 - len(str({"memo": ""}))
-    labelling.keep_draft(seat=seat, assignment=place, body={"memo": "x" * room})
+    answer_actions.keep_draft(seat=seat, assignment=place, body={"memo": "x" * room})
     with pytest.raises(Invalid, match="too long"):
-        labelling.keep_draft(seat=seat, assignment=place, body={"memo": "x" * (room + 1)})
+        answer_actions.keep_draft(seat=seat, assignment=place, body={"memo": "x" * (room + 1)})

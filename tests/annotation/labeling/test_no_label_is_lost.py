@@ -20,7 +20,7 @@ from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.queries.earlier_answers import carried_answer
 from annotation.labels.queries.rows import as_dict
 from annotation.models import Annotation, Assignment, Plan, Proposal, Rating, Resolution, Round, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan, undo_plan
 from annotation.plans.queries.listing import why_not_undo
 from annotation.rounds.actions.rounds import close_round
@@ -142,7 +142,7 @@ class Life:
             return
         before = self.told()
         plan = run_plan(seat=seat, plan=plan, send=False)
-        moving.work(plan.pk)
+        plan_jobs.work(plan.pk)
         self.before_plans.append((plan.pk, before))
         self.check()
 

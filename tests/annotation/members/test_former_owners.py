@@ -9,8 +9,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.core.access import get_seat
 from annotation.core.errors import NotFound
-from annotation.members.actions import members
-from annotation.members.actions import name_only_members as joining
+from annotation.members.actions import members, name_only_members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, AuditEvent, Invitation, Membership, ReaderLink, Study
 from tests import builders as make
@@ -213,5 +212,5 @@ def test_roles_of_an_invitation_that_ended_do_not_come_with_a_joined_member(stud
     members.set_member(seat=make.seat(study, "mallory"), username="carl", roles=["owner"])
     end(study)
     member = Membership.objects.create(study=study, name="R9 of a sheet", roles=["rater"], code="R9")
-    joined = joining.join_member(seat=make.owner_seat(study), member=member, username="carl")
+    joined = name_only_members.join_member(seat=make.owner_seat(study), member=member, username="carl")
     assert joined.roles == ["rater"]

@@ -15,11 +15,10 @@ from annotation.core.access import get_seat
 from annotation.core.errors import Conflict, NotFound
 from annotation.imports.actions.ratings import import_ratings
 from annotation.invitations.actions import invitations, own_invitations
-from annotation.members.actions import leaving, members
-from annotation.members.actions import name_only_members as joining
+from annotation.members.actions import leaving, members, name_only_members
 from annotation.members.actions.leaving import decline
 from annotation.models import Assignment, AuditEvent, Membership, Study
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from annotation.studies.actions.archive import archive_study
 from annotation.transfer.actions import life
 from tests import builders as make
@@ -344,7 +343,7 @@ def test_invited_raters_are_added_to_an_open_round_and_withdrawn_by_name_or_code
     invited(study, "zoe")
     olga = Script("olga")
     assert olga.send("POST", "studies/study/rounds/1/raters/", {"user": "zoe"}).status_code == 201
-    giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="ZOE")
+    rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="ZOE")
     assert Membership.objects.get(study=study, name="zoe").is_invited
 
 
@@ -422,7 +421,7 @@ def named(study: Study, name: str = "Robert") -> Membership:
 
 def test_joining_an_imported_name_to_an_account_asks_its_person(study: Study) -> None:
     zoe = make.user("zoe")
-    member = joining.join_member(seat=make.owner_seat(study), member=named(study), username="zoe")
+    member = name_only_members.join_member(seat=make.owner_seat(study), member=named(study), username="zoe")
     assert (member.state, member.display_name) == ("invited", "Robert")
     with pytest.raises(NotFound):
         get_seat(zoe, "study")
@@ -443,7 +442,7 @@ def test_the_answers_of_a_member_who_left_are_given_to_nobody_else(study: Study)
     bob.refresh_from_db()
     assert (bob.user, bob.invited_user, bob.former_user) == (None, None, make.user("bob"))
     with pytest.raises(Conflict, match="R1 in this study"):
-        joining.join_member(seat=make.owner_seat(study), member=named(study), username="bob")
+        name_only_members.join_member(seat=make.owner_seat(study), member=named(study), username="bob")
 
 
 # Who has an account is nobody's to learn

@@ -21,7 +21,7 @@ from annotation.members.actions.leaving import decline
 from annotation.members.actions.password_links import make_password_link
 from annotation.members.queries.password_links import BESIDE_STUDIES, OWNED
 from annotation.models import Annotation, Arrival, Assignment, AuditEvent, Membership, Round, Study
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make
@@ -71,7 +71,7 @@ def test_whoever_comes_back_has_their_code_and_is_blind_where_they_answered(stud
     seat = make.seat(study, "bob")
     assert seat.membership is not None and seat.membership.code == "R1"
     assert seat.blind_round_ids == {round_.pk}
-    giving.add_rater(seat=make.owner_seat(study), number=1, user="bob")
+    rater_actions.add_rater(seat=make.owner_seat(study), number=1, user="bob")
     assert Membership.objects.filter(study=study).count() == 6
 
 

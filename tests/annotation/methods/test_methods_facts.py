@@ -14,7 +14,7 @@ from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from tests import builders as make
@@ -229,7 +229,7 @@ def test_a_disagreement_that_a_closed_round_left_open_is_told() -> None:
     round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 slow hang")
     item = get_item(make.seat(study, "ada"), "acme/rocket#2")
     place: dict[str, Any] = {"round_": round_, "item": item, "part": 1, "dimension": "symptom", "expected": None}
-    resolving.resolve(seat=make.seat(study, "ada"), values=["crash"], rationale="as the log says", **place)
+    resolution_actions.resolve(seat=make.seat(study, "ada"), values=["crash"], rationale="as the log says", **place)
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     made = exported(study)
     assert "One disagreement was resolved: 1 by adjudication." in said(made.facts)

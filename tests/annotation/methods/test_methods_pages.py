@@ -18,13 +18,13 @@ from django.test.utils import CaptureQueriesContext
 from accounts.actions import make_token
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.options import ask
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_item, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
 from annotation.methods.queries import methods
 from annotation.models import Round, Study
-from annotation.resolving.actions import resolutions as resolving
-from annotation.resolving.actions import third_rater_requests as rules
+from annotation.resolving.actions import resolutions as resolution_actions
+from annotation.resolving.actions import third_rater_requests as third_raters
 from tests import builders as make
 from tests.published import LIU
 
@@ -64,7 +64,7 @@ def build_study() -> Study:
     round_ = make.rate(make.open_round(made, 6, kind="pilot"), table)
     item = get_item(make.seat(made, "ada"), "acme/rocket#2")
     place: dict[str, Any] = {"round_": round_, "item": item, "part": 1, "dimension": "symptom", "expected": None}
-    resolving.resolve(seat=make.seat(made, "ada"), values=["crash"], rationale="as the log says", **place)
+    resolution_actions.resolve(seat=make.seat(made, "ada"), values=["crash"], rationale="as the log says", **place)
     make.submit(make.open_round(made, 3, first=8), "bob", 8, {"symptom": ["slow"]})
     return made
 
@@ -142,8 +142,8 @@ def test_decisions_on_an_item_that_one_is_asked_about_are_not_counted() -> None:
     ada = make.seat(study, "ada")
     for number in (1, 2):
         item = get_item(ada, f"acme/rocket#{number}")
-        rules.ask_third_rater(seat=ada, round_=round_, item=item, rater="zoe") if number == 1 else None
-        resolving.resolve(
+        third_raters.ask_third_rater(seat=ada, round_=round_, item=item, rater="zoe") if number == 1 else None
+        resolution_actions.resolve(
             seat=ada,
             round_=round_,
             item=item,
@@ -163,7 +163,7 @@ def test_a_sample_is_told_with_its_frame_and_seed() -> None:
     study = make.study()
     make.issues(9)
     owner = make.owner_seat(study)
-    sample = choosing.draw_sample(seat=owner, filter={"repository": "acme/rocket"}, size=4, seed=77)
+    sample = sample_actions.draw_sample(seat=owner, filter={"repository": "acme/rocket"}, size=4, seed=77)
     from annotation.rounds.actions import rounds
 
     made = rounds.create_round(seat=owner, raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=4)

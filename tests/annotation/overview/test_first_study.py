@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation.models import Assignment, AuditEvent, Round, Study
-from ingest import run_steps as sync
+from ingest import run_steps
 from ingest.models import FetchRun, Upload
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document
@@ -59,7 +59,7 @@ def test_the_presets_lead_from_an_empty_server_to_the_first_item() -> None:
     assert client.post(PEOPLE.format(study.slug), {"labels_too": "on", "names": "bob"}).url == ROUND.format(study.slug)
     waiting = text(client.get(ROUND.format(study.slug)))
     assert "queued" in waiting and "Open round 1" not in waiting
-    sync.work(FetchRun.objects.get().pk)
+    run_steps.work(FetchRun.objects.get().pk)
     page = client.get(ROUND.format(study.slug))
     names = ("repository", "n_items", "raters_per_item")
     given = {name: page.context["form"][name].value() for name in names} | {"registers": "on"}
@@ -191,12 +191,12 @@ def test_the_second_step_counts_the_issues_of_the_first_and_names_what_was_rejec
         file = SimpleUploadedFile("issues.json", json.dumps(given).encode())
         assert client.post("/start/", {"source": "file", "file": file}).url == "/start/codebook/"
         assert "The issues are being read." in text(client.get("/start/codebook/"))
-        sync.work(FetchRun.objects.latest("pk").pk)
+        run_steps.work(FetchRun.objects.latest("pk").pk)
         assert words in re.sub("<[^>]+>", "", text(client.get("/start/codebook/")))
     assert "Which issues do you want to label?" in text(client.get("/")), "a file without issues is no first step"
     client.post(
         "/start/", {"source": "file", "file": SimpleUploadedFile("i.csv", TABLE), "file_repository": "acme/pot"}
     )
-    sync.work(FetchRun.objects.latest("pk").pk)
+    run_steps.work(FetchRun.objects.latest("pk").pk)
     assert "2 issues of acme/pot are stored." in text(client.get("/start/codebook/"))
     assert "You have issues of acme/pot." in text(client.get("/"))

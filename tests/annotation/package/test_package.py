@@ -34,7 +34,7 @@ from annotation.exports.queries.kinds import read_asked
 from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.pdf import NotSimple, in_order
-from annotation.package.queries import package as exports_package
+from annotation.package.queries import package as study_package
 from annotation.package.tables import PackageColumn, PackageTable, TableWriter
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
@@ -43,7 +43,7 @@ from annotation.studies.actions.studies import change_study
 from taxonomy.queries import forget_trees
 from tests import builders as make
 from tests.annotation.imports.test_imports_liu import import_liu
-from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, unpacked
+from tests.annotation.packages import EVERYTHING, labeled, package, quickly, recompute, unpacked
 from tests.annotation.script import recompute as script
 from tests.citations import wrong_in_citation
 
@@ -62,9 +62,9 @@ def _quickly() -> Iterator[None]:
 def made_up() -> Study:
     """Two rounds under a taxonomy of every kind of dimension: two raters, then three of four; the first one closed."""
     study = make.study(text=EVERYTHING, raters=("bob", "carol", "dave", "erin"), primary=PRIMARY)
-    labelled(study, 10, ("bob", "carol"), first=1, seed=1, per_item=2)
+    labeled(study, 10, ("bob", "carol"), first=1, seed=1, per_item=2)
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
-    labelled(study, 8, ("bob", "carol", "dave", "erin"), first=8, seed=2, per_item=3)
+    labeled(study, 8, ("bob", "carol", "dave", "erin"), first=8, seed=2, per_item=3)
     rating = Rating.objects.filter(category__key="hang", annotation=F("annotation__assignment__current")).first()
     Evidence.objects.create(rating=rating, where="body", start=3, end=8, quote="=so says @octocat")
     thread = [
@@ -388,7 +388,7 @@ def test_the_papers_hold_methods_checklist_and_documents(made: dict[str, bytes])
     assert not {"language", "annotations_creators"} & set(card), "what nobody told Concord"
     assert "inter-rater agreement" in card["tags"]
     assert YAML(typ="safe").load(files["taxonomy/everything-v1.yaml"].decode())["slug"] == "everything"
-    assert files["recompute.py"] == exports_package.RECOMPUTE.read_bytes()
+    assert files["recompute.py"] == study_package.RECOMPUTE.read_bytes()
     assert "figures/trend.svg" in files and "figures/confusion-symptom.pdf" in files
 
 

@@ -14,13 +14,13 @@ from django.db import transaction
 from annotation.analysis.actions import save_analysis
 from annotation.core.access import get_round
 from annotation.models import Assignment, Round, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
 from taxonomy.queries import forget_trees, published_version
 from tests import builders as make
-from tests.annotation.packages import EVERYTHING, labelled, package, quickly, recompute, settle, unpacked
+from tests.annotation.packages import EVERYTHING, labeled, package, quickly, recompute, settle, unpacked
 
 pytestmark = pytest.mark.django_db
 
@@ -93,7 +93,7 @@ def moved(study: Study, to: int) -> Round:
     """The worklist of a plan that was run."""
     seat = make.owner_seat(study)
     plan = run_plan(seat=seat, plan=preview_plan(seat=seat, to=to))
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert plan.state == "done" and plan.worklist is not None
     return get_round(seat, plan.worklist.number)
@@ -110,9 +110,9 @@ def lived(seed: int) -> Study:
     """Two rounds, a plan with its worklist, a round under the new version, and a plan whose worklist is at work."""
     draw = Random(seed)
     study = make.study(text=EVERYTHING, raters=("bob", "carol", "dave"))
-    labelled(study, 10, ("bob", "carol"), first=1, seed=seed, per_item=2)
+    labeled(study, 10, ("bob", "carol"), first=1, seed=seed, per_item=2)
     closed(study, 1)
-    labelled(study, 6, ("bob", "carol", "dave"), first=8, seed=seed + 1000, per_item=2)
+    labeled(study, 6, ("bob", "carol", "dave"), first=8, seed=seed + 1000, per_item=2)
     closed(study, 2)
     make.next_version(study, SECOND)
     worklist = moved(study, 2)

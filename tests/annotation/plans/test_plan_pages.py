@@ -10,7 +10,7 @@ from accounts.models import User
 from annotation.core.access import get_item, get_round
 from annotation.models import Plan, Round, Study
 from annotation.plans import actions
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
 from taxonomy import actions as taxonomy_actions
@@ -68,7 +68,7 @@ def preview(study: Study) -> Plan:
 
 def run(study: Study, **more: Any) -> Plan:
     plan = actions.run_plan(seat=make.owner_seat(study), plan=preview(study), **more)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     return Plan.objects.get(pk=plan.pk)
 
 
@@ -164,7 +164,7 @@ def test_running_twice_runs_once(study: Study) -> None:
     for _ in range(2):
         assert olga.post(HERE + "1/run/").status_code == 302
     assert Plan.objects.get().state == Plan.State.QUEUED
-    moving.work(Plan.objects.get().pk)
+    plan_jobs.work(Plan.objects.get().pk)
     assert olga.post(HERE + "1/run/").status_code == 409
     assert Round.objects.filter(kind=Round.Kind.RELABEL).count() == 1
 
@@ -184,7 +184,7 @@ def test_while_it_works_the_page_asks_again_and_then_stops(study: Study) -> None
     assert 'hx-trigger="every 1s"' in olga.get(HERE + "1/").content.decode()
     part = olga.get(HERE + "1/progress/")
     assert "HX-Refresh" not in part and "queued" in words(part)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     part = olga.get(HERE + "1/progress/")
     assert part["HX-Refresh"] == "true"
     assert "hx-get" not in part.content.decode()

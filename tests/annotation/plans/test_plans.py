@@ -19,11 +19,11 @@ from annotation.models import (
     RoundItem,
     Study,
 )
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan, undo_plan
 from annotation.plans.queries.listing import why_not_undo
 from annotation.plans.queries.preview import preview_of
-from annotation.plans.queries.relabeling import affected, items_labelled
+from annotation.plans.queries.relabeling import affected, items_with_categories
 from annotation.plans.queries.scope import ground_of
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round, open_round
@@ -68,7 +68,7 @@ def planned(study: Study, to: int = 2, **more: Any) -> Plan:
 
 def ran(study: Study, to: int = 2, **more: Any) -> Plan:
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study, to), **more)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     return plan
 
@@ -120,7 +120,7 @@ def test_the_affected_items_are_listed_with_the_reason_and_the_raters_concerned(
     first = affected(found, size=1)[0].item
     assert [each.item.identifier[-1] for each in affected(found, after=first.pk, size=1)] == ["3"]
     crash = next(pk for pk, fate in found.fates.items() if fate.category.key == "crash")
-    assert [item.identifier[-1] for item in items_labelled(found, [crash])] == ["1", "3", "5"]
+    assert [item.identifier[-1] for item in items_with_categories(found, [crash])] == ["1", "3", "5"]
 
 
 def test_a_plan_gives_out_just_the_affected_items_to_just_the_raters_concerned(study: Study) -> None:
@@ -177,7 +177,7 @@ def test_redefined_categories_are_looked_at_again_only_where_that_is_wanted(stud
         planned(study, recheck=[["symptom", "hang"]])
     assert "recheck" in refused.value.fields
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study), recheck=[["symptom", "crash"]])
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert given_out(plan) == {"1": ["bob", "carol"], "3": ["carol"], "5": ["bob", "carol"]}
     assert asked(plan) == {"1": [[1, "symptom"]], "3": [], "5": [[1, "symptom"]]}
@@ -369,8 +369,8 @@ def test_asking_again_gives_the_same_preview_and_running_again_the_same_run(stud
     assert planned(study).pk == planned(study).pk
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
     assert run_plan(seat=make.owner_seat(study), plan=plan).pk == plan.pk
-    moving.work(plan.pk)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert Round.objects.filter(kind="relabel").count() == 1 and len(given_out(plan)) == 3
 
@@ -380,9 +380,9 @@ def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing
 ) -> None:
     rated(study)
     make.next_version(study, SECOND)
-    monkeypatch.setattr(moving, "BATCH", 1)
+    monkeypatch.setattr(plan_jobs, "BATCH", 1)
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
-    batch, turns = moving._batch, []
+    batch, turns = plan_jobs._batch, []
 
     def killed(*arguments: Any) -> bool:
         turns.append(1)
@@ -390,15 +390,15 @@ def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing
             raise KeyboardInterrupt
         return batch(*arguments)
 
-    monkeypatch.setattr(moving, "_batch", killed)
+    monkeypatch.setattr(plan_jobs, "_batch", killed)
     with pytest.raises(KeyboardInterrupt):
-        moving.work(plan.pk)
+        plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert (plan.state, plan.n_done, plan.n_total) == ("running", 2, 3)
     with pytest.raises(Conflict, match="A migration of this study is running"):
         open_round(seat=make.owner_seat(study), number=2, unregistered=True)
-    assert moving.PLANS.sweep() == [plan.pk]
-    moving.work(plan.pk)
+    assert plan_jobs.PLANS.sweep() == [plan.pk]
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     assert given_out(plan) == {"2": ["bob", "carol"], "3": ["bob"], "4": ["bob", "carol"]}
     assert [*RoundItem.objects.filter(round=plan.worklist).values_list("position", flat=True)] == [1, 2, 3]
@@ -407,11 +407,11 @@ def test_a_job_that_was_killed_between_two_batches_goes_on_and_gives_out_nothing
 def test_a_plan_at_work_can_be_stopped_and_leaves_nothing(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     rated(study)
     make.next_version(study, SECOND)
-    monkeypatch.setattr(moving, "BATCH", 1)
+    monkeypatch.setattr(plan_jobs, "BATCH", 1)
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
-    batch = moving._batch
-    monkeypatch.setattr(moving, "_batch", lambda *arguments: batch(*arguments) and False)
-    moving.work(plan.pk)
+    batch = plan_jobs._batch
+    monkeypatch.setattr(plan_jobs, "_batch", lambda *arguments: batch(*arguments) and False)
+    plan_jobs.work(plan.pk)
     plan = undo_plan(seat=make.owner_seat(study), plan=Plan.objects.get())
     assert (plan.state, plan.worklist, study.rounds.count()) == ("undone", None, 1)
 
@@ -420,7 +420,7 @@ def test_lost_plans_are_found(study: Study) -> None:
     rated(study)
     make.next_version(study, SECOND)
     plan = run_plan(seat=make.owner_seat(study), plan=planned(study))
-    assert moving.PLANS.sweep(60) == [] and moving.PLANS.sweep(-1) == [plan.pk]
+    assert plan_jobs.PLANS.sweep(60) == [] and plan_jobs.PLANS.sweep(-1) == [plan.pk]
 
 
 def test_only_the_newest_answers_of_an_item_count(study: Study) -> None:

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.members.actions.members import add_member
 from annotation.models import Plan, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from tests import builders as make
 from tests.annotation.plans.test_plans import SECOND, TABLE
 from tests.asserts import assert_queries
@@ -36,7 +36,7 @@ def test_a_plan_is_previewed_run_and_undone(study: Study) -> None:
     run = olga.send("POST", f"{PLANS}{plan['id']}/run/", {})
     assert (run.status_code, run.json()["state"]) == (202, "queued")
     assert olga.send("POST", f"{PLANS}{plan['id']}/run/", {}).status_code == 202
-    moving.work(int(plan["id"]))
+    plan_jobs.work(int(plan["id"]))
     done = olga.send("GET", f"{PLANS}{plan['id']}/").json()
     assert (done["state"], done["worklist"]["round"], done["why_not_undo"]) == ("done", 2, None)
     assert olga.refused("POST", f"{PLANS}{plan['id']}/run/", {}, 409) == {}
@@ -61,7 +61,7 @@ def test_the_items_of_a_plan_are_told_before_and_after_it_ran(study: Study) -> N
     assert split["next"].endswith("&page_size=1&why=split")
     assert "why" in olga.refused("GET", f"{place}items/?why=%00", None, 422)
     olga.send("POST", f"{place}run/", {})
-    moving.work(Plan.objects.get().pk)
+    plan_jobs.work(Plan.objects.get().pk)
     after = olga.send("GET", f"{place}items/").json()["results"]
     assert after[0] == {"item": "acme/rocket#2", "asked": [[1, "symptom"]]}
 

@@ -35,7 +35,7 @@ def build_study() -> Study:
     return make.study(text=make.FAULTS)
 
 
-def labelled(study: Study, *answers: tuple[Any, Any], close: bool = True) -> Round:
+def labeled(study: Study, *answers: tuple[Any, Any], close: bool = True) -> Round:
     """A closed round with an item for each pair of answers; a list: parts."""
     round_ = make.open_round(study, len(answers))
     for number, pair in enumerate(answers, start=1):
@@ -87,7 +87,7 @@ def labels(study: Study, **asked: Any) -> dict[tuple[int, int, str], Any]:
 
 
 def test_what_was_agreed_and_is_not_asked_stays_and_the_answer_of_the_one_concerned_is_the_rest(study: Study) -> None:
-    labelled(study, (FAULT, FAULT), (HOW_TO, HOW_TO))
+    labeled(study, (FAULT, FAULT), (HOW_TO, HOW_TO))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
     make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": [], "distributed": False})
@@ -113,7 +113,7 @@ def test_what_was_agreed_and_is_not_asked_stays_and_the_answer_of_the_one_concer
 
 
 def test_two_who_differ_over_what_was_asked_are_a_disagreement_there_alone(study: Study) -> None:
-    labelled(study, (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
     make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
@@ -133,7 +133,7 @@ def test_two_who_differ_over_what_was_asked_are_a_disagreement_there_alone(study
 
 
 def test_a_decision_from_before_stays_a_decision(study: Study) -> None:
-    round_ = labelled(study, (FAULT, {**FAULT, "fixes": ["config"]}), close=False)
+    round_ = labeled(study, (FAULT, {**FAULT, "fixes": ["config"]}), close=False)
     decide(round_, 1, "fixes", ["code", "version"])
     close(round_)
     make.next_version(study, SPLIT)
@@ -150,7 +150,7 @@ def test_a_decision_from_before_stays_a_decision(study: Study) -> None:
 
 def test_of_several_parts_the_asked_one_is_judged_and_the_others_stay(study: Study) -> None:
     two = [FAULT, {**FAULT, "symptom": ["slow"]}]
-    labelled(study, (two, two))
+    labeled(study, (two, two))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
     for name in ("bob", "carol"):
@@ -164,7 +164,7 @@ def test_of_several_parts_the_asked_one_is_judged_and_the_others_stay(study: Stu
 
 
 def test_what_hangs_on_an_answer_given_anew_comes_and_goes_with_it(study: Study) -> None:
-    labelled(study, (FAULT, FAULT), (HOW_TO, HOW_TO), (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT), (HOW_TO, HOW_TO), (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 kind bob,carol\n2 kind bob,carol\n3 kind bob,carol")
     for name in ("bob", "carol"):
@@ -187,7 +187,7 @@ def test_what_hangs_on_an_answer_given_anew_comes_and_goes_with_it(study: Study)
 
 
 def test_what_was_open_before_and_is_not_asked_is_no_disagreement_of_the_worklist(study: Study) -> None:
-    labelled(study, (FAULT, {**FAULT, "distributed": False}))
+    labeled(study, (FAULT, {**FAULT, "distributed": False}))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 kind,symptom bob,carol")
     make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
@@ -198,7 +198,7 @@ def test_what_was_open_before_and_is_not_asked_is_no_disagreement_of_the_worklis
 
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_worklist_counts_as_soon_as_its_raters_are_done_and_not_before(study: Study, is_closed: bool) -> None:
-    labelled(study, (FAULT, FAULT), (FAULT, FAULT), (FAULT, FAULT), close=is_closed)
+    labeled(study, (FAULT, FAULT), (FAULT, FAULT), (FAULT, FAULT), close=is_closed)
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol\n3 symptom bob")
     for number in (1, 2):
@@ -221,7 +221,7 @@ def test_a_worklist_counts_as_soon_as_its_raters_are_done_and_not_before(study: 
 
 
 def test_answers_of_a_worklist_are_not_called_blind(study: Study) -> None:
-    labelled(study, (FAULT, FAULT), (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT), (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob")
     for name in ("bob", "carol"):
@@ -244,7 +244,7 @@ def test_answers_of_a_worklist_are_not_called_blind(study: Study) -> None:
 
 
 def test_what_nobody_answered_anew_keeps_its_old_label_with_the_reason(study: Study) -> None:
-    labelled(study, (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
     make.submit(worklist, "bob", 1, skip="cannot tell any more")
@@ -257,7 +257,7 @@ def test_what_nobody_answered_anew_keeps_its_old_label_with_the_reason(study: St
 
 
 def test_a_second_worklist_carries_on_what_the_first_one_did(study: Study) -> None:
-    labelled(study, (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT))
     make.next_version(study, SPLIT)
     first = make.worklist(study, 2, "item asked raters\n1 symptom bob")
     make.submit(first, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
@@ -279,7 +279,7 @@ def test_a_second_worklist_carries_on_what_the_first_one_did(study: Study) -> No
 
 
 def test_an_undone_worklist_counts_nowhere_and_is_read_by_its_number(study: Study) -> None:
-    labelled(study, (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
     make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
@@ -299,7 +299,7 @@ def test_an_undone_worklist_counts_nowhere_and_is_read_by_its_number(study: Stud
 
 
 def test_the_base_of_a_worklist_is_read_with_a_fixed_number_of_queries(study: Study) -> None:
-    labelled(study, *[(FAULT, FAULT)] * 8)
+    labeled(study, *[(FAULT, FAULT)] * 8)
     make.next_version(study, SPLIT)
     lines = "".join(f"\n{number} symptom bob" for number in range(1, 9))
     worklist = make.worklist(study, 2, f"item asked raters{lines}", state=Round.State.RESOLVING)
@@ -309,7 +309,7 @@ def test_the_base_of_a_worklist_is_read_with_a_fixed_number_of_queries(study: St
 
 
 def test_the_pages_of_an_item_show_what_stays_and_from_which_round(study: Study) -> None:
-    labelled(study, (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
     make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
@@ -329,7 +329,7 @@ def test_the_pages_of_an_item_show_what_stays_and_from_which_round(study: Study)
 
 
 def test_a_decision_taken_late_in_the_round_before_shows_in_the_worklist_at_once(study: Study) -> None:
-    first = labelled(study, (FAULT, FAULT), (FAULT, FAULT))
+    first = labeled(study, (FAULT, FAULT), (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol")
     for number in (1, 2):
@@ -364,7 +364,7 @@ def test_who_is_not_asked_again_goes_on_counting_with_their_earlier_answer(study
 
 
 def test_one_answer_alone_does_not_replace_a_decision_and_two_alike_do(study: Study) -> None:
-    labelled(study, *[(FAULT, {**FAULT, "symptom": ["crash"]})] * 3, close=False)
+    labeled(study, *[(FAULT, {**FAULT, "symptom": ["crash"]})] * 3, close=False)
     for number in (1, 2, 3):
         decide(get_round(make.owner_seat(study), 1), number, "symptom", ["hang"])
     close(get_round(make.owner_seat(study), 1))
@@ -393,7 +393,7 @@ def test_one_answer_alone_does_not_replace_a_decision_and_two_alike_do(study: St
 
 
 def test_an_answer_that_changes_a_question_above_disagrees_with_the_label_agreed_there(study: Study) -> None:
-    labelled(study, (FAULT, FAULT), (HOW_TO, FAULT), (FAULT, FAULT), close=False)
+    labeled(study, (FAULT, FAULT), (HOW_TO, FAULT), (FAULT, FAULT), close=False)
     decide(get_round(make.owner_seat(study), 1), 2, "kind", ["fault"])
     decide(get_round(make.owner_seat(study), 1), 2, "symptom", ["hang"])
     close(get_round(make.owner_seat(study), 1), leave_open=True)
@@ -432,7 +432,7 @@ def test_an_answer_that_changes_a_question_above_disagrees_with_the_label_agreed
 
 
 def test_a_change_above_disagrees_too_where_only_an_answer_and_no_agreed_label_was_asked_for(study: Study) -> None:
-    labelled(study, (FAULT, {**FAULT, "symptom": ["crash"]}), (FAULT, {**FAULT, "symptom": ["crash"]}), close=False)
+    labeled(study, (FAULT, {**FAULT, "symptom": ["crash"]}), (FAULT, {**FAULT, "symptom": ["crash"]}), close=False)
     for number in (1, 2):
         decide(get_round(make.owner_seat(study), 1), number, "symptom", ["crash"])
     close(get_round(make.owner_seat(study), 1))
@@ -449,7 +449,7 @@ def test_a_change_above_disagrees_too_where_only_an_answer_and_no_agreed_label_w
 
 
 def test_a_decision_for_no_value_is_not_replaced_by_what_stood_before(study: Study) -> None:
-    labelled(study, (FAULT, FAULT))
+    labeled(study, (FAULT, FAULT))
     make.next_version(study, SPLIT)
     worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
     for name, symptom in (("bob", "early"), ("carol", "late")):

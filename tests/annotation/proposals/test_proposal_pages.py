@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Proposal, ProposalOutcome, Round, Study
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.proposals.actions import settle_proposals
 from annotation.studies.actions.archive import archive_study
@@ -232,7 +232,7 @@ def test_a_proposal_goes_into_a_coming_version_until_a_plan_has_moved_the_study_
     publish_version(user=study.created_by, version=TaxonomyVersion.objects.get(state="draft"))
     plan = preview_plan(seat=seat, to=2)
     run_plan(seat=seat, plan=plan, send=False)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     home = text(enter("bob").get("/"))
     assert coming not in home and "1 item left to label" in home
     assert "it can be selected once the study is migrated to that version" in text(enter("bob").get(PAGE))

@@ -14,7 +14,7 @@ from annotation.members.actions import members
 from annotation.models import Annotation, AuditEvent, Proposal, ProposalOutcome, Rating, Round, Study
 from annotation.proposals import queries
 from annotation.proposals.actions import settle_proposals
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.rounds.actions import rounds
 from annotation.studies.queries.audit import audit_of
 from taxonomy import actions as taxonomy_actions
@@ -391,7 +391,7 @@ def test_an_answer_a_resolution_and_a_revision_each_settle(round_: Round, owner:
     assert n_open_proposals(round_) == 2
     round_.refresh_from_db()
     item = resolved.annotation.assignment.item
-    resolving.resolve(seat=owner, round_=round_, item=item, part=1, dimension="symptom", values=["hang"])
+    resolution_actions.resolve(seat=owner, round_=round_, item=item, part=1, dimension="symptom", values=["hang"])
     assert n_open_proposals(round_) == 1 and state_of(owner, resolved) == "resolved"
     make.submit(round_, "bob", 3, {"symptom": ["hang"]})
     assert n_open_proposals(round_) == 0 and state_of(owner, revised) == "withdrawn"
@@ -413,7 +413,7 @@ def test_a_rater_learns_of_a_resolution_when_the_round_is_open_no_more(is_answer
 
     before = shown("bob")
     item = proposal.annotation.assignment.item
-    resolving.resolve(
+    resolution_actions.resolve(
         seat=make.seat(study, "ada"), round_=round_, item=item, part=1, dimension="symptom", values=["hang"]
     )
     assert shown("bob") == before
@@ -431,7 +431,7 @@ def test_a_resolution_of_another_part_settles_nothing(round_: Round, owner: Seat
     make.rate(round_, "item bob carol\n2 hang hang\n3 hang hang")
     round_.refresh_from_db()
     item = Proposal.objects.get().annotation.assignment.item
-    resolving.resolve(seat=owner, round_=round_, item=item, part=1, dimension="symptom", values=["hang"])
+    resolution_actions.resolve(seat=owner, round_=round_, item=item, part=1, dimension="symptom", values=["hang"])
     assert n_open_proposals(round_) == 1
 
 

@@ -13,7 +13,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions import members
 from annotation.models import AuditEvent, Resolution, Round, RoundItem, Study
 from annotation.resolving.actions.resolutions import resolve
-from annotation.resolving.queries import queue as resolving
+from annotation.resolving.queries import queue as queue_queries
 from annotation.resolving.queries.queue import QueueFilter, queue_of
 from annotation.rounds.actions import rounds
 from tests import builders as make
@@ -285,7 +285,7 @@ def test_a_queue_that_was_read_before_takes_two_queries_whatever_its_length(monk
     make.rate(round_, "item bob carol\n1 crash hang\n2 crash hang\n3 hang crash")
     round_ = make.rate(round_, "item bob carol")
     queue_of(round_)
-    monkeypatch.setattr(resolving, "LONGEST_TRANSACTION", timedelta(0))
+    monkeypatch.setattr(queue_queries, "LONGEST_TRANSACTION", timedelta(0))
     with assert_queries(2):
         assert queue_of(round_).n_open == 3
 

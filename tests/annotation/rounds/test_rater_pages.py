@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.assignments.queries import leaving
 from annotation.core.access import get_round
 from annotation.models import RoundRater
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from tests import builders as make
 from tests.annotation.rounds.test_raters_of_open_rounds import THREE, row_of
 from tests.scripts import Script
@@ -69,7 +69,7 @@ def test_the_page_of_a_round_shows_what_leaving_does_and_does_it(client: Any) ->
     for wrong in ("x", "1"):
         refused = client.post("/studies/study/rounds/1/raters/R2/quota/", {"quota": wrong}, follow=True)
         assert "nter" in refused.content.decode() and row_of(round_, "carol").quota == 6
-    giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
+    rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R3")
     assert " no rater" in client.get("/studies/study/rounds/1/").content.decode()
     assert (
         "R2 left 1 open round"

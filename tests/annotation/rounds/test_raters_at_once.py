@@ -15,7 +15,7 @@ from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
 from annotation.models import Assignment, Round, RoundItem, RoundRater
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from tests import builders as make
 from tests.annotation.rounds.test_raters_of_open_rounds import CRASH, answer_all, exactly_n
 
@@ -68,11 +68,11 @@ def _storm(mode: str, n_items: int, n_raters: int, seed: int) -> None:
             name = rng.choice(names)
             try:
                 if rng.random() < 0.5:
-                    giving.withdraw_rater(seat=owner, number=1, rater=name)
+                    rater_actions.withdraw_rater(seat=owner, number=1, rater=name)
                 elif rng.random() < 0.5:
-                    giving.add_rater(seat=owner, number=1, user=name)
+                    rater_actions.add_rater(seat=owner, number=1, user=name)
                 else:
-                    giving.change_quota(seat=owner, number=1, rater=name, quota=rng.choice([None, n_items]))
+                    rater_actions.change_quota(seat=owner, number=1, rater=name, quota=rng.choice([None, n_items]))
             except ConcordError as error:
                 refused[type(error).__name__] += 1
             if Round.objects.get(pk=round_.pk).state == "open":
@@ -88,14 +88,14 @@ def _storm(mode: str, n_items: int, n_raters: int, seed: int) -> None:
         row = RoundRater.objects.filter(round=round_, rater__user__username=name).first()
         if row is not None and row.left_at is None and Round.objects.get(pk=round_.pk).state == "open":
             if row.quota is not None:
-                giving.change_quota(seat=make.owner_seat(study), number=1, rater=name, quota=None)
+                rater_actions.change_quota(seat=make.owner_seat(study), number=1, rater=name, quota=None)
             answer_all(study, name)
     late = 0
     while Round.objects.get(pk=round_.pk).state == "open":
         late += 1
         name = make.user(f"late{late}").username
         members.add_member(seat=make.owner_seat(study), username=name, roles=["rater"])
-        giving.add_rater(seat=make.owner_seat(study), number=1, user=name)
+        rater_actions.add_rater(seat=make.owner_seat(study), number=1, user=name)
         answer_all(study, name)
         assert late <= 3
     exactly_n(round_)

@@ -10,13 +10,13 @@ from django.db.models import Sum
 from annotation.assignments.queries import leaving, stuck
 from annotation.core.access import get_round, get_seat
 from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound, WrongState
-from annotation.labeling.actions import answers as labelling
+from annotation.labeling.actions import answers as answer_actions
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, InboxLine, Membership, Round, RoundItem, RoundRater, Study
 from annotation.overview.queries.waiting import waiting_for
-from annotation.rounds.actions import raters as giving
+from annotation.rounds.actions import raters as rater_actions
 from annotation.rounds.actions import rounds
 from annotation.rounds.queries import round_lines
 from tests import builders as make
@@ -101,7 +101,7 @@ def test_in_a_pool_a_rater_at_their_quota_gets_nothing_more_and_the_page_says_wh
     assert found is not None
     assert (found.n_slots, [each.code for each in found.at_quota]) == (1, ["R1", "R2"])
     assert Round.objects.get().state == "open"
-    giving.change_quota(seat=make.owner_seat(study), number=1, rater="R1", quota=2)
+    rater_actions.change_quota(seat=make.owner_seat(study), number=1, rater="R1", quota=2)
     assert stuck(round_) is None and waiting_for(make.user("bob"))
     assert answer_all(study, "bob") == 1
     assert Round.objects.get().state == "resolving"
@@ -112,18 +112,18 @@ def test_a_quota_is_never_set_below_what_was_taken_and_a_higher_one_takes_waitin
     owner = make.owner_seat(study)
     round_ = make.open_round(study, 6, raters=THREE, raters_per_item=2, quotas={"bob": 4, "carol": 4, "dan": 4})
     with pytest.raises(Invalid, match="not changed") as refused:
-        giving.change_quota(seat=owner, number=1, rater="bob", quota=3)
+        rater_actions.change_quota(seat=owner, number=1, rater="bob", quota=3)
     assert refused.value.fields == {"quota": ["R1 already has 4 items. Enter 4 or more."]}
-    assert giving.withdraw_rater(seat=owner, number=1, rater="R3").n_waiting == 4
+    assert rater_actions.withdraw_rater(seat=owner, number=1, rater="R3").n_waiting == 4
     assert n_free(round_) == 4
-    giving.change_quota(seat=owner, number=1, rater="bob", quota=5)
+    rater_actions.change_quota(seat=owner, number=1, rater="bob", quota=5)
     assert (held(round_, "bob"), n_free(round_)) == (5, 3)
-    giving.change_quota(seat=owner, number=1, rater="bob", quota=None)
-    giving.change_quota(seat=owner, number=1, rater="carol", quota=None)
+    rater_actions.change_quota(seat=owner, number=1, rater="bob", quota=None)
+    rater_actions.change_quota(seat=owner, number=1, rater="carol", quota=None)
     assert (held(round_, "bob"), held(round_, "carol"), n_free(round_)) == (6, 6, 0)
     exactly_n(round_)
     with pytest.raises(WrongState, match="R3 left round 1"):
-        giving.change_quota(seat=owner, number=1, rater="R3", quota=9)
+        rater_actions.change_quota(seat=owner, number=1, rater="R3", quota=9)
 
 
 def test_a_draft_with_quotas_too_small_is_not_opened() -> None:
@@ -133,7 +133,7 @@ def test_a_draft_with_quotas_too_small_is_not_opened() -> None:
         seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"]
     )
     with pytest.raises(Invalid) as refused:
-        giving.change_quota(seat=make.owner_seat(study), number=1, rater="bob", quota=1)
+        rater_actions.change_quota(seat=make.owner_seat(study), number=1, rater="bob", quota=1)
     assert "1 slot short of 4" in refused.value.fields["quota"][0]
     RoundRater.objects.filter(round=made).update(quota=1)
     with pytest.raises(Conflict, match="2 slots short"):
@@ -149,7 +149,7 @@ def test_who_leaves_keeps_their_answers_and_the_rest_goes_to_those_who_never_had
     assert answer_all(study, "bob", most=2) == 2
     told = leaving(round_, row_of(round_, "bob"))
     before = {name: held(round_, name) for name in THREE}
-    found = giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R1")
+    found = rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R1")
     assert [(each.pk, to) for each, to in found.moves] == [(each.pk, to) for each, to in told.moves]
     assert found.sentence.startswith(f"{found.n} items go to R2 (") and found.n == before["bob"] - 2 == found.n_given
     assert held(round_, "bob") == 2 and row_of(round_, "bob").left_at
@@ -173,10 +173,10 @@ def test_leaving_twice_changes_nothing_and_the_leaver_gets_no_next() -> None:
     bob, owner = make.seat(study, "bob"), make.owner_seat(study)
     place = take_next(seat=bob, round_=round_)
     assert place is not None
-    labelling.keep_draft(seat=bob, assignment=place.public_id, body={"labels": {"symptom": ["cra"]}})
-    giving.withdraw_rater(seat=owner, number=1, rater="bob")
+    answer_actions.keep_draft(seat=bob, assignment=place.public_id, body={"labels": {"symptom": ["cra"]}})
+    rater_actions.withdraw_rater(seat=owner, number=1, rater="bob")
     rows = list(Assignment.objects.order_by("pk").values())
-    assert giving.withdraw_rater(seat=owner, number=1, rater="bob").n == 0
+    assert rater_actions.withdraw_rater(seat=owner, number=1, rater="bob").n == 0
     assert rows == list(Assignment.objects.order_by("pk").values())
     with pytest.raises(Forbidden, match="You left round 1"):
         take_next(seat=bob, round_=get_round(bob, 1))
@@ -191,15 +191,15 @@ def test_slots_that_find_nobody_keep_the_round_open_until_a_rater_comes_for_them
     study = make.study(raters=THREE)
     owner = make.owner_seat(study)
     round_ = make.open_round(study, 3)
-    found = giving.withdraw_rater(seat=owner, number=1, rater="R1")
+    found = rater_actions.withdraw_rater(seat=owner, number=1, rater="R1")
     assert (found.n_waiting, found.sentence) == (3, "3 items find nobody")
     assert answer_all(study, "carol") == 3
     (line,) = round_lines(study.rounds.all(), with_raters=True)
     assert (line.round.state, line.n_done, line.n_total, line.n_free) == ("open", 3, 6, 3)
     assert stuck(round_) is not None
-    assert giving.add_rater(seat=owner, number=1, user="dan", quota=2).n_given == 2
+    assert rater_actions.add_rater(seat=owner, number=1, user="dan", quota=2).n_given == 2
     assert n_free(round_) == 1 and InboxLine.objects.get(member__user__username="dan").n_items == 2
-    assert not giving.add_rater(seat=owner, number=1, user="R3").is_new
+    assert not rater_actions.add_rater(seat=owner, number=1, user="R3").is_new
     assert answer_all(study, "dan") == 2 and Round.objects.get().state == "open"
     with pytest.raises(WrongState, match="1 assignment of round 1 is unfinished"):
         rounds.resolve_round(seat=owner, number=1)
@@ -213,7 +213,7 @@ def test_leases_of_who_leaves_a_pool_go_back_to_it() -> None:
     assert answer_all(study, "bob", most=1) == 1
     take_next(seat=bob, round_=round_)
     assert n_free(round_) == 1
-    found = giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="bob")
+    found = rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="bob")
     assert (n_free(round_), found.sentence) == (2, "1 item goes back to the pool")
     with pytest.raises(Forbidden):
         take_next(seat=bob, round_=get_round(bob, 1))
@@ -226,7 +226,7 @@ def test_a_worklist_that_only_the_leaver_held_up_is_done() -> None:
     rounds.close_round(seat=make.owner_seat(study), number=1)
     round_ = make.worklist(study, 1, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol")
     assert answer_all(study, "carol", 2) == 2
-    found = giving.withdraw_rater(seat=make.owner_seat(study), number=2, rater="bob")
+    found = rater_actions.withdraw_rater(seat=make.owner_seat(study), number=2, rater="bob")
     assert found.sentence == "2 items of R1 are unassigned" and n_free(round_) == 0
     assert get_round(make.owner_seat(study), 2).state == "resolving"
 
@@ -238,12 +238,12 @@ def test_a_rater_who_left_with_an_answer_stays_blind_and_both_may_come_back() ->
     assert answer_all(study, "bob", most=1) == 1
     n_bob = held(round_, "bob")
     for name in ("bob", "carol"):
-        giving.withdraw_rater(seat=owner, number=1, rater=name)
+        rater_actions.withdraw_rater(seat=owner, number=1, rater=name)
     assert make.seat(study, "bob").blind_round_ids == {round_.pk}
     assert make.seat(study, "carol").blind_round_ids == frozenset()
-    back = giving.add_rater(seat=owner, number=1, user="bob")
+    back = rater_actions.add_rater(seat=owner, number=1, user="bob")
     assert back.is_new and back.n_given >= n_bob - 1 and row_of(round_, "bob").left_at is None
-    assert giving.add_rater(seat=owner, number=1, user="carol").is_new
+    assert rater_actions.add_rater(seat=owner, number=1, user="carol").is_new
     assert not RoundRater.objects.filter(unblinded=True).exists()
     exactly_n(round_)
     own = Assignment.objects.filter(round=round_, rater__user__username="bob")
@@ -256,7 +256,7 @@ def test_who_left_a_pool_without_an_answer_sees_it_and_who_answered_does_not() -
     round_ = make.open_round(study, 6, raters=THREE, raters_per_item=2, mode="pool")
     answer_all(study, "bob", most=1)
     for name in ("bob", "carol"):
-        giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater=name)
+        rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater=name)
     assert make.seat(study, "bob").blind_round_ids == {round_.pk}
     assert make.seat(study, "carol").blind_round_ids == frozenset()
 
@@ -267,20 +267,20 @@ def test_one_action_withdraws_from_all_open_rounds_of_the_study() -> None:
         make.open_round(study, 3, raters=THREE, raters_per_item=2),
         make.open_round(study, 3, raters=("bob", "dan"), first=4, raters_per_item=1, mode="pool"),
     )
-    found = giving.withdraw_from_study(seat=make.owner_seat(study), member=make.member(study, "bob"))
+    found = rater_actions.withdraw_from_study(seat=make.owner_seat(study), member=make.member(study, "bob"))
     assert [round_.pk for round_, _ in found] == [one.pk, two.pk]
     assert not RoundRater.objects.filter(rater__user__username="bob", left_at=None).exists()
-    assert not giving.withdraw_from_study(seat=make.owner_seat(study), member=make.member(study, "bob"))
+    assert not rater_actions.withdraw_from_study(seat=make.owner_seat(study), member=make.member(study, "bob"))
 
 
 def test_only_the_owner_and_only_while_the_round_is_open() -> None:
     study = make.study(raters=THREE)
     make.open_round(study, 3, raters=("bob", "carol"))
     actions: list[Callable[..., object]] = [
-        lambda seat: giving.withdraw_rater(seat=seat, number=1, rater="R1"),
-        lambda seat: giving.add_rater(seat=seat, number=1, user="dan"),
-        lambda seat: giving.change_quota(seat=seat, number=1, rater="R1", quota=9),
-        lambda seat: giving.withdraw_from_study(seat=seat, member=make.member(study, "bob")),
+        lambda seat: rater_actions.withdraw_rater(seat=seat, number=1, rater="R1"),
+        lambda seat: rater_actions.add_rater(seat=seat, number=1, user="dan"),
+        lambda seat: rater_actions.change_quota(seat=seat, number=1, rater="R1", quota=9),
+        lambda seat: rater_actions.withdraw_from_study(seat=seat, member=make.member(study, "bob")),
     ]
     for name in ("ada", "bob", "rea"):
         for act in actions:
@@ -291,7 +291,7 @@ def test_only_the_owner_and_only_while_the_round_is_open() -> None:
         with pytest.raises(WrongState):
             act(make.owner_seat(study))
     with pytest.raises(NotFound):
-        giving.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R9")
+        rater_actions.withdraw_rater(seat=make.owner_seat(study), number=1, rater="R9")
 
 
 def test_only_a_rater_of_the_study_can_be_added() -> None:
@@ -299,7 +299,7 @@ def test_only_a_rater_of_the_study_can_be_added() -> None:
     make.open_round(study, 2)
     for wrong in ("rea", "nobody", "", 7):
         with pytest.raises(Invalid) as refused:
-            giving.add_rater(seat=make.owner_seat(study), number=1, user=wrong)  # type: ignore[arg-type]
+            rater_actions.add_rater(seat=make.owner_seat(study), number=1, user=wrong)  # type: ignore[arg-type]
         assert list(refused.value.fields) == ["user"]
 
 
@@ -351,8 +351,8 @@ def test_a_machine_that_leaves_or_comes_moves_nobodys_items() -> None:
     study = with_machine()
     owner = make.owner_seat(study)
     round_ = make.open_round(study, 3)
-    assert giving.add_rater(seat=owner, number=1, user="robot").n_given == 3
-    found = giving.withdraw_rater(seat=owner, number=1, rater="robot")
+    assert rater_actions.add_rater(seat=owner, number=1, user="robot").n_given == 3
+    found = rater_actions.withdraw_rater(seat=owner, number=1, rater="robot")
     assert (found.n, found.n_given, found.n_waiting) == (3, 0, 0)
     assert n_free(round_) == 0
     exactly_n(round_)

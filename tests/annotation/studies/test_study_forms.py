@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.models import Membership, Round, Sample, Study
 from tests import builders as make
 
@@ -89,7 +89,7 @@ def test_the_form_of_a_study_asks_about_the_dimensions_of_the_chosen_taxonomy() 
     assert "primary-fixes.coefficient" not in client.get(reverse("new_study") + "?taxonomy=symptoms").content.decode()
 
 
-def test_settings_change_what_was_changed_and_primary_only_before_labelling() -> None:
+def test_settings_change_what_was_changed_and_primary_only_before_labeling() -> None:
     study = make.study()
     client = signed_in("olga")
     path = address("study_settings", study.slug)
@@ -175,7 +175,7 @@ def test_a_round_is_previewed_then_made_of_named_issues_or_of_a_sample() -> None
     preview = client.post(path, round_form(preview="1"))
     assert "2 items × 2 raters = 4 assignments among 2 raters" in text_of(preview) and not Round.objects.exists()
     assert client.post(path, round_form())["Location"] == address("round", study.slug, 1)
-    sample = choosing.draw_sample(seat=make.owner_seat(study), size=10, filter={"repository": "acme/rocket"})
+    sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=10, filter={"repository": "acme/rocket"})
     half = round_form(source="sample", sample=sample.pk, share_percent="50", double_percent="40", issues="")
     assert "5 items × 2 raters for 2 of them = 7 assignments" in text_of(client.post(path, half | {"preview": "1"}))
     assert client.post(path, half).status_code == 302

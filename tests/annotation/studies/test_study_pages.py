@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_item, get_round
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.actions.next_item import take_next
@@ -323,7 +323,7 @@ def test_the_overview_of_a_new_study_leads_to_its_first_round() -> None:
     members.add_member(seat=make.owner_seat(study), username=make.user("bob").username, roles=["rater"])
     assert "Open the first round" in text_of(client.get(path))
     make.issues(3)
-    choosing.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
+    sample_actions.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
     assert "Create the first round" in text_of(client.get(path))
     assert "The owner is preparing the first one" in text_of(signed_in("bob").get(path))
 
@@ -394,7 +394,7 @@ def _link(response: Any, rel: str) -> str:
 def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     owner, bob = signed_in("olga"), signed_in("bob")
     seat = make.owner_seat(study)
-    choosing.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket"})
+    sample_actions.draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket"})
     pages = [
         (owner, address("items", study.slug), 13),
         (owner, address("rounds", study.slug), 12),
@@ -414,7 +414,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]
     )
     for n in range(30):
-        choosing.draw_sample(seat=seat, size=5, seed=n, filter={"repository": "acme/rocket"})
+        sample_actions.draw_sample(seat=seat, size=5, seed=n, filter={"repository": "acme/rocket"})
         members.add_member(seat=seat, username=make.user(f"reader{n}").username, roles=["reader"])
         studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
         rounds.open_round(

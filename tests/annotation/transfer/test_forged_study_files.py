@@ -15,10 +15,9 @@ from annotation.core.errors import ConcordError
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.models import Export, Round, Study
-from annotation.transfer import study_file as form
-from annotation.transfer.actions import row_checks as arriving_checks
-from annotation.transfer.actions import study_import as arriving
-from annotation.transfer.queries import rows as whole
+from annotation.transfer import study_file
+from annotation.transfer.actions import row_checks, study_import
+from annotation.transfer.queries import rows as study_rows
 from ingest.models import Activity, ClosingChange, Repository, SearchText, Unsearchable
 from ingest.records import content_digest
 from ingest.search import indexing
@@ -69,15 +68,15 @@ def forged(table: str, **columns: Any) -> Callable[[dict[str, bytes]], None]:
     """Changes columns of every row of a table."""
 
     def change(entries: dict[str, bytes]) -> None:
-        rows = [json.loads(line) for line in entries[form.path_of(table)].splitlines()]
+        rows = [json.loads(line) for line in entries[study_file.path_of(table)].splitlines()]
         assert rows, f"the file has no rows of {table}"
-        entries[form.path_of(table)] = b"".join(json.dumps(row | columns).encode() + b"\n" for row in rows)
+        entries[study_file.path_of(table)] = b"".join(json.dumps(row | columns).encode() + b"\n" for row in rows)
 
     return change
 
 
 def bring(file: io.BytesIO, slug: str = "forged", name: str = "mallory") -> Study:
-    stored, _ = arriving.bring_study(user=make.user(name), file=file, slug=slug)
+    stored, _ = study_import.bring_study(user=make.user(name), file=file, slug=slug)
     return stored.study
 
 
@@ -95,13 +94,13 @@ def test_a_row_that_no_action_would_write_is_rejected_by_table_row_and_column() 
 
 def whole_hashes(entries: dict[str, bytes]) -> None:
     """Gives the snapshots of builders the hashes of their content."""
-    rows = [json.loads(line) for line in entries[form.path_of("snapshots")].splitlines()]
+    rows = [json.loads(line) for line in entries[study_file.path_of("snapshots")].splitlines()]
     for row in rows:
         row["sha256"] = content_digest(
             title=row["title"], body=row["body"], state=row["state"], state_reason=row["state_reason"],
             github_labels=row["github_labels"], author=row["author_id"] or row["author_login"], comments=[],
         )  # fmt: skip
-    entries[form.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    entries[study_file.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 PREVIEW: dict[str, Any] = {
@@ -146,24 +145,24 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ],
 )
 def test_the_details_of_an_audit_line_are_those_of_its_verb(verb: str, good: Any, bad: Any) -> None:
-    arriving_checks.check_row("auditevent", 1, {"verb": verb, "detail": good})
+    row_checks.check_row("auditevent", 1, {"verb": verb, "detail": good})
     with pytest.raises(ConcordError, match="Table auditevent, row 7, column detail: "):
-        arriving_checks.check_row("auditevent", 7, {"verb": verb, "detail": bad})
+        row_checks.check_row("auditevent", 7, {"verb": verb, "detail": bad})
 
 
 @pytest.mark.parametrize(("table", "column", "good", "bad"), BY_ROW)
 def test_a_column_has_one_check_whatever_the_row(table: str, column: str, good: Any, bad: Any) -> None:
-    arriving_checks.check_row(table, 1, {column: good})
+    row_checks.check_row(table, 1, {column: good})
     with pytest.raises(ConcordError, match=f"Table {table}, row 7, column {column}: "):
-        arriving_checks.check_row(table, 7, {column: bad})
+        row_checks.check_row(table, 7, {column: bad})
 
 
 def test_every_column_of_json_that_travels_has_a_form() -> None:
-    models = {**arriving_checks.AROUND, **{table.name: table.model for table in whole.travelling()}}
+    models = {**row_checks.AROUND, **{table.name: table.model for table in study_rows.study_tables()}}
     for name, model in models.items():
         for column in model._meta.concrete_fields:
-            if column in whole.columns_of(model) or name == "study":
-                arriving_checks.of_column(name, column)
+            if column in study_rows.columns_of(model) or name == "study":
+                row_checks.of_column(name, column)
 
 
 def test_a_relabeling_round_without_its_migration_is_rejected() -> None:
@@ -172,7 +171,7 @@ def test_a_relabeling_round_without_its_migration_is_rejected() -> None:
     with pytest.raises(ConcordError, match="relabeling rounds that no row of the table plan names .* round 1"):
         bring(brought(study))
     with pytest.raises(ConcordError, match="row 3, column preview: no counts"):
-        arriving_checks.check_row("plan", 3, {"state": "done", "preview": {}})
+        row_checks.check_row("plan", 3, {"state": "done", "preview": {}})
 
 
 def test_a_file_never_makes_a_taxonomy_of_others_one_that_it_screens_by() -> None:

@@ -10,10 +10,10 @@ from django.core.management import CommandError, call_command, get_commands
 from django.test import Client
 
 from accounts.actions import make_token
-from annotation.choosing.actions import samples as choosing
+from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_seat
 from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.members.actions.members import add_member
 from annotation.models import Annotation, BulkJob, Deletion, Export, Item, Membership, Rating, Study
@@ -22,7 +22,7 @@ from annotation.rounds.actions.rounds import close_round, resolve_round
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.studies import studies_of, visible_studies
-from annotation.transfer import jobs as deleting
+from annotation.transfer import jobs as transfer_jobs
 from annotation.transfer.actions import life
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -52,7 +52,7 @@ def over(study: Study) -> Study:
 
 def whole_export(study: Study, name: str = "olga") -> Export:
     made = request_export(seat=make.seat(study, name), what="study", send=False)
-    exporting.work(made.pk)
+    export_jobs.work(made.pk)
     made.refresh_from_db()
     return made
 
@@ -60,7 +60,7 @@ def whole_export(study: Study, name: str = "olga") -> Export:
 def test_a_duplicate_has_the_settings_items_and_members_and_no_answer() -> None:
     study = over(make.study(primary={"symptom": {"coefficient": "gwet_ac1", "threshold": 0.7}}, guidelines="Read."))
     change_study(seat=make.owner_seat(study), changes={"majority": True, "names_shown": True})
-    choosing.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
+    sample_actions.draw_sample(seat=make.owner_seat(study), filter={"repository": "acme/rocket"}, size=2, seed=1)
     made = life.duplicate_study(seat=make.owner_seat(study), slug="twin", with_items=True, with_members=True)
     assert (made.guidelines, made.majority, made.names_shown, made.title) == ("Read.", True, True, "Study")
     assert made.primary["symptom"]["coefficient"] == "gwet_ac1" and made.pseudonym_key != study.pseudonym_key
@@ -175,12 +175,12 @@ def test_a_deletion_that_is_killed_anywhere_goes_on_and_leaves_nothing_but_the_r
         study=study, kind="round", state="done", round=study.rounds.get(), created_by=make.user("olga")
     )
     deletion = life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
-    monkeypatch.setattr(deleting, "BATCH", 2)
-    job = deleting.DELETIONS.claim(deletion.pk)
-    assert job is not None and all(deleting._batch(job) for _ in range(3))
-    assert deleting.DELETIONS.sweep() == [deletion.pk]
-    deleting.work(deletion.pk)
-    deleting.work(deletion.pk)
+    monkeypatch.setattr(transfer_jobs, "BATCH", 2)
+    job = transfer_jobs.DELETIONS.claim(deletion.pk)
+    assert job is not None and all(transfer_jobs._batch(job) for _ in range(3))
+    assert transfer_jobs.DELETIONS.sweep() == [deletion.pk]
+    transfer_jobs.work(deletion.pk)
+    transfer_jobs.work(deletion.pk)
     deletion = Deletion.objects.get(pk=deletion.pk)
     assert deletion.done_at and deletion.study is None and deletion.counts["rating"] == 4
     assert not Study.objects.filter(slug="study").exists()

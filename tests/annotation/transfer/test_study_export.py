@@ -10,14 +10,14 @@ import pytest
 
 from accounts.models import User
 from annotation.core.access import Seat, get_seat, get_whole_study
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_asked, write_file
 from annotation.models import AuditEvent, Deletion, Export, Study
-from annotation.transfer import jobs as deleting
+from annotation.transfer import jobs as transfer_jobs
 from annotation.transfer.actions.life import delete_study
 from annotation.transfer.actions.study_import import bring_study
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.queries import rows as study_rows
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.annotation.packages import unwatched
@@ -62,13 +62,13 @@ def exported_and_deleted(study: Study, name: str) -> tuple[io.BytesIO, Deletion]
     """The study is exported whole and deleted by an owner, each with its job; its file, and what the register says."""
     seat = make.seat(study, name)
     made = request_export(seat=seat, what="study", send=False)
-    exporting.work(made.pk)
+    export_jobs.work(made.pk)
     export = Export.objects.get(pk=made.pk)
     assert export.state == Export.State.DONE, export.error
     with export.file.open("rb") as file:
         kept = io.BytesIO(file.read())
     deletion = delete_study(seat=seat, typed=study.slug, send=False)
-    deleting.work(deletion.pk)
+    transfer_jobs.work(deletion.pk)
     deletion.refresh_from_db()
     assert deletion.done_at and not Study.objects.filter(slug=study.slug).exists()
     assert not export.file.storage.exists(export.file.name)
@@ -78,7 +78,7 @@ def exported_and_deleted(study: Study, name: str) -> tuple[io.BytesIO, Deletion]
 @pytest.mark.slow
 def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -> None:
     study = permission_study.make_permission_study()
-    before, n_rows, audit = files_of(study), whole.counts(study), audit_of(study)
+    before, n_rows, audit = files_of(study), study_rows.counts(study), audit_of(study)
     package = unpacked(written(get_whole_study("study"), "package"))
     kept, deletion = exported_and_deleted(study, "ida")
     assert deletion.sha256 == hashlib.sha256(kept.getvalue()).hexdigest()
@@ -87,7 +87,7 @@ def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -
     for name in before:
         assert after[name] == before[name], name
     assert audit_of(stored.study)[: len(audit)] == audit
-    assert whole.counts(stored.study) == n_rows | {
+    assert study_rows.counts(stored.study) == n_rows | {
         "membership": n_rows["membership"] + 1,
         "auditevent": n_rows["auditevent"] + 2,
     }

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.core.files.base import ContentFile, File
 from django.test import Client
 
@@ -24,11 +23,11 @@ from annotation.members.actions.members import add_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.models import Arrival, Assignment, Membership, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
-from annotation.resolving.actions import resolutions as resolving
+from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.rounds.actions import rounds
-from annotation.transfer import study_file as form
-from annotation.transfer.actions import study_import as arriving
-from annotation.transfer.queries import rows as whole
+from annotation.transfer import study_file
+from annotation.transfer.actions import study_import
+from annotation.transfer.queries import rows as study_rows
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import Activity, ClosingChange, Issue, Repository, Snapshot
@@ -50,7 +49,7 @@ def small() -> Study:
     round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 slow slow")
     item = round_.round_items.select_related("item").order_by("position")[0].item
     place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["hang"]}
-    resolving.resolve(
+    resolution_actions.resolve(
         seat=make.seat(study, "ada"), round_=round_, item=item, rationale="it hangs, says @bob", expected=None, **place
     )
     return study
@@ -62,11 +61,11 @@ def changed(file: io.BytesIO, change: Callable[[dict[str, bytes]], None], *, hon
         entries = {name: archive.read(name) for name in archive.namelist()}
     change(entries)
     if honest:
-        manifest = json.loads(entries[form.MANIFEST])
+        manifest = json.loads(entries[study_file.MANIFEST])
         for each in manifest["tables"]:
             content = entries[each["path"]]
             each |= {"sha256": hashlib.sha256(content).hexdigest(), "rows": content.count(b"\n")}
-        entries[form.MANIFEST] = json.dumps(manifest).encode()
+        entries[study_file.MANIFEST] = json.dumps(manifest).encode()
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries.items():
@@ -77,15 +76,15 @@ def changed(file: io.BytesIO, change: Callable[[dict[str, bytes]], None], *, hon
 
 def _swap(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
     def change(entries: dict[str, bytes]) -> None:
-        assert old in entries[form.path_of(name)]
-        entries[form.path_of(name)] = entries[form.path_of(name)].replace(old, new)
+        assert old in entries[study_file.path_of(name)]
+        entries[study_file.path_of(name)] = entries[study_file.path_of(name)].replace(old, new)
 
     return change
 
 
 def _manifest(**said: Any) -> Callable[[dict[str, bytes]], None]:
     def change(entries: dict[str, bytes]) -> None:
-        entries[form.MANIFEST] = json.dumps(json.loads(entries[form.MANIFEST]) | said).encode()
+        entries[study_file.MANIFEST] = json.dumps(json.loads(entries[study_file.MANIFEST]) | said).encode()
 
     return change
 
@@ -97,16 +96,16 @@ def _more(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
 def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
     file = brought(small())
     n_users = User.objects.count()
-    bomb = b"0" * (form.UNPACKED_AT_LEAST + 1)
+    bomb = b"0" * (study_file.UNPACKED_AT_LEAST + 1)
     fits = [
         (changed(file, _swap("rating", b"1", b"2")), "SHA-256 differs"),
-        (changed(file, _manifest(format=form.FORMAT + 1, concord="9.0")), "newer Concord"),
+        (changed(file, _manifest(format=study_file.FORMAT + 1, concord="9.0")), "newer Concord"),
         (changed(file, _manifest(kind="package")), "not that of a full export"),
         (changed(file, _more("../../etc/passwd", b"x")), "does not belong to a full export"),
         (changed(file, _more("/tables/rating.jsonl", b"x")), "does not belong to a full export"),
         (changed(file, lambda entries: entries.pop("tables/rating.jsonl")), "table that is missing"),
         (changed(file, lambda entries: entries.update({"tables/draft.jsonl": bomb})), "far too many"),
-        (changed(file, lambda entries: entries.pop(form.MANIFEST)), "no manifest"),
+        (changed(file, lambda entries: entries.pop(study_file.MANIFEST)), "no manifest"),
         (io.BytesIO(b"not a zip"), "opened as a ZIP file"),
         (changed(file, _swap("round", b'"resolving"', b'"ajar"'), honest=True), "an unknown value"),
         (changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True), "is not valid"),
@@ -120,7 +119,7 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
     ]
     for brought_file, said in fits:
         with pytest.raises(ConcordError, match=said):
-            arriving.bring_study(user=make.user("nina"), file=brought_file, slug="other")
+            study_import.bring_study(user=make.user("nina"), file=brought_file, slug="other")
     assert not Study.objects.filter(slug="other").exists() and User.objects.count() == n_users + 1
 
 
@@ -138,10 +137,10 @@ def test_a_sample_that_no_page_could_show_is_refused(old: bytes, new: bytes) -> 
     make.issues(3, "acme/more")
     draw_sample(seat=make.owner_seat(study), filter={"repository": ["acme/more"]}, size=2, seed=1)
     file = brought(study)
-    arriving.bring_study(user=make.user("nina"), file=file, slug="as-it-was")
+    study_import.bring_study(user=make.user("nina"), file=file, slug="as-it-was")
     forged = changed(file, _swap("sample", old, new), honest=True)
     with pytest.raises(ConcordError, match="The table sample contains a row whose filter"):
-        arriving.bring_study(user=make.user("nina"), file=forged, slug="forged")
+        study_import.bring_study(user=make.user("nina"), file=forged, slug="forged")
 
 
 def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_refused() -> None:
@@ -154,22 +153,22 @@ def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_refused
     file = brought(study)
     wrong_known = changed(file, _swap("rounditem", b'"why": "It stops."', b'"why": 5'), honest=True)
     with pytest.raises(ConcordError, match="gold answers that can't be read"):
-        arriving.bring_study(user=make.user("nina"), file=wrong_known, slug="forged")
+        study_import.bring_study(user=make.user("nina"), file=wrong_known, slug="forged")
     wrong_line = changed(file, _swap("auditevent", b'"rounds": [1]', b'"rounds": "<b>"'), honest=True)
     with pytest.raises(ConcordError, match="Table auditevent, row 7, column detail: "):
-        arriving.bring_study(user=make.user("nina"), file=wrong_line, slug="forged")
+        study_import.bring_study(user=make.user("nina"), file=wrong_line, slug="forged")
 
 
 def add_state(entries: dict[str, bytes]) -> None:
     """Puts a state of the first issue in front that its study reads, too: what was pinned, in other words."""
-    rows = [json.loads(line) for line in entries[form.path_of("snapshots")].splitlines()]
+    rows = [json.loads(line) for line in entries[study_file.path_of("snapshots")].splitlines()]
     forged = rows[0] | {"title": "Forged", "fetched_at": "2020-01-01T00:00:00Z"}
     digest = content_digest(
         title="Forged", body=forged["body"], state=forged["state"], state_reason=forged["state_reason"],
         github_labels=forged["github_labels"], author=forged["author_id"] or forged["author_login"], comments=[],
     )  # fmt: skip
     rows[0] = forged | {"sha256": digest}
-    entries[form.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    entries[study_file.path_of("snapshots")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 def test_a_file_adds_no_state_to_a_fetched_repository_unless_fetchers_bring_it() -> None:
@@ -178,9 +177,9 @@ def test_a_file_adds_no_state_to_a_fetched_repository_unless_fetchers_bring_it()
     fetched.update(github_id=77)
     n_states = Snapshot.objects.count()
     with pytest.raises(ConcordError, match="reads acme/rocket#1 in another state than is stored here"):
-        arriving.bring_study(user=make.user("nina"), file=file, slug="forged")
+        study_import.bring_study(user=make.user("nina"), file=file, slug="forged")
     assert Snapshot.objects.count() == n_states and not Study.objects.filter(slug="forged").exists()
-    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
     assert Snapshot.objects.count() == n_states + 1
 
 
@@ -194,13 +193,13 @@ def test_a_file_tells_not_what_closed_issues_of_a_fetched_repository_unless_fetc
     ClosingChange.objects.all().delete()
     Activity.objects.all().delete()
     Repository.objects.filter(name="rocket").update(github_id=77)
-    arriving.bring_study(user=make.user("nina"), file=file, slug="other")
+    study_import.bring_study(user=make.user("nina"), file=file, slug="other")
     assert not ClosingChange.objects.exists() and not Activity.objects.exists()
-    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="of-fetchers")
     assert ClosingChange.objects.get().issue == issue
     assert Activity.objects.get(issue=issue).told == told
     Activity.objects.update(told={"type": "Task"})
-    arriving.bring_study(user=make.user("sam", staff=True), file=file, slug="again")
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="again")
     assert Activity.objects.get().told == told | {"type": "Task"}, "what is known here stays"
 
 
@@ -210,15 +209,15 @@ def test_what_happened_to_an_issue_must_have_the_form_that_sources_give_it() -> 
     for told in ({"events": [{"kind": "exploded", "at": None, "actor": "", "detail": ""}]}, {"reactions": 3}, ["x"]):
         Activity.objects.update_or_create(issue=issue, defaults={"told": told})
         with pytest.raises(ConcordError, match="What happened to an issue in the file can't be read"):
-            arriving.bring_study(user=make.user("nina"), file=brought(study), slug="other")
+            study_import.bring_study(user=make.user("nina"), file=brought(study), slug="other")
 
 
 def test_an_address_that_is_taken_or_none_is_refused() -> None:
     file = brought(small())
     with pytest.raises(Conflict, match="not available"):
-        arriving.bring_study(user=make.user("nina"), file=file)
+        study_import.bring_study(user=make.user("nina"), file=file)
     with pytest.raises(Invalid):
-        arriving.bring_study(user=make.user("nina"), file=file, slug="Not An Address")
+        study_import.bring_study(user=make.user("nina"), file=file, slug="Not An Address")
 
 
 def of_real_issues() -> Study:
@@ -242,36 +241,36 @@ def test_another_server_gets_issues_with_comments_and_the_taxonomy_and_those_tha
     Repository.objects.update(name="another", private=False)  # so that nothing of the file is here
     Taxonomy.objects.update(slug="another")
     nina = make.user("nina")
-    stored, _ = arriving.bring_study(user=nina, file=file, slug="again")
+    stored, _ = study_import.bring_study(user=nina, file=file, slug="again")
     assert (stored.n_new_issues, stored.n_new_repositories, stored.taxonomies[0]["is_new"]) == (4, 1, True)
     after = files_of(stored.study)
     for name in before:
         assert after[name] == before[name], name
-    again, _ = arriving.bring_study(user=nina, file=file, slug="third")
+    again, _ = study_import.bring_study(user=nina, file=file, slug="third")
     assert (again.n_new_issues, again.n_new_snapshots, again.taxonomies[0]["is_new"]) == (0, 0, False)
     assert Snapshot.objects.filter(issue__repository__name="paratrain").count() == 4
     with pytest.raises(Invalid, match="private in the file and public here"):
-        arriving.bring_study(user=nina, file=private, slug="fourth")
+        study_import.bring_study(user=nina, file=private, slug="fourth")
     Repository.objects.update(private=True)
     with pytest.raises(Invalid, match="You may not add to"):
-        arriving.bring_study(user=make.user("mallory"), file=private, slug="fourth")
-    assert arriving.bring_study(user=nina, file=private, slug="fourth")[0].n_new_issues == 0
+        study_import.bring_study(user=make.user("mallory"), file=private, slug="fourth")
+    assert study_import.bring_study(user=nina, file=private, slug="fourth")[0].n_new_issues == 0
     assert not Issue.objects.visible_to(make.user("mallory")).exists()
 
 
 def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
     file = brought(of_real_issues())
     Repository.objects.update(name="another")
-    spoilt = changed(file, _swap("snapshots", b'"title":"', b'"title":"Not '), honest=True)
+    spoiled = changed(file, _swap("snapshots", b'"title":"', b'"title":"Not '), honest=True)
     with pytest.raises(Invalid, match="another content"):
-        arriving.bring_study(user=make.user("nina"), file=spoilt, slug="again")
+        study_import.bring_study(user=make.user("nina"), file=spoiled, slug="again")
 
 
 def test_the_hash_of_a_comment_that_is_stored_here_does_not_bring_its_text() -> None:
     file = brought(of_real_issues())
-    spoilt = changed(file, _swap("comments", b'"body":"', b'"body":"Not '), honest=True)
+    spoiled = changed(file, _swap("comments", b'"body":"', b'"body":"Not '), honest=True)
     with pytest.raises(Invalid, match="another content"):
-        arriving.bring_study(user=make.user("olga"), file=spoilt, slug="hashed")
+        study_import.bring_study(user=make.user("olga"), file=spoiled, slug="hashed")
     assert not Study.objects.filter(slug="hashed").exists()
 
 
@@ -279,10 +278,10 @@ def test_a_taxonomy_that_says_something_else_comes_under_another_address() -> No
     study = small()
     file = brought(study)
     make.next_version(study, make.SYMPTOMS.replace("Slow}", "Too slow}"))
-    stored, _ = arriving.bring_study(user=make.user("olga"), file=file, slug="again")
+    stored, _ = study_import.bring_study(user=make.user("olga"), file=file, slug="again")
     assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms", "is_new": False}]
     changed_there = changed(file, _swap("taxonomyversion", b"name: Slow", b"name: Slower"), honest=True)
-    stored, _ = arriving.bring_study(user=make.user("olga"), file=changed_there, slug="third")
+    stored, _ = study_import.bring_study(user=make.user("olga"), file=changed_there, slug="third")
     assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms-2", "is_new": True}]
     assert stored.study.taxonomy.slug == "symptoms-2"
 
@@ -301,15 +300,17 @@ def test_a_whole_study_is_closed_to_an_owner_who_rates_in_an_open_round() -> Non
 def test_the_job_stores_a_study_once_however_often_it_is_sent_and_says_what_is_wrong() -> None:
     file = brought(small())
     nina = make.user("nina")
-    arrival = arriving.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="again", send=False)
-    arriving.take_in(arrival.pk)
-    arriving.take_in(arrival.pk)
+    arrival = study_import.take_study(
+        user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="again", send=False
+    )
+    study_import.take_in(arrival.pk)
+    study_import.take_in(arrival.pk)
     arrival.refresh_from_db()
     assert arrival.state == Arrival.State.DONE and arrival.study is not None
     assert arrival.report["rows"]["annotation"] == 4
-    again = arriving.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="third", send=False)
+    again = study_import.take_study(user=nina, file=ContentFile(file.getvalue(), "study.zip"), slug="third", send=False)
     Study.objects.filter(slug="again").update(slug="third")
-    arriving.take_in(again.pk)
+    study_import.take_in(again.pk)
     again.refresh_from_db()
     assert again.state == Arrival.State.FAILED and "not available" in again.error
 
@@ -318,7 +319,7 @@ def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -
     study = small()
     before = files_of(study)
     assert brought(study).getvalue() == brought(study).getvalue(), "two files of the same state"
-    stored, _ = arriving.bring_study(user=make.user("nina"), file=brought(study), slug="again")
+    stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug="again")
     seat = get_seat(make.user("nina"), "again")
     bob = Membership.objects.get(study=stored.study, code="R1")
     assert bob.user is None and bob.name == "bob" and bob.formerly.told_name == "bob"
@@ -343,16 +344,14 @@ def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -
 
 
 def test_every_table_of_studies_travels_or_is_said_to_stay() -> None:
-    travels = {table.name for table in whole.travelling()}
-    assert travels.isdisjoint(whole.STAYS)
-    others = {"study", *(each._meta.model_name for each in whole.REGISTERS)}
-    models = {each._meta.model_name for each in apps.get_app_config("annotation").get_models()} - others
-    assert models == travels | set(whole.STAYS) == set(whole.tables())
+    travels = {table.name for table in study_rows.study_tables()}
+    assert travels.isdisjoint(study_rows.STAYS)
+    assert study_rows.models_of_studies() == travels | set(study_rows.STAYS) == set(study_rows.tables())
 
 
 def test_only_who_brought_a_study_sees_how_it_comes() -> None:
     file = brought(small())
-    arrival = arriving.take_study(
+    arrival = study_import.take_study(
         user=make.user("nina"), file=ContentFile(file.getvalue(), "s.zip"), slug="again", send=False
     )
     for name, status in (("nina", 200), ("olga", 404), ("mallory", 404)):
@@ -373,7 +372,7 @@ def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_fi
     Study.objects.filter(pk=study.pk).update(primary={"symptom": of_file})
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
 
-    arriving.bring_study(user=make.user("olga"), file=brought(study), slug="there")
+    study_import.bring_study(user=make.user("olga"), file=brought(study), slug="there")
     client = Client()
     client.force_login(make.user("olga"))
 

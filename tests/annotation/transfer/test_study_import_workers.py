@@ -23,8 +23,8 @@ from accounts.models import User
 from annotation.core.access import get_whole_study
 from annotation.exports.actions import request_export
 from annotation.models import Arrival, Rating, Study
-from annotation.transfer.actions import study_import as arriving
-from annotation.transfer.queries import rows as whole
+from annotation.transfer.actions import study_import
+from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import open_study
 from ingest.models import Issue
 from shared.job_holds import JobLockKind
@@ -61,7 +61,7 @@ def study() -> Study:
 
 def arrival_of(study: Study, slug: str = "again") -> Arrival:
     file = ContentFile(written(get_whole_study(study.slug), "study"), "study.zip")
-    return arriving.take_study(user=make.user("nina"), file=file, slug=slug, send=False)
+    return study_import.take_study(user=make.user("nina"), file=file, slug=slug, send=False)
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     export = request_export(seat=make.owner_seat(study), what="study", send=False)
     n_people = User.objects.count()
     with worker(tmp_path / "worker.log") as mortal, standing_before("annotation_rating") as n_waiting:
-        current_app.send_task(arriving.ARRIVALS.task, args=[arrival.pk], queue=QUEUE)
+        current_app.send_task(study_import.ARRIVALS.task, args=[arrival.pk], queue=QUEUE)
         current_app.send_task("annotation.tasks.make_export", args=[export.pk], queue=QUEUE)
         until(lambda: n_waiting() == 2, "both jobs stand in the middle")
         assert not Study.objects.filter(slug="again").exists() and User.objects.count() == n_people
@@ -146,7 +146,7 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     assert User.objects.exclude(elsewhere="").count() == arrival.report["people"] == User.objects.count() - n_people
     assert files() - stored == {export.file.name}
     with export.file.open("rb") as file:
-        opened = open_study(io.BytesIO(file.read()), arriving.table_names())
+        opened = open_study(io.BytesIO(file.read()), study_import.table_names())
     assert list(opened.check()) and opened.tables["rating"].rows == n_ratings
 
 
@@ -161,9 +161,9 @@ def killed_and_whole_in_the_end(forks: Forks, study: Study, seed: int) -> int:
     draw, before = random.Random(seed), files_of(study)
     undisturbed = arrival_of(study, "undisturbed")
     passed = forks.work("arrival", undisturbed.pk, count=True).passed
-    n_rows = whole.counts(Study.objects.get(slug="undisturbed"))
+    n_rows = study_rows.counts(Study.objects.get(slug="undisturbed"))
     arrival, n_killed, n_people = arrival_of(study), 0, User.objects.count()
-    for place in draw.choices((STATEMENT, COMMIT, MOMENT), k=arriving.ARRIVALS.tries_most - 2):
+    for place in draw.choices((STATEMENT, COMMIT, MOMENT), k=study_import.ARRIVALS.tries_most - 2):
         n = draw.uniform(0, passed[place])
         dead = forks.work(
             "arrival", arrival.pk, kill_point=KillPoint(place, n if place == MOMENT else max(1, round(n)))
@@ -177,7 +177,7 @@ def killed_and_whole_in_the_end(forks: Forks, study: Study, seed: int) -> int:
     arrival.refresh_from_db()
     assert arrival.state == "done" and Study.objects.count() == 3
     assert files_of(Study.objects.get(slug="again")) == before
-    assert whole.counts(Study.objects.get(slug="again")) == n_rows
+    assert study_rows.counts(Study.objects.get(slug="again")) == n_rows
     return n_killed
 
 

@@ -11,12 +11,12 @@ from accounts.actions import make_token
 from annotation.analysis.actions import save_analysis
 from annotation.core.access import get_item, get_round
 from annotation.discussion.actions import write_remark
-from annotation.exports import jobs as exporting
+from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.imports.actions.workbooks import take_workbook
 from annotation.models import Assignment
 from annotation.overview.actions.demo import load_demo
-from annotation.plans import jobs as moving
+from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round, create_round, resolve_round
@@ -105,7 +105,7 @@ def fill() -> None:
     make.next_version(study, SECOND)
     plan = preview_plan(seat=owner, to=2)
     run_plan(seat=owner, plan=plan, send=False)
-    moving.work(plan.pk)
+    plan_jobs.work(plan.pk)
     plan.refresh_from_db()
     worklist = get_round(owner, 2)
     first = Assignment.objects.filter(round=worklist, rater__user__username="bob").order_by("position").first()
@@ -121,7 +121,7 @@ def fill() -> None:
     for what in ("labels", "ratings"):
         export = request_export(seat=owner, what=what, send=False)
         if what == "labels":
-            exporting.work(export.pk)
+            export_jobs.work(export.pk)
     save_analysis(seat=owner, title="Symptoms", kind="counts", question={"dimension": ["symptom"]})
     sheet = ContentFile(b"item,rater,dimension,value\nx-1,R1,symptom,crash\nx-1,R2,symptom,hang\n", name="old.csv")
     take_workbook(user=study.created_by, files=[sheet])

@@ -35,9 +35,9 @@ SURE = 0.05
 
 def measured(asked: AnalysisRequest) -> AnalysisPresentation:
     """How much work items were: quantiles, the share at or under a cut, and whether groups differ."""
-    if not asked.labelled.columns.n_rows:
+    if not asked.labeled.columns.n_rows:
         return nothing("Numbers")
-    own = asked.labelled.columns.numbers
+    own = asked.labeled.columns.numbers
     measures = {
         **{key: title for key, (title, *_) in MEASURES.items()},
         **{key: each.title for key, each in own.items()},

@@ -21,7 +21,7 @@ def left_out(asked: AnalysisRequest, told: Told, found: Sequence[ExcludedParts])
     """(why, how many parts, where their items stand, if that can be said) of what is left out."""
     out = [(each.why, each.n, "") for each in told.selection.left_out]
     out += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
-    waiting, hidden = asked.labelled.n_waiting, asked.labelled.n_hidden
+    waiting, hidden = asked.labeled.n_waiting, asked.labeled.n_hidden
     if waiting:
         out.append(("Items still being labeled.", waiting, ""))
     if hidden:
@@ -40,7 +40,7 @@ def _url(asked: AnalysisRequest, told: Told, why: str) -> str:
 
 def from_which(asked: AnalysisRequest) -> list[str]:
     """From which labels an analysis comes: rounds, versions, what was told otherwise, in sentences."""
-    labels = asked.labelled
+    labels = asked.labeled
     rounds = [each.number for each in labels.rounds]
     found = []
     if rounds:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.analysis.folding import parts_by_category
 from annotation.analysis.queries import COMMON, KINDS, AnalysisResult, answer
 from annotation.analysis.queries.filters import LabelFilter
-from annotation.analysis.queries.labels import StudyLabels, labelled_for
+from annotation.analysis.queries.labels import StudyLabels, study_labels
 from annotation.core.access import Seat
 from annotation.labels.columns import MultiColumn, SingleColumn
 from annotation.models import Analysis
@@ -66,13 +66,13 @@ class AnalysisRequest:
 
     seat: Seat
     question: AnalysisQuery
-    labelled: StudyLabels = field(init=False)
+    labeled: StudyLabels = field(init=False)
     answers: list[AnalysisResult] = field(default_factory=list)
     asked_words: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         question = self.question
-        self.labelled = labelled_for(
+        self.labeled = study_labels(
             self.seat, round_number=question.number("round"), version=question.number("version")
         )
 
@@ -80,7 +80,7 @@ class AnalysisRequest:
         """The answer; `defaults` are words where the address has none. Raises what `answer` raises."""
         words: dict[str, Any] = {name: [value] for name, value in defaults.items() if value}
         self.asked_words = words | {name: [*each] for name, each in self.question.words.items()}
-        found = answer(self.seat, self.question.kind, self.asked_words, labels=self.labelled)
+        found = answer(self.seat, self.question.kind, self.asked_words, labels=self.labeled)
         self.answers.append(found)
         return found
 
@@ -92,13 +92,13 @@ class AnalysisRequest:
     @cached_property
     def dimensions(self) -> dict[str, Column]:
         """Dimensions with categories, those without conditions and the like in the order of the version."""
-        columns = self.labelled.columns
+        columns = self.labeled.columns
         return {**columns.singles, **columns.multis}
 
     @cached_property
     def groups(self) -> dict[str, Column]:
         """All that can be counted by: dimensions, then attributes of the item."""
-        return {**self.dimensions, **self.labelled.columns.attributes}
+        return {**self.dimensions, **self.labeled.columns.attributes}
 
     def position(self, key: str) -> int:
         """The place of a dimension among those there are, for its colour."""

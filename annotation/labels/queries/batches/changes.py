@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from annotation.labels.queries.batches import chunks as reading
+from annotation.labels.queries.batches import chunks
 from annotation.models import Round
 
 _NONE_YET = 2**62
@@ -74,7 +74,7 @@ def revision_of(round_: Round, since: RoundRevision | None = None) -> tuple[Roun
                 "round": round_.pk,
                 "is_first": since is None,
                 "is_open": round_.state == Round.State.OPEN,
-                "items": reading.ITEMS,
+                "items": chunks.ITEMS,
                 "answer": _NONE_YET if since is None else since.newest_answer,
                 "decision": _NONE_YET if since is None else since.newest_decision,
             },
@@ -92,5 +92,5 @@ def revision_of(round_: Round, since: RoundRevision | None = None) -> tuple[Roun
 def stretch_numbers(round_: Round) -> list[int]:
     """The numbers of all stretches of a round; one query."""
     with connection.cursor() as cursor:
-        cursor.execute(_STRETCHES, [reading.ITEMS, round_.pk])
+        cursor.execute(_STRETCHES, [chunks.ITEMS, round_.pk])
         return [number for (number,) in cursor.fetchall()]
