@@ -116,7 +116,7 @@ def answer(seat: Seat, kind: str, words: Words, *, labels: StudyLabels | None = 
 
     Only labels that this person may see count; `labels` are those of the round and version asked for, if they are read.
     Raises Invalid for words that can't be read or name what there is not, KeyError for an unknown kind, and what
-    `labelled_for` raises. Cost: its queries, and one for a measure of effort.
+    `study_labels` raises. Cost: its queries, and one for a measure of effort.
     """
     found = KINDS[kind]
     question = read_question(kind, found.asks, words)
