@@ -1,0 +1,17 @@
+"""Patches of the mutants: each still applies, so that none is taken for killed because it changes nothing."""
+
+import subprocess
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent.parent
+
+
+def test_every_patch_still_applies() -> None:
+    lost = []
+    for path in sorted(FOLDER.glob("*.patch")):
+        done = subprocess.run(
+            ["git", "apply", "--check", str(path)], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        lost += [f"{path.name}: {done.stderr.strip()}"] if done.returncode else []
+    assert not lost, "Make these patches anew, for the code as it is now."
