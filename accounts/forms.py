@@ -13,7 +13,6 @@ from accounts.keyboard_shortcuts import SINGLE, WORDS, keys_of
 from accounts.known_browsers import known_browser
 from accounts.models import ApiToken, User
 from accounts.passwords import REFUSED, is_refused
-from shared.errors import ConcordError
 from shared.rate_limits import count_sign_in, give_back, in_minutes
 
 
@@ -242,13 +241,3 @@ class AuditForm(forms.Form):
         """What was asked; a field that can't be read narrows nothing, and says so beside it."""
         self.is_valid()
         return AuditQuery(**self.cleaned_data)
-
-
-def explain(form: forms.Form, error: ConcordError) -> None:
-    """Puts what an action refused beside the fields it speaks of."""
-    placed = {name: sentences for name, sentences in error.fields.items() if name in form.fields}
-    for name, sentences in placed.items():
-        for sentence in sentences:
-            form.add_error(name, sentence)
-    if not placed:
-        form.add_error(None, error.message)

@@ -11,10 +11,11 @@ from django.views.decorators.http import require_safe
 from accounts.audit import lines_of, record, verbs
 from accounts.forms import AuditForm
 from accounts.models import ServerEvent, User
-from annotation.core.pages import me, status_of
+from annotation.core.pages import me
 from annotation.core.paging import page_of
 from annotation.studies.views.audit import CONTENT_TYPES
 from config.operator_queries import overview
+from shared.forms import status_of
 
 
 def for_staff(view: Any) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 
 from ingest.actions.fetches import LAST, labels_in
-from shared.errors import ConcordError
 
 
 class SinceField(forms.DateField):
@@ -60,12 +59,3 @@ class UploadForm(forms.Form):
     private = forms.BooleanField(
         required=False, initial=True, label="Private: visible to you, staff and the studies that use the issues"
     )
-
-
-def explain(form: forms.Form, error: ConcordError) -> None:
-    """Puts an action's refusal beside the fields it is about."""
-    for name, sentences in error.fields.items():
-        for sentence in sentences:
-            form.add_error(name if name in form.fields else None, sentence)
-    if not error.fields:
-        form.add_error(None, error.message)

@@ -23,14 +23,14 @@ from accounts.forms import (
     PasswordForm,
     ProfileForm,
     TokenForm,
-    explain,
 )
 from accounts.known_browsers import remember
 from accounts.providers import CONNECT, get_provider, providers
 from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
 from accounts.sessions import began_with
 from accounts.views.providers import onward
-from shared.errors import ConcordError, Invalid
+from shared.errors import Invalid
+from shared.forms import explaining, in_messages
 
 
 @login_required
@@ -46,16 +46,13 @@ def change_profile(request: HttpRequest) -> HttpResponse:
     user = who(request)
     form = ProfileForm(request.POST, has_password=user.has_usable_password())
     if form.is_valid():
-        try:
+        with explaining(form, caught=Invalid):
             actions.rename_user(
                 user=user,
                 full_name=form.cleaned_data["full_name"],
                 email=form.cleaned_data["email"],
                 confirmation=confirmation_of(request, form.own_password),
             )
-        except Invalid as error:
-            explain(form, error)
-        else:
             messages.success(request, "Your name and address are saved.")
             return redirect("me")
     return _page(request, profile=form)
@@ -71,14 +68,11 @@ def change_password(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request.POST) if has_one else FirstPasswordForm(request.POST)
     if form.is_valid():
         given = {"user": user, "keep": request.session.session_key, **form.cleaned_data}
-        try:
+        with explaining(form, caught=Invalid):
             if has_one:
                 actions.change_password(**given)
             else:
                 actions.first_password(confirmation=confirmation_of(request), **given)
-        except Invalid as error:
-            explain(form, error)
-        else:
             update_session_auth_hash(request, user)
             remember(request, user)
             messages.success(request, _password_done(form) if has_one else "Your password is set.")
@@ -108,11 +102,8 @@ def choose_keys(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=204)
     form = KeysForm(request.POST)
     if form.is_valid():
-        try:
+        with explaining(form, caught=Invalid):
             actions.choose_keys(user=user, keys=form.cleaned_data)
-        except Invalid as error:
-            explain(form, error)
-        else:
             messages.success(request, "Your keys are saved. They apply from the next page on.")
             return redirect("me")
     return _page(request, keys=form)
@@ -128,11 +119,8 @@ def choose_image_hosts(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=204)
     form = ImageHostsForm(request.POST)
     if form.is_valid():
-        try:
+        with explaining(form, caught=Invalid):
             actions.choose_image_hosts(user=user, hosts=form.cleaned_data["hosts"].split())
-        except Invalid as error:
-            explain(form, error)
-        else:
             messages.success(request, "Your image hosts are saved.")
             return redirect("me")
     return _page(request, image_hosts=form)
@@ -183,11 +171,8 @@ def connect(request: HttpRequest, key: str) -> HttpResponse:
     provider, user = get_provider(key), who(request)
     form = ConnectForm(request.POST, has_password=user.has_usable_password())
     if form.is_valid():
-        try:
+        with explaining(form, caught=Invalid):
             require_confirmed(user, confirmation_of(request, form.own_password))
-        except Invalid as error:
-            explain(form, error)
-        else:
             return onward(request, provider.key, CONNECT, resolve_url("me"))
     return _page(request, connecting=form)
 
@@ -195,11 +180,8 @@ def connect(request: HttpRequest, key: str) -> HttpResponse:
 @login_required
 @require_POST
 def disconnect(request: HttpRequest, account_id: int) -> HttpResponse:
-    try:
+    with in_messages(request):
         actions.disconnect_provider(user=who(request), account_id=account_id)
-    except ConcordError as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, "The account is disconnected.")
     return redirect("me")
 
@@ -222,7 +204,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
     user = who(request)
     form = TokenForm(request.POST, has_password=user.has_usable_password())
     if form.is_valid():
-        try:
+        with explaining(form, caught=Invalid):
             _, plaintext = actions.make_own_token(
                 confirmation=confirmation_of(request, form.own_password),
                 user=user,
@@ -230,9 +212,6 @@ def make_token(request: HttpRequest) -> HttpResponse:
                 scope=form.cleaned_data["scope"],
                 expires_at=form.expires_at,
             )
-        except Invalid as error:
-            explain(form, error)
-        else:
             return _page(request, plaintext=plaintext, status=201)
     return _page(request, token=form)
 

@@ -13,8 +13,9 @@ from kombu.exceptions import OperationalError
 
 from accounts import actions, jobs
 from accounts.access import get_password_link
-from accounts.forms import EmailForm, FirstPasswordForm, explain
+from accounts.forms import EmailForm, FirstPasswordForm
 from shared.errors import Invalid, NotFound
+from shared.forms import explaining
 from shared.rate_limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
 from shared.site_links import absolute
 
@@ -52,11 +53,8 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
     form = FirstPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with explaining(form, caught=Invalid):
             actions.use_password_link(link=link, new=form.cleaned_data["new"])
-        except Invalid as error:
-            explain(form, error)
-        else:
             if settings.SENDS_EMAIL and link.user.email:
                 with suppress(OperationalError):  # the password is set; every page of the person tells it, too
                     jobs.send_link_notice.delay(link.user.pk)

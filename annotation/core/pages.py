@@ -1,9 +1,8 @@
-"""Page frame of a study: the user, the header, the status of a submitted form."""
+"""Page frame of a study: the user and the header."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
@@ -41,11 +40,6 @@ def study_page(
     """A page of a study under its header; the template is named with its feature, as in `rounds/round`."""
     context |= {"seat": seat, "study": seat.study, "tab": tab, "is_owner": seat.has_role(OWNER)}
     return render(request, f"annotation/{template}.html", context, status=status)
-
-
-def status_of(*given: forms.Form) -> int:
-    """422 where a form that was sent has errors."""
-    return 422 if any(form.is_bound and form.errors for form in given) else 200
 
 
 def job_progress(request: HttpRequest, row: Round | Sample) -> HttpResponse | None:

@@ -7,14 +7,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.access import OWNER, get_seat
-from annotation.core.errors import ConcordError, Forbidden
-from annotation.core.forms import explain
-from annotation.core.pages import in_archive_too, me, status_of, study_page
+from annotation.core.errors import Forbidden
+from annotation.core.pages import in_archive_too, me, study_page
 from annotation.exports.actions import request_export
 from annotation.models import Round
 from annotation.package.forms import PackageForm
 from annotation.package.queries.package import in_sight
 from annotation.package.queries.tables import n_answers
+from shared.forms import explaining
 from shared.site_links import absolute
 
 
@@ -27,13 +27,9 @@ def package(request: HttpRequest, slug: str) -> HttpResponse:
     seat.require(OWNER)
     form = PackageForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with explaining(form, passing=Forbidden):
             request_export(seat=seat, what="package", format="zip", options=form.options)
             return redirect(f"{reverse('exports', args=[slug])}#made")
-        except Forbidden:
-            raise
-        except ConcordError as error:
-            explain(form, error)
     rounds = in_sight(seat)
     every = Round.objects.filter(study=seat.study).exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE])
     hidden = every.exclude(pk__in=[each.pk for each in rounds]).order_by("number")
@@ -42,7 +38,7 @@ def package(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "package/package",
         "exports",
-        status=status_of(form),
+        status=422 if form.errors else 200,
         form=form,
         rounds=rounds,
         n_answers=n_answers(rounds),

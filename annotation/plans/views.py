@@ -18,9 +18,8 @@ from annotation.assignments.actions import reading_log
 from annotation.assignments.queries import is_absent
 from annotation.core.access import OWNER, Seat, get_plan_at, get_seat
 from annotation.core.errors import Blind, ConcordError, Conflict, Forbidden
-from annotation.core.forms import explain
 from annotation.core.member_lists import members_of
-from annotation.core.pages import me, status_of, study_page
+from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.labels.queries.label_version import owned_studies, standing_plan, stands_at, versions_ahead
 from annotation.labels.queries.without_value import n_without_value, without_value
@@ -34,6 +33,7 @@ from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import PAGE, affected, items_with_categories
 from annotation.plans.queries.scope import ground_of
 from annotation.rounds.queries import RoundLine, round_lines
+from shared.forms import explaining, status_of
 from taxonomy.access import get_version
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -148,20 +148,13 @@ def plans(request: HttpRequest, slug: str) -> HttpResponse:
     at = stands_at([seat.study]).get(seat.study.pk)
     versions = [] if at is None else versions_ahead(seat.user, seat.study.taxonomy, at)
     form = PlanForm(given, versions=versions, initial={"to": request.GET.get("to") or None})
-    status = 0
     if given is not None and form.is_valid():
-        try:
+        with explaining(form, passing=Forbidden):
             plan = actions.preview_plan(seat=seat, to=form.cleaned_data["to"])
-        except Forbidden:
-            raise
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             return redirect("plan", slug, plan.number)
     page = page_of(request, listing.plans(seat.study), key="-number")
     context = {"page": page, "lines": _lines(page.rows, seat), "form": form, "at": at, "versions": versions}
-    return study_page(request, seat, "plans/plans", "plans", status=status or status_of(form), **context)
+    return study_page(request, seat, "plans/plans", "plans", status=status_of(form), **context)
 
 
 def _lines(rows: Sequence[Plan], seat: Seat) -> list[PlanLine]:

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.access import OWNER, Seat, get_arrival, get_member_at, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Blind, ConcordError, Forbidden, WrongState
-from annotation.core.forms import explain
-from annotation.core.pages import in_archive_too, me, status_of, study_page
+from annotation.core.pages import in_archive_too, me, study_page
 from annotation.exports.actions import request_export
 from annotation.members.actions import name_only_members
 from annotation.models import Export
@@ -21,6 +20,7 @@ from annotation.studies.actions.archive import archive_study, take_out_of_archiv
 from annotation.transfer.actions import life, study_import
 from annotation.transfer.forms import ArrivalForm, DeleteForm, DuplicateForm
 from annotation.transfer.queries import life as queries
+from shared.forms import explaining, in_messages, status_of
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -42,17 +42,12 @@ def duplicate(request: HttpRequest, slug: str) -> HttpResponse:
     form = DuplicateForm(
         given, initial={"title": seat.study.title, "slug": queries.free_slug(seat.study.slug, seat.user)}
     )
-    status = 0
     if given is not None and form.is_valid():
-        try:
+        with explaining(form):
             made = life.duplicate_study(seat=seat, **form.cleaned_data)
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             messages.success(request, f"“{made.title}” was created, without labels.")
             return redirect("study", made.slug)
-    return study_page(request, seat, "transfer/duplicate", "overview", status=status or status_of(form), form=form)
+    return study_page(request, seat, "transfer/duplicate", "overview", status=status_of(form), form=form)
 
 
 @in_archive_too
@@ -73,13 +68,8 @@ def unarchive(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _moved(request: HttpRequest, slug: str, move: Callable[..., object], done: str) -> HttpResponse:
     seat = _owner(request, slug)
-    try:
+    with in_messages(request, passing=Forbidden):
         move(seat=seat)
-    except Forbidden:
-        raise
-    except ConcordError as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, done)
     return redirect("study_settings", slug)
 
@@ -90,12 +80,8 @@ def _moved(request: HttpRequest, slug: str, move: Callable[..., object], done: s
 def export_whole(request: HttpRequest, slug: str) -> HttpResponse:
     """Asks for the whole export that moving and deleting a study need."""
     seat = _owner(request, slug)
-    try:
+    with in_messages(request, passing=Forbidden):
         request_export(seat=seat, what="study")
-    except Forbidden:
-        raise
-    except ConcordError as error:
-        messages.error(request, error.message)
     return redirect("delete_study" if "to_delete" in request.POST else "exports", slug)
 
 
@@ -110,16 +96,9 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
     seat.require_nothing_withheld("The contents of the study")
     given = request.POST if request.method == "POST" else None
     form = DeleteForm(given, slug=slug)
-    status = 0
     if given is not None and form.is_valid():
-        try:
+        with explaining(form, passing=Forbidden):
             life.delete_study(seat=seat, typed=form.cleaned_data["typed"])
-        except Forbidden:
-            raise
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             messages.success(request, f"The study “{seat.study.title}” is deleted.")
             return redirect("deleted_studies")
     export, missing = life.export_of_present(seat.study)
@@ -129,7 +108,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "transfer/delete",
         "overview",
-        status=status or status_of(form),
+        status=status_of(form),
         form=form,
         export=export,
         missing=missing,
@@ -173,17 +152,12 @@ def arrive(request: HttpRequest) -> HttpResponse:
     require_may_create_studies(user)
     given = request.method == "POST"
     form = ArrivalForm(request.POST, request.FILES) if given else ArrivalForm()
-    status = 0
     if given and form.is_valid():
-        try:
+        with explaining(form):
             found = study_import.take_study(user=user, file=form.cleaned_data["file"], slug=form.cleaned_data["slug"])
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             return redirect("import_whole_file", found.pk)
     context = {"form": form, "lines": queries.arrivals_of(user)}
-    return render(request, "annotation/transfer/arrive.html", context, status=status or status_of(form))
+    return render(request, "annotation/transfer/arrive.html", context, status=status_of(form))
 
 
 @login_required

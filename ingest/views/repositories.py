@@ -12,11 +12,11 @@ from ingest.actions import visibility
 from ingest.actions.fetches import estimate_asked, start_fetch
 from ingest.actions.uploads import take_upload
 from ingest.files.export_columns import TITLES
-from ingest.forms import FetchForm, UploadForm, explain
+from ingest.forms import FetchForm, UploadForm
 from ingest.github.estimates import Estimate
 from ingest.models import Repository
 from ingest.views.paging import parse_key
-from shared.errors import ConcordError
+from shared.forms import explaining
 
 RUNS_SHOWN = 10
 PAGE_RUNS = 25
@@ -63,14 +63,11 @@ def fetch_repository(request: HttpRequest) -> HttpResponse:
     """Starts a fetch; with the button for the estimate, shows what it would take instead."""
     form = FetchForm(request.POST, auto_id="fetch_%s")
     if form.is_valid():
-        try:
+        with explaining(form):
             if "estimate" in request.POST:
                 found = estimate_asked(user=request.user, **form.asked())  # type: ignore[arg-type]
                 return _repositories(request, fetch_form=form, estimate=found)
             run = start_fetch(user=request.user, **form.asked())  # type: ignore[arg-type]
-        except ConcordError as error:
-            explain(form, error)
-        else:
             return redirect("fetch", run.pk)
     return _repositories(request, fetch_form=form)
 
@@ -80,11 +77,8 @@ def fetch_repository(request: HttpRequest) -> HttpResponse:
 def upload_file(request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES, auto_id="upload_%s")
     if form.is_valid():
-        try:
+        with explaining(form):
             taken = take_upload(user=request.user, **form.cleaned_data)  # type: ignore[arg-type]
-        except ConcordError as error:
-            explain(form, error)
-        else:
             return redirect(taken)
     return _repositories(request, upload_form=form)
 

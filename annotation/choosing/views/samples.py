@@ -19,8 +19,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item_at, get_sa
 from annotation.core.bulk_jobs import job_of
 from annotation.core.download_log import record_download
 from annotation.core.errors import ConcordError, Conflict, Invalid
-from annotation.core.forms import explain
-from annotation.core.pages import job_progress, me, status_of, study_page
+from annotation.core.pages import job_progress, me, study_page
 from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.core.strata import repositories_lately
@@ -28,6 +27,7 @@ from annotation.labels.columns import Ints
 from annotation.models import Item, Round, Study
 from ingest.queries import repositories
 from ingest.selections import selection, selections
+from shared.forms import explaining, status_of
 from shared.wording import counted
 
 PAGE_AND_ONE = 51
@@ -48,10 +48,10 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
     started = selection(request.GET["selection"]) if request.GET.get("selection") else None
     initial = SampleForm.initial_of(started.filter if started else _only_repository(seat))
     form = SampleForm(given, initial=initial, samples=[line.sample for line in lines])
-    status, drafted = 0, None
+    drafted = None
     if given is not None:
         seat.require(OWNER)
-        try:
+        with explaining(form, filter_keywords="any_keyword"):
             if form.is_valid():
                 if "count" in given:
                     drafted = queries.draft(seat, form.filter, queries.SampleRequest(**form.wish), is_draw=False)
@@ -60,9 +60,6 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
                     if job_of(sample) is None:
                         messages.success(request, f"{sample} is drawn: {counted(sample.size, 'issue')}.")
                     return redirect(f"{request.path}?sample={sample.pk}")
-        except ConcordError as error:
-            _explain(form, error)
-            status = error.status
     shown = get_sample(seat, request.GET["sample"]) if "sample" in request.GET else lines[0].sample if lines else None
     is_owner = seat.has_role(OWNER)
     return study_page(
@@ -70,7 +67,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "choosing/samples",
         "rounds",
-        status=status or status_of(form),
+        status=status_of(form),
         form=form,
         draft=drafted,
         lines=lines,
@@ -92,10 +89,6 @@ def _only_repository(seat: Seat) -> dict[str, list[str]]:
     return {"repository": used} if len(used) == 1 else {}
 
 
-def _explain(form: SampleForm, error: ConcordError) -> None:
-    explain(form, error, filter_keywords="any_keyword")
-
-
 @login_required
 @require_POST
 def frame(request: HttpRequest, slug: str) -> HttpResponse:
@@ -110,10 +103,8 @@ def frame(request: HttpRequest, slug: str) -> HttpResponse:
     form = SampleForm(given, samples=list(queries.samples_of(seat.study)))
     drafted = None
     if form.is_valid():
-        try:
+        with explaining(form, filter_keywords="any_keyword"):
             drafted = queries.draft(seat, form.filter, queries.SampleRequest(**form.wish), is_draw=False)
-        except ConcordError as error:
-            _explain(form, error)
     return render(request, "annotation/choosing/_frame.html", {"draft": drafted, "form": form})
 
 

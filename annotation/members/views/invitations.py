@@ -12,18 +12,19 @@ from django.views.decorators.http import require_http_methods, require_POST
 from kombu.exceptions import OperationalError
 
 from accounts import jobs
-from accounts.forms import NewAccountForm, explain
+from accounts.forms import NewAccountForm
 from accounts.models import User
 from accounts.providers import AT_THE_DOOR, INVITATION, at_the_door, providers
 from accounts.sessions import sign_in
 from annotation.core.access import OWNER, Seat, get_invitation, get_seat
-from annotation.core.errors import ConcordError, NotFound
+from annotation.core.errors import NotFound
 from annotation.core.pages import me
 from annotation.invitations.actions import invitations as actions
 from annotation.invitations.queries.invitations import living_invitation
 from annotation.members.forms import InvitationForm
 from annotation.members.views.members import members_page
 from annotation.models import Invitation
+from shared.forms import explaining, status_of
 from shared.rate_limits import INVITED_BY_EMAIL, LINKS, require_room
 from shared.site_links import absolute
 
@@ -40,14 +41,12 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
         return members_page(request, seat, status=422, invitation=form)
     if form.cleaned_data["email"] and settings.SENDS_EMAIL:
         require_room(request, INVITED_BY_EMAIL, str(seat.user.pk))
-    try:
+    with explaining(form):
         made, plaintext = actions.invite(seat=seat, **form.cleaned_data)
-    except ConcordError as error:
-        explain(form, error)
-        return members_page(request, seat, status=error.status, invitation=form)
-    link = absolute(reverse("invitation", args=[plaintext]))
-    is_sent = bool(made.email) and settings.SENDS_EMAIL and _sent(seat, made, link)
-    return members_page(request, seat, status=201, link=link, made=made, is_sent=is_sent)
+        link = absolute(reverse("invitation", args=[plaintext]))
+        is_sent = bool(made.email) and settings.SENDS_EMAIL and _sent(seat, made, link)
+        return members_page(request, seat, status=201, link=link, made=made, is_sent=is_sent)
+    return members_page(request, seat, status=status_of(form), invitation=form)
 
 
 def _sent(seat: Seat, made: Invitation, link: str) -> bool:
@@ -93,19 +92,14 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         initial = {"username": stranger.called, "full_name": stranger.full_name, "email": stranger.email or found.email}
     given = request.POST if request.method == "POST" else None
     form = NewAccountForm(given, initial=initial, with_password=stranger is None)
-    status = 200
     if given is not None:
-        status = 422
         if form.is_valid():
             key = (stranger.provider, stranger.uid, stranger.called) if stranger else None
-            try:
-                made, member = actions.join(plaintext=token, provider=key, **form.cleaned_data)
-            except NotFound as error:
-                return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
-            except ConcordError as error:
-                explain(form, error)
-                status = error.status
-            else:
+            with explaining(form):
+                try:
+                    made, member = actions.join(plaintext=token, provider=key, **form.cleaned_data)
+                except NotFound as error:
+                    return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
                 sign_in(request, made)
                 for kept in (AT_THE_DOOR, INVITATION):
                     request.session.pop(kept, None)
@@ -123,7 +117,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         "providers": [] if stranger else providers(),
         "after": request.path,
     }
-    return render(request, "annotation/members/invitation.html", context, status=status)
+    return render(request, "annotation/members/invitation.html", context, status=status_of(form))
 
 
 def _accept(request: HttpRequest, user: User, token: str) -> HttpResponse:

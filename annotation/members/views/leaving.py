@@ -8,15 +8,16 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.confirmation import confirmation_of
-from accounts.forms import CloseForm, explain
+from accounts.forms import CloseForm
 from annotation.core.access import OWNER, Seat, get_member_at, get_seat
-from annotation.core.errors import ConcordError, Conflict, Forbidden, Invalid
+from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.core.pages import me, study_page
 from annotation.members.actions import leaving as actions
 from annotation.members.queries.leaving import leaves, offers_of
 from annotation.models import Membership
 from annotation.rounds.actions.absence import set_away
 from shared.errors import TooMany
+from shared.forms import explaining, status_of
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -83,21 +84,12 @@ def close_account(request: HttpRequest) -> HttpResponse:
     """For who types their user name; nobody can undo it."""
     user = me(request)
     form = CloseForm(request.POST or None, has_password=user.has_usable_password())
-    status = 200
-    if request.method == "POST":
-        status = 422
-        if form.is_valid():
-            try:
-                confirmation = confirmation_of(request, form.own_password)
-                actions.close_account(user=user, typed=form.cleaned_data["typed"], confirmation=confirmation)
-            except TooMany:
-                raise
-            except ConcordError as error:
-                explain(form, error)
-                status = error.status
-            else:
-                logout(request)
-                messages.success(request, "Your account is closed.")
-                return redirect("sign_in")
+    if request.method == "POST" and form.is_valid():
+        with explaining(form, passing=TooMany):
+            confirmation = confirmation_of(request, form.own_password)
+            actions.close_account(user=user, typed=form.cleaned_data["typed"], confirmation=confirmation)
+            logout(request)
+            messages.success(request, "Your account is closed.")
+            return redirect("sign_in")
     context = {"form": form, "studies": actions.studies_to_leave(user)}
-    return render(request, "accounts/close.html", context, status=status)
+    return render(request, "accounts/close.html", context, status=status_of(form))

@@ -9,10 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from annotation.core.access import OWNER, RATER, Seat, get_seat
-from annotation.core.errors import ConcordError
-from annotation.core.forms import explain
 from annotation.core.member_lists import members_of
-from annotation.core.pages import form_page, me, status_of, study_page
+from annotation.core.pages import form_page, me, study_page
 from annotation.invitations.queries.invitations import invitation_lines
 from annotation.members.actions import members as member_actions
 from annotation.members.forms import (
@@ -22,6 +20,7 @@ from annotation.members.forms import (
 from annotation.members.queries.leaving import offers_of, owner_who_stops
 from annotation.models import Membership
 from shared.errors import TooMany
+from shared.forms import explaining, status_of
 
 
 @login_required
@@ -31,26 +30,19 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
     seat = get_seat(me(request), slug)
     given = request.POST if request.method == "POST" else None
     form = MemberForm(given, initial={"roles": [RATER]})
-    status = 0
     if given is not None:
         seat.require(OWNER)
         if form.is_valid():
             if "confirmed" not in given and (page := _former_owner(request, seat, form)):
                 return page
-            try:
+            with explaining(form, passing=TooMany, user="username"):  # its page has the header Retry-After
                 placed = member_actions.set_member(seat=seat, **form.chosen)
-            except TooMany:
-                raise  # its page has the header Retry-After
-            except ConcordError as error:
-                explain(form, error, user="username")
-                status = error.status
-            else:
                 member, ended = placed.membership, placed.offers.sentence if placed.offers else ""
                 roles = " and ".join(member.roles)
                 done = f"is now {roles}" if member.user else f"is invited as {roles} and can be named in rounds"
                 messages.success(request, f"{member.display_name} {done}.{ended}")
                 return redirect("members", slug)
-    return members_page(request, seat, status=status or status_of(form), form=form)
+    return members_page(request, seat, status=status_of(form), form=form)
 
 
 def _former_owner(request: HttpRequest, seat: Seat, form: MemberForm) -> HttpResponse | None:

@@ -9,13 +9,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.access import OWNER, Seat, get_seat, made_by_an_owner
-from annotation.core.errors import ConcordError
-from annotation.core.forms import explain
-from annotation.core.pages import me, status_of, study_page
+from annotation.core.pages import me, study_page
 from annotation.core.reader_pages import OPENED
 from annotation.members.actions import reader_links as actions
 from annotation.members.forms import ReaderLinkForm
 from annotation.models import Item, ReaderLink
+from shared.forms import explaining, status_of
 from shared.site_links import absolute
 
 SHOWN_MOST = 200
@@ -29,15 +28,12 @@ def reader_links(request: HttpRequest, slug: str) -> HttpResponse:
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
     form = ReaderLinkForm(request.POST if request.method == "POST" else None)
-    if not form.is_bound or not form.is_valid():
-        return _page(request, seat, form, status=status_of(form))
-    try:
-        link, plaintext = actions.make_reader_link(seat=seat, **form.cleaned_data)
-    except ConcordError as error:
-        explain(form, error)
-        return _page(request, seat, form, status=error.status)
-    address = absolute(reverse("open_reader_link", args=[plaintext]))
-    return _page(request, seat, ReaderLinkForm(), made=link, address=address, status=201)
+    if form.is_bound and form.is_valid():
+        with explaining(form):
+            link, plaintext = actions.make_reader_link(seat=seat, **form.cleaned_data)
+            address = absolute(reverse("open_reader_link", args=[plaintext]))
+            return _page(request, seat, ReaderLinkForm(), made=link, address=address, status=201)
+    return _page(request, seat, form, status=status_of(form))
 
 
 def _page(

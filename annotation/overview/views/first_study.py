@@ -14,8 +14,7 @@ from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import ConcordError, NotFound
-from annotation.core.forms import explain
-from annotation.core.pages import me, status_of
+from annotation.core.pages import me
 from annotation.invitations.actions.invitations import invite
 from annotation.labels.registration import in_words, not_registered, primary_of
 from annotation.overview.actions.demo import REPOSITORY
@@ -29,6 +28,7 @@ from ingest.actions.fetches import start_fetch
 from ingest.actions.uploads import take_file, take_upload
 from ingest.errors import Invalid
 from ingest.models import FetchRun, Upload
+from shared.forms import explain, explaining, status_of
 from shared.site_links import absolute
 from taxonomy.ready_made import presets
 
@@ -47,17 +47,11 @@ def issues(request: HttpRequest) -> HttpResponse:
     user = me(request)
     require_may_create_studies(user)
     form = issues_form(user, request)
-    status = 0
     if form.is_bound and form.is_valid():
-        try:
-            taken = _take(request, user, form)
-        except ConcordError as error:
-            place = "file_repository" if form.cleaned_data["source"] == "file" else "repository"
-            explain(form, error, columns="file", repository=place)
-            status = error.status
-        else:
-            return taken
-    return _page(request, "issues", status=status or status_of(form), form=form)
+        place = "file_repository" if form.cleaned_data["source"] == "file" else "repository"
+        with explaining(form, columns="file", repository=place):
+            return _take(request, user, form)
+    return _page(request, "issues", status=status_of(form), form=form)
 
 
 def begin_path(request: HttpRequest) -> dict[str, Any]:
@@ -184,12 +178,8 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
         link = absolute(reverse("invitation", args=[plaintext]))
         status = 201
     elif form.is_bound and form.is_valid():
-        try:
+        with explaining(form):
             set_raters(seat=seat, names=form.user_names, labels_too=form.cleaned_data["labels_too"])
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             return redirect("start_round", slug)
     return _page(
         request,
@@ -225,14 +215,9 @@ def first_round(request: HttpRequest, slug: str) -> HttpResponse:
         raters=raters,
         user=seat.user,
     )
-    status = 0
     if form.is_bound and form.is_valid():
-        try:
+        with explaining(form):
             made = open_first_round(seat=seat, **form.cleaned_data)
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             messages.success(request, f"Round {made.number} is open. Its raters find it under “My work”.")
             is_rater = seat.membership is not None and any(each.pk == seat.membership.pk for each in raters)
             return redirect("label" if is_rater else "round", slug, made.number)
@@ -240,7 +225,7 @@ def first_round(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         "round",
         seat,
-        status=status or status_of(form),
+        status=status_of(form),
         form=form,
         raters=raters,
         run=run if run is not None and not (run.is_over and run.state == FetchRun.State.DONE) else None,

@@ -16,6 +16,7 @@ from annotation.core.pages import me, study_page
 from annotation.models import Membership, Round, RoundRater
 from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import raters as actions
+from shared.forms import in_messages
 from shared.wording import counted
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
@@ -30,11 +31,8 @@ def withdraw_rater(request: HttpRequest, slug: str, number: int, code: str) -> H
     round_ = get_round(seat, number)
     row = get_round_rater(round_, code)
     if request.method == "POST":
-        try:
+        with in_messages(request):
             found = actions.withdraw_rater(seat=seat, number=number, rater=code)
-        except ConcordError as error:
-            messages.error(request, error.message)
-        else:
             messages.success(request, f"{row.rater} left round {number}. {found.sentence}.")
         return redirect("round", slug, number)
     if row.left_at is not None or round_.state != Round.State.OPEN:
@@ -67,11 +65,8 @@ def _to_third_rater(
 ) -> HttpResponse:
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
-    try:
+    with in_messages(request):
         member, n = does(seat=seat, number=number, rater=code)
-    except ConcordError as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, f"{member} {did} {n} unanswered item{'' if n == 1 else 's'}.")
     return redirect(reverse("round", args=[slug, number]) + "#third-raters")
 

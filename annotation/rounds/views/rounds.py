@@ -18,9 +18,8 @@ from annotation.choosing.queries import samples
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden
-from annotation.core.forms import explain
 from annotation.core.member_lists import members_of
-from annotation.core.pages import form_page, job_progress, me, status_of, study_page
+from annotation.core.pages import form_page, job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.screening import kept, reasons_to_offer
 from annotation.labels.queries.verdicts import n_open_proposals
@@ -36,6 +35,7 @@ from annotation.rounds.forms import (
 )
 from annotation.rounds.queries import RoundLine, lacking_registration, round_lines, round_plan, with_shares
 from annotation.studies.actions import studies as study_actions
+from shared.forms import explain, status_of
 from taxonomy.models import TaxonomyVersion
 from taxonomy.tree import TreeDimension
 

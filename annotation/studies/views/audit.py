@@ -8,10 +8,11 @@ from accounts.audit import lines_of, verbs
 from accounts.forms import AuditForm
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.download_log import record_download
-from annotation.core.pages import me, status_of, study_page
+from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.models import AuditEvent
 from annotation.studies.queries.audit import audit_of, people_of_audit
+from shared.forms import status_of
 
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 

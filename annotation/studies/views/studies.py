@@ -10,9 +10,7 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import fixable_rounds, headline_set
 from annotation.core.access import OWNER, get_seat
 from annotation.core.demo_people import require_may_create_studies
-from annotation.core.errors import ConcordError
-from annotation.core.forms import explain
-from annotation.core.pages import form_page, me, status_of, study_page
+from annotation.core.pages import form_page, me, study_page
 from annotation.labels.registration import with_defaults
 from annotation.studies.actions import studies as study_actions
 from annotation.studies.forms import (
@@ -21,6 +19,7 @@ from annotation.studies.forms import (
     StudyForm,
 )
 from annotation.studies.queries import studies as queries
+from shared.forms import explaining, status_of
 from taxonomy.models import Taxonomy
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeDimension
@@ -40,19 +39,14 @@ def new_study(request: HttpRequest) -> HttpResponse:
     form = StudyForm(given, taxonomies=taxonomies, initial=initial)
     dimensions = _dimensions(first)
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of({}, dimensions))
-    status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         chosen = form.cleaned_data | {"taxonomy": form.cleaned_data["taxonomy"].slug, "primary": primary.primary}
-        try:
+        with explaining(form):
             study = study_actions.create_study(user=user, **chosen)
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             messages.success(request, f"“{study.title}” was created. Add its raters, then draw a sample.")
             return redirect("study", study.slug)
     context = {"form": form, "primary": primary, "has_taxonomy": first is not None}
-    return render(request, "annotation/studies/new_study.html", context, status=status or status_of(form, primary))
+    return render(request, "annotation/studies/new_study.html", context, status=status_of(form, primary))
 
 
 def _dimensions(taxonomy: Taxonomy | None) -> tuple[TreeDimension, ...]:
@@ -79,7 +73,6 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
     every = _dimensions(here.taxonomy)
     dimensions = () if is_fixed else every
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary, dimensions))
-    status = 0
     if given is not None and form.is_valid() and primary.is_valid():
         changes = {name: form.cleaned_data[name] for name in form.changed_data if name != "headline"}
         if "screening_keywords" in changes:
@@ -90,17 +83,13 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
                 changes.pop(name, None)
         if primary.changed_data:
             changes["primary"] = primary.primary
-        try:
+        with explaining(form):
             with transaction.atomic():
                 if changes:
                     study_actions.change_study(seat=seat, changes=changes)
                 if fixes:
                     numbers = [int(each) for each in form.cleaned_data["headline"]]
                     fix_headline(seat=seat, rounds=numbers)
-        except ConcordError as error:
-            explain(form, error)
-            status = error.status
-        else:
             messages.success(request, "Your changes are saved." if changes or fixes else "Nothing was changed.")
             return redirect("study", slug)
     return study_page(
@@ -108,7 +97,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "studies/settings",
         "overview",
-        status=status or status_of(form, primary),
+        status=status_of(form, primary),
         form=form,
         primary=primary,
         is_fixed=is_fixed,
