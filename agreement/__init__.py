@@ -19,6 +19,16 @@ from agreement.coefficients import (
     scott_pi,
     weighted_kappa,
 )
+from agreement.entries import (
+    BenchmarkWord,
+    CategoryEntry,
+    CoefficientEntry,
+    ConfusedPairEntry,
+    ConfusionEntry,
+    PairEntry,
+    RaterEntry,
+    SummaryEntry,
+)
 from agreement.intervals import FEWEST
 from agreement.metrics import Weights, jaccard_distance, masi_distance, tree_distance, weights_over
 from agreement.pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
@@ -48,11 +58,19 @@ __all__ = [
     "SCALES",
     "SCALE_WEIGHTS",
     "VARIABLES",
+    "BenchmarkWord",
+    "CategoryEntry",
     "Clusters",
     "Coefficient",
+    "CoefficientEntry",
     "CoefficientSpec",
+    "ConfusedPairEntry",
+    "ConfusionEntry",
+    "PairEntry",
     "Patterns",
     "PlannedUnits",
+    "RaterEntry",
+    "SummaryEntry",
     "Weights",
     "against_reference",
     "benchmark",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from agreement.entries import BenchmarkWord
 from agreement.registry import COEFFICIENTS
 
 CERTAIN = 0.95
@@ -60,7 +60,7 @@ def _is_in(scale: str, value: float, bound: float) -> bool:
     return value > bound + ROUNDING if scale == "landis_koch" and bound > 0 else value >= bound
 
 
-def benchmark_words(name: str, value: float | None, se: float | None) -> list[dict[str, Any]]:
+def benchmark_words(name: str, value: float | None, se: float | None) -> list[BenchmarkWord]:
     """[{scale, word, earned}] for a coefficient by name, on the scales that its entry names, the first one first.
 
     `word` is that of the value, `earned` the best one that it has at least with 95% probability: None for the lowest,
@@ -68,7 +68,7 @@ def benchmark_words(name: str, value: float | None, se: float | None) -> list[di
     """
     if value is None:
         return []
-    found = []
+    found: list[BenchmarkWord] = []
     for scale in COEFFICIENTS[name].scales:
         classes = SCALES[scale]
         word = next((word for bound, word in classes if _is_in(scale, value, bound)), classes[-1][1])

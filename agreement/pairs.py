@@ -7,6 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from agreement.entries import (
+    CategoryEntry,
+    ConfusedPairEntry,
+    ConfusionEntry,
+    PairEntry,
+    PairNumbers,
+    RaterEntry,
+)
 from agreement.estimators import one_habit
 from agreement.merging import ONE_LEFT, Gain
 from agreement.metrics import Floats, Nominal
@@ -17,7 +25,7 @@ from agreement.tallies import Tallies
 MOST_CONFUSED = 20
 
 
-def by_category(patterns: Patterns) -> list[dict[str, Any]]:
+def by_category(patterns: Patterns) -> list[CategoryEntry]:
     """[{category, agreement, n, positive, negative, prevalence, bias, pabak, undefined}] for the categories used.
 
     `agreement` and `positive`: of the ratings that could have agreed on the category, the share that did: Σ n(n−1) /
@@ -64,7 +72,7 @@ def by_category(patterns: Patterns) -> list[dict[str, Any]]:
     if two:
         is_first = rater == patterns.active[0]
         first += np.bincount(value[is_first], weights=patterns.counts[row[is_first]], minlength=size)
-    found = []
+    found: list[CategoryEntry] = []
     for k, member in enumerate(members):
         if not ratings[k]:
             continue
@@ -89,14 +97,14 @@ def by_category(patterns: Patterns) -> list[dict[str, Any]]:
     return found
 
 
-def by_pair(patterns: Patterns) -> list[dict[str, Any]]:
+def by_pair(patterns: Patterns) -> list[PairEntry]:
     """[{raters: [a, b], cohen_kappa, percent_agreement, n, undefined}] for every two raters with a unit in common.
 
     In rater order; `n` is the number of units both rated. `cohen_kappa` is None where one of them used one category
     only, and `undefined` says so.
     """
     columns = np.ascontiguousarray(patterns.values.T)
-    found = []
+    found: list[PairEntry] = []
     for i in patterns.active:
         rated = np.flatnonzero(columns[i] >= 0)
         first, counts = columns[i][rated], patterns.counts[rated]
@@ -109,14 +117,14 @@ def by_pair(patterns: Patterns) -> list[dict[str, Any]]:
     return found
 
 
-def against_reference(patterns: Patterns, reference: str) -> list[dict[str, Any]]:
+def against_reference(patterns: Patterns, reference: str) -> list[RaterEntry]:
     """[{rater, cohen_kappa, percent_agreement, n, undefined}]: each rater beside the column named `reference`.
 
     The reference is what counts as right, such as the agreed label. Raters without a unit in common with it are left
     out; `n` and `undefined` as in `by_pair`. Raises ValueError where no column has that name.
     """
     (right,) = _columns(patterns, [reference])
-    found = []
+    found: list[RaterEntry] = []
     for column, rater in enumerate(patterns.raters):
         if column != right:
             told = _told(
@@ -127,13 +135,13 @@ def against_reference(patterns: Patterns, reference: str) -> list[dict[str, Any]
     return found
 
 
-def intra_rater(pairs: Mapping[str, Patterns]) -> list[dict[str, Any]]:
+def intra_rater(pairs: Mapping[str, Patterns]) -> list[RaterEntry]:
     """[{rater, cohen_kappa, percent_agreement, n, undefined}]: each rater beside themselves at another time.
 
     `pairs` has for each rater patterns of two columns, what they said earlier and later of the same units. Raters
     without a unit rated both times are left out. Raises ValueError where the columns are not two.
     """
-    found = []
+    found: list[RaterEntry] = []
     for rater, patterns in pairs.items():
         if len(patterns.raters) != 2:
             raise ValueError(f"{rater} needs two columns, earlier and later, not {len(patterns.raters)}.")
@@ -143,9 +151,7 @@ def intra_rater(pairs: Mapping[str, Patterns]) -> list[dict[str, Any]]:
     return found
 
 
-def _told(
-    patterns: Patterns, columns: tuple[int, int], first: Ints, second: Ints, counts: Ints
-) -> dict[str, Any] | None:
+def _told(patterns: Patterns, columns: tuple[int, int], first: Ints, second: Ints, counts: Ints) -> PairNumbers | None:
     """Kappa and percent agreement of two columns on the units both rated; None where there is none."""
     both = (first >= 0) & (second >= 0)
     a, b, weight = first[both], second[both], counts[both].astype(np.float64)
@@ -173,7 +179,7 @@ def _told(
     }
 
 
-def confusion(patterns: Patterns, raters: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def confusion(patterns: Patterns, raters: Sequence[str] | None = None) -> list[ConfusionEntry]:
     """[{a, b, n}] where n > 0, in the order of the categories, the diagonal included.
 
     Two raters, or the two named in `raters`: n units that the first called a and the second b. More: n pairs of ratings
@@ -205,7 +211,7 @@ def confused_pairs(
     *,
     coefficient: str = ALPHA,
     gain_of: Callable[[int, int], Gain] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[ConfusedPairEntry]:
     """[{a, b, n, share, coefficient, gain, percent_gain, undefined}], the pairs of categories that cost most first.
 
     Of the `most` pairs that raters differ on most often: `n` pairs of ratings of one unit fall into a and b, `share` is
@@ -226,7 +232,7 @@ def confused_pairs(
     gain_of = gain_of or _nominal_gains(tallies)
     columns = {int(k): tallies.ratings_in(int(k)) for k in np.unique([left[chosen], right[chosen]])}
     labels = [category_label(category) for category in patterns.categories]
-    found = []
+    found: list[ConfusedPairEntry] = []
     for place in chosen.tolist():
         a, b = int(left[place]), int(right[place])
         together: Floats = columns[a] * columns[b]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from agreement.benchmarks import benchmark_words, probability_at_least
 from agreement.clusters import Clusters, resampled_values
 from agreement.coefficients import EXACT, Coefficient, measure
+from agreement.entries import CategoryEntry, PairEntry, SummaryEntry
 from agreement.estimators import Estimator
 from agreement.intervals import TESTED
 from agreement.merging import Gain, gains
@@ -87,7 +86,7 @@ def summary(
     clusters: Clusters | None = None,
     items: Clusters | None = None,
     coefficient: str = ALPHA,
-) -> dict[str, Any]:
+) -> SummaryEntry:
     """The JSON entry of one dimension without dimension, round and when: all coefficients, tables and warnings.
 
     `units` have at least two ratings, `ratings` are those in them, `raters` those who gave them, `categories` those
@@ -130,7 +129,14 @@ def summary(
         "categories": len(patterns.used_categories),
         "coefficients": [
             {
-                **asdict(each),
+                "name": each.name,
+                "value": each.value,
+                "se": each.se,
+                "ci_low": each.ci_low,
+                "ci_high": each.ci_high,
+                "ci_method": each.ci_method,
+                "ci_undefined": each.ci_undefined,
+                "undefined": each.undefined,
                 "p_threshold": _p_threshold(each, thresholds),
                 "words": benchmark_words(each.name, each.value, each.se),
             }
@@ -294,8 +300,8 @@ def _estimators(
 def warnings(
     patterns: Patterns,
     coefficients: Sequence[Coefficient],
-    pairs: Sequence[Mapping[str, Any]] = (),
-    categories: Sequence[Mapping[str, Any]] = (),
+    pairs: Sequence[PairEntry] = (),
+    categories: Sequence[CategoryEntry] = (),
 ) -> list[str]:
     """What a reader of the numbers should know, as sentences.
 
@@ -334,13 +340,16 @@ def warnings(
     return found + _far_raters(pairs) + _never_alike(categories)
 
 
-def _far_raters(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
-    told = [each for each in pairs if each["cohen_kappa"] is not None and each["n"] >= FAR_PAIR_UNITS]
+def _far_raters(pairs: Sequence[PairEntry]) -> list[str]:
+    told = [
+        (each["raters"], each["n"], kappa)
+        for each in pairs
+        if (kappa := each["cohen_kappa"]) is not None and each["n"] >= FAR_PAIR_UNITS
+    ]
     found = []
-    for rater in dict.fromkeys(code for each in told for code in each["raters"]):
+    for rater in dict.fromkeys(code for raters, _, _ in told for code in raters):
         own, others = (
-            [(each["n"], each["cohen_kappa"]) for each in told if (rater in each["raters"]) is is_own]
-            for is_own in (True, False)
+            [(n, kappa) for raters, n, kappa in told if (rater in raters) is is_own] for is_own in (True, False)
         )
         if min(sum(n for n, _ in own), sum(n for n, _ in others)) < FAR_UNITS:
             continue
@@ -353,7 +362,7 @@ def _far_raters(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def _never_alike(categories: Sequence[Mapping[str, Any]]) -> list[str]:
+def _never_alike(categories: Sequence[CategoryEntry]) -> list[str]:
     found = [each for each in categories if each["n"] >= NEVER_ALIKE and not each["agreement"]]
     found.sort(key=lambda each: -each["n"])
     if not found:

@@ -442,7 +442,7 @@ def _dimensions(
 
 def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts:
     dimension, head, entry = found.across.dimension, found.headline, found.entry
-    value: dict[str, Any] = next(each for each in entry.coefficients if each["name"] == head.coefficient)
+    value = next(each for each in entry.coefficients if each["name"] == head.coefficient)
     fixed_at = datetime.fromisoformat(head.fixed_at).astimezone(UTC) if head.fixed_at else None
     why = [(each["because"], each["n"]) for each in entry.left_out_because if each["n"]]
     if not why and entry.left_out:

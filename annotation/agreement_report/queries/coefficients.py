@@ -1,12 +1,22 @@
 """Coefficients of a study: agreement entries of pages and API, primary coefficient, trend."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
-from agreement import COEFFICIENTS, one_coefficient, share_reaching, summary
+from agreement import (
+    COEFFICIENTS,
+    CategoryEntry,
+    CoefficientEntry,
+    ConfusedPairEntry,
+    ConfusionEntry,
+    PairEntry,
+    one_coefficient,
+    share_reaching,
+    summary,
+)
 from annotation.agreement_report.queries.across_rounds import (
     OFF_SCALE,
     AgreementQuery,
@@ -24,7 +34,7 @@ from annotation.agreement_report.queries.coverage import Coverage, coverage
 from annotation.agreement_report.queries.exclusions import BECAUSE
 from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.raters import with_raters
+from annotation.agreement_report.queries.raters import rater_entries
 from annotation.core.access import Seat
 from annotation.labels.queries.cached_statistics import kept
 from annotation.labels.queries.screening import n_screened_out
@@ -70,7 +80,25 @@ def agreement_and_raters(
     codes = rater_codes(seat)
     found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
     entries = [entry(each, codes, asked, round_number=round_number).as_json() for each in found]
-    return with_raters(rounds, found, codes, asked, _covered(rounds, found, asked, entries))
+    covered, of_raters = _covered(rounds, found, asked, entries), rater_entries(rounds, found, codes, asked)
+    return [{**one, **raters} for one, raters in zip(covered, of_raters, strict=True)]
+
+
+class LeftOutEntry(TypedDict):
+    """Why `n` units are left out, in words and as `because`."""
+
+    reason: str
+    because: str
+    n: int
+
+
+class UnmappedEntry(TypedDict):
+    """Ratings of a category that can't be mapped to the version asked for."""
+
+    category: str
+    version: int
+    reason: str
+    ratings: int
 
 
 @dataclass(frozen=True)
@@ -88,20 +116,20 @@ class AgreementEntry:
     headline: bool
     rounds: list[int]
     metric: str
-    weights: Any
+    weights: str | None
     units: int
     raters: int
     ratings: int
     left_out: int
     categories: int
-    coefficients: list[dict[str, Any]]
-    by_category: list[dict[str, Any]]
-    by_pair: list[dict[str, Any]]
-    confusion: list[dict[str, Any]]
-    confused_pairs: list[dict[str, Any]]
+    coefficients: list[CoefficientEntry]
+    by_category: list[CategoryEntry]
+    by_pair: list[PairEntry]
+    confusion: list[ConfusionEntry]
+    confused_pairs: list[ConfusedPairEntry]
     warnings: list[str]
-    left_out_because: list[dict[str, Any]]
-    unmapped: list[dict[str, Any]]
+    left_out_because: list[LeftOutEntry]
+    unmapped: list[UnmappedEntry]
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -157,8 +185,8 @@ def _entry(
 
 
 def coefficients_to_print(
-    coefficients: Sequence[Mapping[str, Any]], n_raters: int, primary: str | None
-) -> list[Mapping[str, Any]]:
+    coefficients: Sequence[CoefficientEntry], n_raters: int, primary: str | None
+) -> list[CoefficientEntry]:
     """The coefficients of an entry without those of two raters where there are more, unless one is the primary."""
     is_of_many = n_raters > 2
     return [
@@ -175,7 +203,7 @@ def is_own_question(asked: AgreementQuery) -> bool:
     return is_whole and asked.metric is None and asked.weights is None and asked.slice.applies == asked.applies_there
 
 
-def _because(found: DimensionPatterns) -> list[dict[str, Any]]:
+def _because(found: DimensionPatterns) -> list[LeftOutEntry]:
     """Why units are left out, the most frequent reason first: {reason, because, n}; the n add up to left_out."""
     counted: Counter[str] = Counter()
     for each in found.counted:
@@ -193,7 +221,7 @@ def left_astray(round_: Round, asked: AgreementQuery) -> str:
     return f"Round {round_.number} is excluded: no mapping leads from version {own} to version {number}."
 
 
-def _unmapped(found: DimensionPatterns) -> list[dict[str, Any]]:
+def _unmapped(found: DimensionPatterns) -> list[UnmappedEntry]:
     """The ratings that can't be told in terms of the version asked for, by category, its version and the reason."""
     counted: dict[tuple[str, int, str], int] = {}
     for each in found.counted:

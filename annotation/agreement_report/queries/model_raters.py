@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from agreement import by_pair
 from annotation.agreement_report.queries.across_rounds import (
@@ -17,6 +17,24 @@ from annotation.core.access import Seat
 from annotation.models import Membership, Round, RoundRater
 
 
+class PersonEntry(TypedDict):
+    """A person whom a model rater is held against."""
+
+    rater: str
+    cohen_kappa: float | None
+    percent_agreement: float
+    n: int
+
+
+class ModelRaterEntry(TypedDict):
+    """A model rater by its code, and its agreement with each person."""
+
+    machine: str | None
+    name: str
+    version: str
+    pairs: list[PersonEntry]
+
+
 def machines_in(rounds: Sequence[Round]) -> list[Membership]:
     """The machines that rate in these rounds, in the order of their codes; one query."""
     rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.MACHINE).select_related("rater")
@@ -24,7 +42,7 @@ def machines_in(rounds: Sequence[Round]) -> list[Membership]:
     return sorted(found.values(), key=lambda each: (len(each.code or ""), each.code or ""))
 
 
-def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery) -> dict[str, list[dict[str, Any]]]:
+def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery) -> dict[str, list[ModelRaterEntry]]:
     """By dimension, each machine beside each person: [{machine, name, version, pairs: [{rater, cohen_kappa, …}]}].
 
     Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both rated. One query where
@@ -53,17 +71,24 @@ def with_machines(
 
 def _told(
     found: DimensionPatterns, codes: Mapping[int, str], machines: Sequence[Membership], asked: AgreementQuery
-) -> list[dict[str, Any]]:
+) -> list[ModelRaterEntry]:
     rows = [row for each in found.counted for row in each.rows]
     pairs = by_pair(as_patterns(found.dimension, rows, dict(codes), asked.level, keys=list(found.categories)))
     among = {each.code for each in machines}
-    told = []
+    told: list[ModelRaterEntry] = []
     for machine in machines:
-        own = []
+        own: list[PersonEntry] = []
         for pair in pairs:
             others = [code for code in pair["raters"] if code != machine.code]
             if len(others) == 1 and others[0] not in among:
-                own.append({"rater": others[0], **{name: pair[name] for name in MEASURES}})
+                own.append(
+                    {
+                        "rater": others[0],
+                        "cohen_kappa": pair["cohen_kappa"],
+                        "percent_agreement": pair["percent_agreement"],
+                        "n": pair["n"],
+                    }
+                )
         told.append(
             {
                 "machine": machine.code,
@@ -73,6 +98,3 @@ def _told(
             }
         )
     return told
-
-
-MEASURES = ("cohen_kappa", "percent_agreement", "n")

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import TypedDict
 
-from agreement import Patterns, against_reference, intra_rater
+from agreement import Patterns, RaterEntry, against_reference, intra_rater
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, DimensionPatterns, RoundPatterns, at_level
 from annotation.agreement_report.queries.intra_rater import said_twice
 from annotation.agreement_report.queries.mapped_patterns import LostValue
@@ -21,14 +21,31 @@ from taxonomy.queries import published_version
 AGREED = "agreed"
 
 
-def with_raters(
-    rounds: Sequence[Round],
-    found: Sequence[DimensionPatterns],
-    codes: Mapping[int, str],
-    asked: AgreementQuery,
-    entries: Sequence[Any],
-) -> list[dict[str, Any]]:
-    """The entries with `by_rater`: [{rater, machine, n, cohen_kappa, percent_agreement, undefined, …}].
+class ByRaterEntry(RaterEntry):
+    """A rater against the agreed labels; `n_decided` of them were decided because raters differed."""
+
+    machine: bool
+    n_decided: int
+    decided_agreement: float | None
+
+
+class IntraRaterEntry(RaterEntry):
+    """A rater against themselves, so many days later (the median)."""
+
+    days_between: float
+
+
+class RatersEntry(TypedDict):
+    """The raters of a dimension, one by one."""
+
+    by_rater: list[ByRaterEntry]
+    intra_rater: list[IntraRaterEntry]
+
+
+def rater_entries(
+    rounds: Sequence[Round], found: Sequence[DimensionPatterns], codes: Mapping[int, str], asked: AgreementQuery
+) -> list[RatersEntry]:
+    """Each rater beside what was agreed on, and beside themselves, by dimension.
 
     The agreed label of a part is the newest decision, else what two raters or more said and nobody else otherwise; that
     agrees with its raters by itself. So `n_decided` of the n were decided because raters differed, and
@@ -40,16 +57,15 @@ def with_raters(
     decided = decisions_so_far(list(rounds))
     question = (replace(asked, dimension=None, metric=None, weights=None), dict(codes), [each.pk for each in machines])
     return [
-        entry
-        | {
+        {
             "by_rater": each.kept("by_rater", question, partial(_by_rater, each, codes, machines, asked), also=decided),
             "intra_rater": each.kept("intra_rater", question, partial(_intra_rater, each, codes, asked)),
         }
-        for each, entry in zip(found, entries, strict=True)
+        for each in found
     ]
 
 
-def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: AgreementQuery) -> list[dict[str, Any]]:
+def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: AgreementQuery) -> list[IntraRaterEntry]:
     """Each rater beside themselves where they labelled the same part in two pilot or main rounds; one query."""
     kinds = (Round.Kind.PILOT, Round.Kind.MAIN)
     counted = [
@@ -75,19 +91,19 @@ def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: Agre
         if table
     }
     between = {codes[pk]: median(each) for pk, each in days.items() if each}
-    return [line | {"days_between": between[line["rater"]]} for line in intra_rater(pairs)]
+    return [{**line, "days_between": between[line["rater"]]} for line in intra_rater(pairs)]
 
 
 def _by_rater(
     found: DimensionPatterns, codes: Mapping[int, str], machines: Sequence[Membership], asked: AgreementQuery
-) -> list[dict[str, Any]]:
+) -> list[ByRaterEntry]:
     said: dict[int, Counter[tuple[Value, Value, bool]]] = {pk: Counter() for pk in codes}
     for each in found.counted:
         if each.round.kind != Round.Kind.RELABEL:
             for row in _beside(each, machines, asked):
                 _count(each, row, asked.level, said)
     by_machine = {each.pk for each in machines}
-    told = []
+    told: list[ByRaterEntry] = []
     for pk, code in codes.items():
         if not said[pk] or (asked.raters and code not in asked.raters):
             continue
@@ -100,8 +116,8 @@ def _by_rater(
             decided[given == agreed] += n if is_decided else 0
         n_decided = sum(decided.values())
         told.append(
-            line
-            | {
+            {
+                **line,
                 "machine": pk in by_machine,
                 "n_decided": n_decided,
                 "decided_agreement": decided[True] / n_decided if n_decided else None,

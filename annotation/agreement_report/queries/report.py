@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, rater_codes, visible_rounds
 from annotation.agreement_report.queries.changed_statistics import ChangedErrors, changed_errors
 from annotation.agreement_report.queries.coefficients import DimensionReport, coverage_of, report
 from annotation.agreement_report.queries.coverage import Coverage
-from annotation.agreement_report.queries.model_raters import against_machines
-from annotation.agreement_report.queries.raters import with_raters
+from annotation.agreement_report.queries.model_raters import ModelRaterEntry, against_machines
+from annotation.agreement_report.queries.raters import RatersEntry, rater_entries
 from annotation.core.access import Seat
 from annotation.labels.queries.label_version import way
 from annotation.labels.queries.version_mapping import versions_to_tell_in
@@ -35,8 +34,8 @@ class AgreementReport:
     chosen: Sequence[Round]
     compared: Sequence[Round]
     dimensions: Sequence[DimensionReport]
-    raters: Sequence[Mapping[str, Any]]
-    models: Mapping[str, Sequence[Mapping[str, Any]]]
+    raters: Sequence[RatersEntry]
+    models: Mapping[str, Sequence[ModelRaterEntry]]
     coverage: Coverage
     versions: Sequence[TaxonomyVersion]
     changed: Sequence[ChangedErrors] | None
@@ -105,7 +104,7 @@ def agreement_report(
         chosen=chosen,
         compared=compared,
         dimensions=found,
-        raters=with_raters(chosen, across, rater_codes(seat), asked, [{} for _ in across]),
+        raters=rater_entries(chosen, across, rater_codes(seat), asked),
         models=against_machines(seat, chosen, asked),
         coverage=coverage_of(chosen, across, asked),
         versions=versions_to_tell_in(seat, round_),

@@ -10,13 +10,15 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from agreement import COEFFICIENTS
+from agreement import COEFFICIENTS, ConfusionEntry
 from annotation.agreement_report.queries.coefficients import (
     AgreementEntry,
     DimensionReport,
     Headline,
     coefficients_to_print,
 )
+from annotation.agreement_report.queries.model_raters import ModelRaterEntry
+from annotation.agreement_report.queries.raters import RatersEntry
 from annotation.agreement_report.views.words import (
     FIXED,
     METRICS,
@@ -38,7 +40,6 @@ MOST_PAIRS = 3
 MOST_CLASHES = 20
 HEATS = 5
 MOST_NAMED = 8
-OF_TWO = ("prevalence", "bias", "pabak")
 """What a category has where two raters are compared."""
 
 
@@ -167,7 +168,7 @@ class DimensionSection(HasKind):
     machines: Sequence[Mapping[str, Any]]
 
 
-def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[str, Any]] = ()) -> DimensionSection:
+def section(report: DimensionReport, links: Links, machines: Sequence[ModelRaterEntry] = ()) -> DimensionSection:
     names, entry, head = Names(report.across), report.entry, report.headline
     key = report.across.dimension.key
     return DimensionSection(
@@ -216,7 +217,10 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
                 **each,
                 "name": names.of(each["category"]),
                 "bar": bar(each["positive"], 0.0, each["positive"]),
-                "others": [each["negative"], *([each[name] for name in OF_TWO] if entry.raters == 2 else [])],
+                "others": [
+                    each["negative"],
+                    *([each["prevalence"], each["bias"], each["pabak"]] if entry.raters == 2 else []),
+                ],
                 "url": links.units(key, a=each["category"]),
                 "differ_url": links.units(key, a=each["category"], show="differ"),
             }
@@ -251,7 +255,7 @@ def section(report: DimensionReport, links: Links, machines: Sequence[Mapping[st
     )
 
 
-def beside(found: Mapping[str, Any], key: str, links: Links) -> dict[str, list[dict[str, Any]]]:
+def beside(found: RatersEntry, key: str, links: Links) -> dict[str, list[dict[str, Any]]]:
     """Raters beside the agreed labels, and beside themselves, with the addresses of the items behind."""
     return {
         "by_rater": [
@@ -345,7 +349,7 @@ def _matrix(entry: AgreementEntry, raters: Sequence[str], names: Names, links: L
     return ConfusionMatrix(raters, rows, totals, sum(found.values()), len(order) - len(labels))
 
 
-def _in_order(confusion: Sequence[Mapping[str, Any]], names: Names) -> list[str]:
+def _in_order(confusion: Sequence[ConfusionEntry], names: Names) -> list[str]:
     used = dict.fromkeys(label for each in confusion for label in (each["a"], each["b"]))
     place = {key: index for index, key in enumerate(names.across.categories)}
     return sorted(used, key=lambda label: (place.get(label, len(place)), label in FIXED, label))

@@ -1,11 +1,10 @@
 """Words of the agreement page: meanings of numbers, names of labels, rounds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-from agreement import COEFFICIENTS, benchmark_words, bound
+from agreement import COEFFICIENTS, BenchmarkWord, CoefficientEntry, benchmark_words, bound
 from annotation.agreement_report.queries.across_rounds import DimensionPatterns
 from annotation.agreement_report.queries.coefficients import AgreementEntry, Headline
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
@@ -104,7 +103,7 @@ def scale_words(head: Headline) -> str:
     return ""
 
 
-def _at_least(found: Mapping[str, Any]) -> str:
+def _at_least(found: BenchmarkWord) -> str:
     return f", at least “{found['earned']}” (95%)" if found["earned"] else ""
 
 
@@ -116,7 +115,7 @@ def threshold_words(head: Headline) -> str:
     return f"It reaches the threshold in {share} of the bootstrap resamples in which it is defined."
 
 
-def word_of(each: Mapping[str, Any]) -> str:
+def word_of(each: CoefficientEntry) -> str:
     """Of a coefficient in an entry: its scale's word, and the best it has at least with 95%."""
     return "".join(f"“{first['word']}”{_at_least(first)}" for first in each["words"][:1])
 
