@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest
+from django.views.decorators.http import require_http_methods
 
 from shared.errors import ConcordError
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+"""Marks a view that shows a form and takes it."""
 
 Errors = type[ConcordError] | tuple[type[ConcordError], ...]
 

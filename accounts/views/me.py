@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from accounts import actions
 from accounts.access import get_own_token, get_used_link, who
@@ -30,7 +30,7 @@ from accounts.queries import connections_of, password_links_of, sessions_of, tok
 from accounts.sessions import began_with
 from accounts.views.providers import onward
 from shared.errors import Invalid
-from shared.forms import explaining, in_messages
+from shared.forms import explaining, form_page, in_messages
 
 
 @login_required
@@ -137,7 +137,7 @@ def choose_mails(request: HttpRequest) -> HttpResponse:
     return redirect("me")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 @never_cache
 def mails_off(request: HttpRequest, token: str) -> HttpResponse:
     """The link at the end of an e-mail: one button turns all of them off, without signing in."""

@@ -8,18 +8,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 from kombu.exceptions import OperationalError
 
 from accounts import actions, jobs
 from accounts.access import get_password_link
 from accounts.forms import EmailForm, FirstPasswordForm
 from shared.errors import Invalid, NotFound
-from shared.forms import explaining
+from shared.forms import explaining, form_page
 from shared.rate_limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
 from shared.site_links import absolute
-
-form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @form_page

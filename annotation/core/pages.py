@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
 from annotation.core.access import OWNER, Seat
@@ -54,6 +53,3 @@ def job_progress(request: HttpRequest, row: Round | Sample) -> HttpResponse | No
     if job is None or not job.is_at_work:
         answer["HX-Refresh"] = "true"
     return answer
-
-
-form_page = require_http_methods(["GET", "HEAD", "POST"])

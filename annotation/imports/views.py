@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.access import OWNER, Seat, get_own_workbook, get_seat, get_workbook
 from annotation.core.demo_people import require_may_create_studies
@@ -40,9 +40,9 @@ from annotation.imports.sheets.questions import answer, open_ones
 from annotation.imports.sheets.words import FORM_WORDS, ROLE_WORDS
 from annotation.models import Workbook
 from shared.csv_files import SafeCsv
+from shared.forms import form_page
 from taxonomy.access import may_maintain
 
-form_page = require_http_methods(["GET", "HEAD", "POST"])
 KEY_MAX = 400
 NAME_MAX, VALUES_SHOWN, SAMPLE_LINES = 150, 3, 200
 REFUSALS_SHOWN = 100

@@ -4,7 +4,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from annotation.core.access import OWNER, get_seat
 from annotation.core.errors import Forbidden
@@ -14,13 +13,13 @@ from annotation.models import Round
 from annotation.package.forms import PackageForm
 from annotation.package.queries.package import in_sight
 from annotation.package.queries.tables import n_answers
-from shared.forms import explaining
+from shared.forms import explaining, form_page
 from shared.site_links import absolute
 
 
 @in_archive_too
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def package(request: HttpRequest, slug: str) -> HttpResponse:
     """Asks for the package; for owners. Its row and file stand among the exports."""
     seat = get_seat(me(request), slug)

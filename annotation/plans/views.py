@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.assignments.actions import reading_log
 from annotation.assignments.queries import is_absent
@@ -33,7 +33,7 @@ from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import PAGE, affected, items_with_categories
 from annotation.plans.queries.scope import ground_of
 from annotation.rounds.queries import RoundLine, round_lines
-from shared.forms import explaining, status_of
+from shared.forms import explaining, form_page, status_of
 from taxonomy.access import get_version
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -137,7 +137,7 @@ class LostLabel:
 
 
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def plans(request: HttpRequest, slug: str) -> HttpResponse:
     """All plans, newest first; a POST previews the move to a version."""
     seat = get_seat(me(request), slug)
@@ -363,7 +363,7 @@ def _ticked(request: HttpRequest) -> list[list[str]]:
 
 
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def run_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Runs a plan with what is ticked; what is in the way comes back on its page."""
     seat, found = _seat_and_plan(request, slug, number)
@@ -382,7 +382,7 @@ def run_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def undo_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Undoes a plan; what is in the way comes back on its page."""
     seat, found = _seat_and_plan(request, slug, number)

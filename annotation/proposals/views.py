@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from annotation.assignments.actions.reading_log import PAGE, note_reading
 from annotation.core.access import OWNER, Seat, get_seat
@@ -23,6 +23,7 @@ from annotation.models import Proposal, Round
 from annotation.proposals import queries
 from annotation.proposals.actions import settle_proposals
 from annotation.proposals.queries import ProposalGroup, ProposalLine, get_proposal
+from shared.forms import form_page
 from taxonomy.access import may_maintain
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -100,7 +101,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
     """One proposal with all answers to it; a POST answers it and those that were chosen with it."""
     seat = get_seat(me(request), slug)

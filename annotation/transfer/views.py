@@ -7,7 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.access import OWNER, Seat, get_arrival, get_member_at, get_seat
 from annotation.core.demo_people import require_may_create_studies
@@ -20,9 +20,7 @@ from annotation.studies.actions.archive import archive_study, take_out_of_archiv
 from annotation.transfer.actions import life, study_import
 from annotation.transfer.forms import ArrivalForm, DeleteForm, DuplicateForm
 from annotation.transfer.queries import life as queries
-from shared.forms import explaining, in_messages, status_of
-
-form_page = require_http_methods(["GET", "HEAD", "POST"])
+from shared.forms import explaining, form_page, in_messages, status_of
 
 
 def _owner(request: HttpRequest, slug: str) -> Seat:

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotation.choosing.actions import pinning as actions
@@ -13,6 +13,7 @@ from annotation.core.access import OWNER, Seat, get_item_at, get_seat
 from annotation.core.errors import ConcordError, Forbidden, NotFound, Stale
 from annotation.core.paging import page_of
 from annotation.models import Item
+from shared.forms import form_page
 
 
 def _seat(request: HttpRequest, slug: str) -> Seat:
@@ -49,7 +50,7 @@ def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def item_changes(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """What differs between the pinned and the newest state of an item's issue; a POST pins the newest.
 

@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from annotation.choosing.actions import duplicates as actions
 from annotation.choosing.queries import duplicates as queries
@@ -16,12 +15,13 @@ from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.labels.screening import OUT
 from annotation.models import BulkJob
+from shared.forms import form_page
 
 PAGE_ROWS = 200
 
 
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The groups; a POST searches (`search`), or screens out what is chosen (`issues`), or `all` but the first ones."""
     seat = get_seat(me(request), slug)

@@ -7,7 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.analysis.queries.filters import ItemsWithLabels, items_with, label_filters
 from annotation.choosing.actions import samples as actions
@@ -27,14 +27,14 @@ from annotation.labels.columns import Ints
 from annotation.models import Item, Round, Study
 from ingest.queries import repositories
 from ingest.selections import selection, selections
-from shared.forms import explaining, status_of
+from shared.forms import explaining, form_page, status_of
 from shared.wording import counted
 
 PAGE_AND_ONE = 51
 
 
 @login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def samples(request: HttpRequest, slug: str) -> HttpResponse:
     """The samples drawn, `?sample=` with its issues; the owner counts a frame and draws from it.
 
@@ -169,7 +169,7 @@ def discard_sample(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @open_to_reader_links
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def items(request: HttpRequest, slug: str) -> HttpResponse:
     """Every item of the study with how far it is in each round: counts, nobody's values.
 

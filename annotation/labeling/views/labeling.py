@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from annotation.calibration.actions.training import require_admission
@@ -34,6 +34,7 @@ from ingest.models import Snapshot
 from ingest.queries import closing_changes
 from ingest.rendering.markdown import VERSION
 from ingest.threads import first_part
+from shared.forms import form_page
 from taxonomy.queries import published_version
 
 RENDERED_SECONDS = 3600  # The ages beside the dates are no older than this.
@@ -76,7 +77,7 @@ def _is_fetched_in_advance(request: HttpRequest) -> bool:
 
 @login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def label_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpResponse:
     """One of one's own assignments, to look at and to change; a POST submits it and answers with the next one."""
     if request.method == "POST" and (another := _of_another_person(request)):

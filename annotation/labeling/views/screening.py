@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from annotation.calibration.actions.training import require_admission
@@ -27,6 +27,7 @@ from annotation.labeling.views.labeling import issue_html
 from annotation.labels.queries import screening as queries
 from annotation.labels.screening import REASON
 from annotation.models import Assignment, Membership, Round
+from shared.forms import form_page
 from taxonomy.queries import published_version
 
 NAMES = {"all": "All", "open": "Open", "maybe": "Maybe", "in": "In", "out": "Out", "skipped": "Skipped"}
@@ -56,7 +57,7 @@ def screen(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 @login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def screen_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpResponse:
     """One of one's own issues; a POST says in, out with a reason, or maybe, and goes on to the next."""
     seat, round_ = _seat_and_round(request, slug, number)

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 from kombu.exceptions import OperationalError
 
 from accounts import jobs
@@ -24,7 +24,7 @@ from annotation.invitations.queries.invitations import living_invitation
 from annotation.members.forms import InvitationForm
 from annotation.members.views.members import members_page
 from annotation.models import Invitation
-from shared.forms import explaining, status_of
+from shared.forms import explaining, form_page, status_of
 from shared.rate_limits import INVITED_BY_EMAIL, LINKS, require_room
 from shared.site_links import absolute
 
@@ -72,7 +72,7 @@ def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return redirect("members", slug)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 @never_cache
 @sensitive_post_parameters("password")
 def invitation(request: HttpRequest, token: str) -> HttpResponse:

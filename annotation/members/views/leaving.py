@@ -5,7 +5,7 @@ from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from accounts.confirmation import confirmation_of
 from accounts.forms import CloseForm
@@ -17,9 +17,7 @@ from annotation.members.queries.leaving import leaves, offers_of
 from annotation.models import Membership
 from annotation.rounds.actions.absence import set_away
 from shared.errors import TooMany
-from shared.forms import explaining, status_of
-
-form_page = require_http_methods(["GET", "HEAD", "POST"])
+from shared.forms import explaining, form_page, status_of
 
 
 @login_required

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 
 from annotation.core.access import OWNER, RATER, Seat, get_seat
 from annotation.core.member_lists import members_of
-from annotation.core.pages import form_page, me, study_page
+from annotation.core.pages import me, study_page
 from annotation.invitations.queries.invitations import invitation_lines
 from annotation.members.actions import members as member_actions
 from annotation.members.forms import (
@@ -20,7 +20,7 @@ from annotation.members.forms import (
 from annotation.members.queries.leaving import offers_of, owner_who_stops
 from annotation.models import Membership
 from shared.errors import TooMany
-from shared.forms import explaining, status_of
+from shared.forms import explaining, form_page, status_of
 
 
 @login_required

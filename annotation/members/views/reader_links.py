@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.access import OWNER, Seat, get_seat, made_by_an_owner
 from annotation.core.pages import me, study_page
@@ -14,7 +14,7 @@ from annotation.core.reader_pages import OPENED
 from annotation.members.actions import reader_links as actions
 from annotation.members.forms import ReaderLinkForm
 from annotation.models import Item, ReaderLink
-from shared.forms import explaining, status_of
+from shared.forms import explaining, form_page, status_of
 from shared.site_links import absolute
 
 SHOWN_MOST = 200
@@ -22,7 +22,7 @@ SHOWN_MOST = 200
 
 @login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def reader_links(request: HttpRequest, slug: str) -> HttpResponse:
     """The study's reader links; a new one is shown in the answer that made it, and nowhere else."""
     seat = get_seat(me(request), slug)

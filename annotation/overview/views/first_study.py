@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
 from annotation.core.access import OWNER, RATER, Seat, get_seat
@@ -28,7 +27,7 @@ from ingest.actions.fetches import start_fetch
 from ingest.actions.uploads import take_file, take_upload
 from ingest.errors import Invalid
 from ingest.models import FetchRun, Upload
-from shared.forms import explain, explaining, status_of
+from shared.forms import explain, explaining, form_page, status_of
 from shared.site_links import absolute
 from taxonomy.ready_made import presets
 
@@ -36,7 +35,6 @@ STEPS = (("issues", "Issues"), ("codebook", "Taxonomy"), ("people", "People"), (
 ORIGIN = "start_origin"
 """In the session: the run or the repository that the path began with."""
 LINK_DAYS, LINK_PEOPLE = 14, 5
-form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @login_required

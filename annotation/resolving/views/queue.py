@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.core.errors import Invalid, WrongState
@@ -28,6 +27,7 @@ from annotation.resolving.views.queue_position import (
     note_here,
     with_asked,
 )
+from shared.forms import form_page
 from shared.wording import counted
 
 PAGE_SIZE = 50
@@ -37,7 +37,7 @@ STATES = ("open", "resolved", "all")
 
 @login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Where the raters of a round differ: counted, narrowed, in pages; a POST states a meeting for it."""
     here = here_at(request, slug, number)

@@ -9,7 +9,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from annotation.core.access import ADJUDICATOR, OWNER, get_item_at
@@ -23,12 +22,13 @@ from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.queries.queue import Queue
 from annotation.resolving.views.item import FilledForm, room
 from annotation.resolving.views.queue_position import QueuePosition, here_at, may_look, note_here
+from shared.forms import form_page
 from taxonomy.tree import TreeDimension, VersionTree
 
 
 @login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """One item with all that its raters said; a POST decides one place and answers with the next."""
     here = here_at(request, slug, number)

@@ -7,7 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from annotation.assignments import queries
 from annotation.core.access import OWNER, get_member_at, get_round, get_round_rater, get_seat
@@ -16,10 +16,8 @@ from annotation.core.pages import me, study_page
 from annotation.models import Membership, Round, RoundRater
 from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import raters as actions
-from shared.forms import in_messages
+from shared.forms import form_page, in_messages
 from shared.wording import counted
-
-form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @login_required

@@ -19,7 +19,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, g
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden
 from annotation.core.member_lists import members_of
-from annotation.core.pages import form_page, job_progress, me, study_page
+from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.screening import kept, reasons_to_offer
 from annotation.labels.queries.verdicts import n_open_proposals
@@ -35,7 +35,7 @@ from annotation.rounds.forms import (
 )
 from annotation.rounds.queries import RoundLine, lacking_registration, round_lines, round_plan, with_shares
 from annotation.studies.actions import studies as study_actions
-from shared.forms import explain, status_of
+from shared.forms import explain, form_page, status_of
 from taxonomy.models import TaxonomyVersion
 from taxonomy.tree import TreeDimension
 

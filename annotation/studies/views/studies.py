@@ -10,7 +10,7 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import fixable_rounds, headline_set
 from annotation.core.access import OWNER, get_seat
 from annotation.core.demo_people import require_may_create_studies
-from annotation.core.pages import form_page, me, study_page
+from annotation.core.pages import me, study_page
 from annotation.labels.registration import with_defaults
 from annotation.studies.actions import studies as study_actions
 from annotation.studies.forms import (
@@ -19,7 +19,7 @@ from annotation.studies.forms import (
     StudyForm,
 )
 from annotation.studies.queries import studies as queries
-from shared.forms import explaining, status_of
+from shared.forms import explaining, form_page, status_of
 from taxonomy.models import Taxonomy
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeDimension
