@@ -283,5 +283,4 @@ def overview(user: User) -> dict[str, Any]:
         "backed_up": _backed_up(),
         "version": settings.CONCORD_VERSION,
         "missing_migrations": missing,
-        "data_dir": settings.DATA_DIR,
     }

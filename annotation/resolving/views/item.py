@@ -82,7 +82,6 @@ def room(
         "queue": waiting,
         "queue_url": here.queue_url(),
         "just": just,
-        "voices": heard,
         "n_parts": max((verdict.part for verdict in standing.verdicts), default=1),
         "rows": [_row(here, item, verdict, verdict is place) for verdict in standing.verdicts],
         "place": _place(here, item, place, heard, told, met, filled or FilledForm()) if place else None,
