@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -288,12 +288,33 @@ def snapshot_to_read(item: Item) -> Snapshot | None:
     return Snapshot.objects.select_related("issue__repository").get(pk=item.snapshot_id)
 
 
-def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | None:
-    """The rater's own current answer in the shape of a draft, or None; three queries at most.
+class PartLabels(TypedDict):
+    """The labels and proposals of a part of an answer by dimension, as in a request."""
 
-    {"parts": [{"labels", "proposals", "memo"}, …], "memo", "confidence", "flag", "skip", "revision"}; the memo of an
-    answer that was not given in parts is that of its only part.
-    """
+    labels: dict[str, Any]
+    proposals: dict[str, Any]
+
+
+class AnsweredPart(PartLabels):
+    """A part of an answer with its memo, and with its quotes where there are some."""
+
+    memo: str
+    evidence: NotRequired[list[dict[str, object]]]
+
+
+class CurrentAnswer(TypedDict):
+    """A rater's answer in the shape of a draft; one that was not given in parts has its memo in its only part."""
+
+    parts: list[AnsweredPart]
+    memo: str
+    confidence: int | None
+    flag: bool
+    skip: str
+    revision: int
+
+
+def answer_of(assignment: Assignment, tree: VersionTree) -> CurrentAnswer | None:
+    """The rater's own current answer, or None; three queries at most."""
     annotation = assignment.current
     if annotation is None:
         return None
@@ -310,15 +331,14 @@ def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | 
             category = dimension.by_id[rating.category_id].key if rating.category_id else ""
             found = as_sent(said, dimension.key, PENDING if rating.proposal_id else category)
             quotes.setdefault(rating.part, []).extend(found)
+    answered: list[AnsweredPart] = []
+    for number, part in enumerate(parts):
+        memo = memos[number] if number < len(memos) else ""
+        answered.append({"labels": part["labels"], "proposals": part["proposals"], "memo": memo})
+        if number + 1 in quotes:
+            answered[-1]["evidence"] = quotes[number + 1]
     return {
-        "parts": [
-            {
-                **part,
-                "memo": memos[number] if number < len(memos) else "",
-                **({"evidence": quotes[number + 1]} if number + 1 in quotes else {}),
-            }
-            for number, part in enumerate(parts)
-        ],
+        "parts": answered,
         "memo": annotation.memo if annotation.part_memos else "",
         "confidence": annotation.confidence,
         "flag": annotation.is_flagged,
@@ -329,12 +349,12 @@ def answer_of(assignment: Assignment, tree: VersionTree) -> dict[str, object] | 
 
 def parts_said(
     annotation: Annotation, tree: VersionTree, ratings: Iterable[Rating], asked: Mapping[int, Proposal]
-) -> list[dict[str, dict[str, Any]]]:
+) -> list[PartLabels]:
     """The labels and proposals of each part of an answer by dimension, as in a request; proposals as their rows.
 
     `tree` is the version that it was given under, `ratings` are its rows in order, `asked` its proposals by id.
     """
-    parts: list[dict[str, dict[str, Any]]] = [{"labels": {}, "proposals": {}} for _ in range(annotation.n_parts)]
+    parts: list[PartLabels] = [{"labels": {}, "proposals": {}} for _ in range(annotation.n_parts)]
     for rating in ratings:
         dimension = tree.by_id[rating.dimension_id]
         labels, proposals = parts[rating.part - 1]["labels"], parts[rating.part - 1]["proposals"]

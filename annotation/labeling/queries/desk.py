@@ -42,7 +42,7 @@ class DeskTurn:
     round: Round
     assignment: Assignment
     snapshot: Snapshot | None
-    answer: dict[str, object] | None = None
+    answer: assignments.CurrentAnswer | None = None
     draft: dict[str, object] | None = None
     carried: PrefilledAnswer | None = None
     outcomes: Sequence[proposal_queries.AnsweredProposal] = ()

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.assignments.queries import is_absent
-from annotation.labeling.queries.assignments import parts_said
+from annotation.labeling.queries.assignments import PartLabels, parts_said
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
@@ -19,9 +19,6 @@ from taxonomy.migration import BlockedValue, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
-
-LabelsAndProposals = dict[str, dict[str, Any]]
-"""Of one part: `labels` and `proposals` (rows), by dimension."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +157,7 @@ def _orders(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
     return found
 
 
-def _said(
-    assignments: Sequence[Assignment], orders: Mapping[int, Sequence[int]]
-) -> Mapping[int, list[LabelsAndProposals]]:
+def _said(assignments: Sequence[Assignment], orders: Mapping[int, Sequence[int]]) -> Mapping[int, list[PartLabels]]:
     """The parts of each assignment's current answer, in terms of its own version; one query, two with proposals."""
     ids = [each.current_id for each in assignments]
     ratings: dict[int, list[Rating]] = defaultdict(list)
@@ -170,7 +165,7 @@ def _said(
         ratings[rating.annotation_id].append(rating)
     has_proposals = any(each.current and each.current.n_proposals for each in assignments)
     asked = {row.pk: row for row in Proposal.objects.filter(annotation__in=ids)} if has_proposals else {}
-    found: dict[int, list[LabelsAndProposals]] = defaultdict(list)
+    found: dict[int, list[PartLabels]] = defaultdict(list)
     for each in assignments:
         assert each.current is not None
         own_tree = published_version(each.round.taxonomy_version_id)
@@ -183,7 +178,7 @@ class _SettledProposals:
     """What was answered to the proposals of the earlier answers, with the category in the worklist's version."""
 
     def __init__(
-        self, earlier: Sequence[Assignment], tree: VersionTree, said: Mapping[int, Sequence[LabelsAndProposals]]
+        self, earlier: Sequence[Assignment], tree: VersionTree, said: Mapping[int, Sequence[PartLabels]]
     ) -> None:
         has_proposals = any(part["proposals"] for parts in said.values() for part in parts)
         answered = [each.current_id for each in earlier if each.current_id is not None]
@@ -217,7 +212,7 @@ class _EarlierAnswer:
         earlier: Assignment,
         now: Assignment,
         tree: VersionTree,
-        parts: Sequence[LabelsAndProposals],
+        parts: Sequence[PartLabels],
         asked: Collection[tuple[int, str]] | None,
         settled: _SettledProposals,
         order: Sequence[int],
@@ -228,9 +223,8 @@ class _EarlierAnswer:
         self.who = "you" if self.is_own else str(earlier.rater)
         self.old_tree = published_version(earlier.round.taxonomy_version_id)
         self.way: Route | None = route(earlier.round.taxonomy_version_id, now.round.taxonomy_version_id)
-        self.told = [
-            {dimension.key: self._told(dimension, part) for dimension in tree.dimensions} for part in (parts or [{}])
-        ]
+        none: PartLabels = {"labels": {}, "proposals": {}}
+        self.told = [{each.key: self._told(each, part) for each in tree.dimensions} for part in parts or [none]]
 
     @property
     def draft(self) -> dict[str, object] | None:
@@ -321,7 +315,7 @@ class _EarlierAnswer:
     def _began(self, values: Sequence[OldValue]) -> str:
         return f"In version {self.old_tree.number} {self._has_said(values)}"
 
-    def _told(self, dimension: TreeDimension, part: LabelsAndProposals) -> _MappedAnswer:
+    def _told(self, dimension: TreeDimension, part: PartLabels) -> _MappedAnswer:
         """What becomes of the answer to one question."""
         answer, old = self.earlier.current, self.old_tree.by_key.get(dimension.key)
         assert answer is not None
