@@ -13,7 +13,7 @@ from accounts.actions import make_password_link
 from accounts.models import PasswordLink, Session, User
 from accounts.queries import unconfirmed_links
 from shared import jobs as job_base
-from shared.names import cleaned
+from shared.names import clean_name
 
 KEPT = timedelta(days=90)
 FORMER_SWEEPS = (
@@ -78,7 +78,7 @@ def send_link_notice(user_id: int) -> None:
 @shared_task(name="accounts.jobs.send_message", **TRIES)
 def send_message(address: str, subject: str, text: str) -> None:
     """One e-mail; its subject is a line, whatever the name in it holds."""
-    _send(cleaned(subject), text, address)
+    _send(clean_name(subject), text, address)
 
 
 @shared_task(name="accounts.jobs.remove_what_is_over")

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.audit import SIGNED_IN, record
 from accounts.known_browsers import remember
 from accounts.models import Session, User
-from shared.addresses import client_address, shortened
+from shared.addresses import client_address, shorten_address
 
 SEEN_EVERY = timedelta(hours=1)
 BROWSER, ADDRESS, PASSWORD_LINK = "browser", "address", "password_link"
@@ -50,7 +50,7 @@ def sign_in(request: HttpRequest, user: User, *, is_independent: bool = False) -
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     cast(SessionStore, request.session).begun_at = None
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:300]
-    request.session[ADDRESS] = shortened(client_address(request))
+    request.session[ADDRESS] = shorten_address(client_address(request))
     request.session[PASSWORD_LINK] = link
     remember(request, user)
     record(verb=SIGNED_IN, user=user, address=request.session[ADDRESS])
@@ -72,5 +72,5 @@ def note_seen(request: HttpRequest) -> None:
     now = timezone.now()
     if now - store.seen_at < SEEN_EVERY:
         return
-    address = shortened(client_address(request))
+    address = shorten_address(client_address(request))
     Session.objects.filter(pk=store.session_key).update(seen_at=now, address=address)

@@ -37,13 +37,13 @@ from agreement.planning import PlannedUnits, units_for_width
 from agreement.registry import COEFFICIENTS, CoefficientSpec
 from agreement.summary import (
     SCALE_WEIGHTS,
-    beside,
     bound,
     decimals,
     interval_words,
     one_coefficient,
     share_reaching,
     summary,
+    value_text,
     warnings,
 )
 from agreement.variables import VARIABLES
@@ -75,7 +75,6 @@ __all__ = [
     "against_reference",
     "benchmark",
     "benchmark_words",
-    "beside",
     "bound",
     "brennan_prediger",
     "by_category",
@@ -102,6 +101,7 @@ __all__ = [
     "summary",
     "tree_distance",
     "units_for_width",
+    "value_text",
     "warnings",
     "weighted_kappa",
     "weights_over",

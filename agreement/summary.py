@@ -52,7 +52,7 @@ def bound(threshold: float) -> str:
     return decimals(threshold, max(2, len(given.partition(".")[2])))
 
 
-def beside(value: float, threshold: float | None, places: int = 2) -> str:
+def value_text(value: float, threshold: float | None, places: int = 2) -> str:
     """A value with so many decimals, more where these would put it on the other side of a threshold."""
     while threshold is not None and places < 6 and (value < threshold) != (round(value, places) < threshold):
         places += 1
@@ -68,7 +68,7 @@ def interval_words(
     """
     if low is None or high is None:
         return ""
-    least, most = (beside(each, threshold, places) for each in (low, high))
+    least, most = (value_text(each, threshold, places) for each in (low, high))
     return f"at least {least}" if method == EXACT else f"[{least}, {most}]"
 
 

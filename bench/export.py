@@ -101,10 +101,10 @@ def written(slug: str, what: str, kind: str) -> dict[str, float]:
     from annotation.exports.queries import rows
 
     seat, n_bytes = get_seat(user("owner"), slug), 0
-    list(rows.written(seat, what, kind, {"dimension": "nothing"}))  # the libraries are loaded
+    list(rows.file_pieces(seat, what, kind, {"dimension": "nothing"}))  # the libraries are loaded
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with timed() as taken:
-        for piece in rows.written(seat, what, kind, {}):
+        for piece in rows.file_pieces(seat, what, kind, {}):
             n_bytes += len(piece)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     return {"seconds": taken(), "bytes": n_bytes, "grown": grown}

@@ -136,7 +136,7 @@ def limit(limits: Limits) -> None:
 
 
 @contextmanager
-def limited(limits: Limits) -> Iterator[None]:
+def with_limits(limits: Limits) -> Iterator[None]:
     """Works with these limits in the block, on a connection that begins and ends with it."""
     place = connections.settings[DEFAULT_DB_ALIAS]
     before = place["OPTIONS"]

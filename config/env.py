@@ -70,7 +70,7 @@ def flag(name: str, default: bool = False) -> bool:
     raise ImproperlyConfigured(f"{name} is {value!r}; write 1 for yes or 0 for no.")
 
 
-def whole(name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
+def whole_number(name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
     """A whole number between least and most; raises ImproperlyConfigured."""
     value = os.environ.get(name, "").strip()
     if not value:

@@ -106,7 +106,7 @@ def _beginning(conn: Any) -> bytes:
 
 _address = env.text("BIND", "127.0.0.1")
 _host = f"[{_address}]" if ":" in _address and not _address.startswith("[") else _address
-bind = [f"{_host}:{env.whole('WEB_PORT', PORT, least=1, most=65535)}"]  # --bind comes before it
+bind = [f"{_host}:{env.whole_number('WEB_PORT', PORT, least=1, most=65535)}"]  # --bind comes before it
 worker_class = "config.gunicorn.Worker"
 preload_app = True  # once, for all of its processes
 workers = WEB_PROCESSES

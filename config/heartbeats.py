@@ -100,7 +100,7 @@ def count_task(name: str, state: str, seconds: float) -> None:
         pipe.execute()
 
 
-def tasks_counted() -> dict[tuple[str, str, str], float]:
+def task_counts() -> dict[tuple[str, str, str], float]:
     """(n or seconds, state, task) → sum since Redis was emptied; nothing where it does not answer."""
     found: dict[bytes, bytes] = {}
     with _redis() as redis:

@@ -22,8 +22,8 @@ CONCORD_VERSION = "0.2.0"  # as in pyproject.toml and CITATION.cff
 CONCORD_COMMIT = revision.commit(env.text("CONCORD_COMMIT"))
 DATA_DIR = env.folder("DATA_DIR", BASE_DIR / ".data")
 DEBUG = env.flag("DEBUG")
-PORT = env.whole("PORT", 8000, least=1, most=65535)
-WEB_PROCESSES = env.whole("WEB_PROCESSES", min(max(os.cpu_count() or 1, 1), 4), least=1, most=64)
+PORT = env.whole_number("PORT", 8000, least=1, most=65535)
+WEB_PROCESSES = env.whole_number("WEB_PROCESSES", min(max(os.cpu_count() or 1, 1), 4), least=1, most=64)
 
 
 def _secret_key() -> str:
@@ -64,7 +64,7 @@ SECRET_KEY = _secret_key()
 SECRET_KEY_FALLBACKS = _former_keys()
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 HTTPS = env.flag("HTTPS")
-TRUSTED_PROXIES = env.whole("TRUSTED_PROXIES", 0, most=10)
+TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES", 0, most=10)
 SITE_URL_GIVEN = env.site("SITE_URL")
 _names = [*env.words("ALLOWED_HOSTS"), *env.host_of(SITE_URL_GIVEN)]
 LOOPBACK_ONLY = (
@@ -167,7 +167,7 @@ CACHES = {
 }
 
 CELERY_BROKER_URL = REDIS_URL
-CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES = env.whole("WORKER_PROCESSES", 2, least=1, most=64)
+CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES = env.whole_number("WORKER_PROCESSES", 2, least=1, most=64)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -185,9 +185,9 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "inte
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "config.celery:Clock"
 CELERY_IMPORTS = ("accounts.jobs", "annotation.jobs", "ingest.jobs")
-PICK_UP_SECONDS = env.whole("PICK_UP_SECONDS", 5, least=1, most=600)
+PICK_UP_SECONDS = env.whole_number("PICK_UP_SECONDS", 5, least=1, most=600)
 SWEEP_SECONDS = float(PICK_UP_SECONDS)
-RULES_SECONDS = env.whole("RULES_SECONDS", 60, least=1, most=3600)
+RULES_SECONDS = env.whole_number("RULES_SECONDS", 60, least=1, most=3600)
 CELERY_BEAT_SCHEDULE = {
     "send jobs again that were lost": {"task": "accounts.jobs.sweep_jobs", "schedule": SWEEP_SECONDS},
     "make issues searchable that wait for it": {"task": "ingest.tasks.index_what_waits", "schedule": 10.0},
@@ -255,10 +255,10 @@ STORAGES = {
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-UPLOAD_BYTES_MAX = env.whole("UPLOAD_MEGABYTES_MAX", 200, least=1) * 1024 * 1024
-BACKUPS_KEPT = env.whole("BACKUPS_KEPT", 5, least=1, most=1000)
-DISK_RESERVE_BYTES = env.whole("DISK_RESERVE_MEGABYTES", 0) * 1024 * 1024
-UPLOADS_KEPT_DAYS = env.whole("UPLOADS_KEPT_DAYS", 30, least=1, most=36_500)
+UPLOAD_BYTES_MAX = env.whole_number("UPLOAD_MEGABYTES_MAX", 200, least=1) * 1024 * 1024
+BACKUPS_KEPT = env.whole_number("BACKUPS_KEPT", 5, least=1, most=1000)
+DISK_RESERVE_BYTES = env.whole_number("DISK_RESERVE_MEGABYTES", 0) * 1024 * 1024
+UPLOADS_KEPT_DAYS = env.whole_number("UPLOADS_KEPT_DAYS", 30, least=1, most=36_500)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # the columns of a workbook's sheets, and values to decide on
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
@@ -348,7 +348,7 @@ METRICS_TOKEN = env.secret("METRICS_TOKEN", least=16)
 if METRICS_TOKEN:
     MIDDLEWARE.insert(1, "django_prometheus.middleware.PrometheusBeforeMiddleware")
     MIDDLEWARE.append("config.metrics.RequestCounter")
-SLOW_REQUEST_MS = env.whole("SLOW_REQUEST_MS", 1000, least=1)
+SLOW_REQUEST_MS = env.whole_number("SLOW_REQUEST_MS", 1000, least=1)
 LOGGING = logs.settings_of(
     env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),
     env.choice("LOG_FORMAT", "text", ("text", "json")),

@@ -134,7 +134,7 @@ def migrate(before: Callable[[], None] = lambda: None) -> None:
     with database.turn_at_tables():
         database.refuse_unfit()
         before()
-        with database.limited(database.MIGRATIONS):
+        with database.with_limits(database.MIGRATIONS):
             _call_until_not_locked(lambda: call_command("migrate", verbosity=0, interactive=False))
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ingest.errors import Invalid, Moved, NotFound
 from ingest.identifiers import full_name, parse_identifier, parse_repository
-from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer, lowered, names_after
+from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer, lower_name, names_after
 
 
 def get_run(user: Viewer, run_id: int) -> FetchRun:
@@ -78,7 +78,7 @@ def present_identifiers(names: Iterable[str]) -> dict[str, str]:
     present = names_after({each[:3] for each in read.values()}) if read else {}
     found = {}
     for name, (host, owner, title, number) in read.items():
-        if now := present.get(lowered((host, owner, title))):
+        if now := present.get(lower_name((host, owner, title))):
             found[name] = f"{full_name(*now)}#{number}"
     return found
 

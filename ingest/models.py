@@ -137,7 +137,7 @@ def _readable_ids(user: User) -> models.QuerySet[Any, Any]:
     return Repository.readers.through.objects.filter(user_id=user.pk).values("repository_id")
 
 
-def lowered(name: RepositoryName) -> RepositoryName:
+def lower_name(name: RepositoryName) -> RepositoryName:
     """The name as names are compared."""
     host, owner, title = name
     return host.lower(), owner.lower(), title.lower()
@@ -156,7 +156,7 @@ def names_after(former: Iterable[RepositoryName]) -> dict[RepositoryName, Reposi
     )
     rows = FormerName.objects.filter(~Exists(has_it_now), condition).select_related("repository")
     return {
-        lowered((row.host, row.owner, row.name)): (row.repository.host, row.repository.owner, row.repository.name)
+        lower_name((row.host, row.owner, row.name)): (row.repository.host, row.repository.owner, row.repository.name)
         for row in rows
     }
 
@@ -392,7 +392,7 @@ class IssueQuerySet(models.QuerySet["Issue"]):
         found = self._all_identified(names)
         if missing := [name for name in names if name not in found]:
             present = names_after({name[:3] for name in missing})
-            again = {name: (*now, name[3]) for name in missing if (now := present.get(lowered(name[:3])))}
+            again = {name: (*now, name[3]) for name in missing if (now := present.get(lower_name(name[:3])))}
             renamed = self._all_identified(list(again.values())) if again else {}
             found |= {name: renamed[now] for name, now in again.items() if now in renamed}
         return found

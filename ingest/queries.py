@@ -83,7 +83,7 @@ def issues(
     if label:
         found = found.filter(conditions.has_label(label.replace("\x00", "")))
     asked = _search_of(search)
-    found = found.filter(conditions.qualified(asked))
+    found = found.filter(conditions.qualifier_condition(asked))
     if asked.has_text:
         waiting = conditions.unindexed(user, WAITING_MOST + 1)
         if is_complete and len(waiting) > WAITING_MOST:
@@ -115,7 +115,7 @@ def issue_order(search: str) -> tuple[str, ...]:
     return _order_of(_search_of(search))
 
 
-def issues_beside(found: QuerySet[Any], pk: int, *, back: bool = False) -> QuerySet[Any]:
+def neighboring_issues(found: QuerySet[Any], pk: int, *, back: bool = False) -> QuerySet[Any]:
     """Those that come after an issue in the order of what `issues` found, or before it, the nearest first.
 
     One query more where the search has `sort:`; none are found beside an issue that does not fit any more.

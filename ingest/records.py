@@ -201,7 +201,7 @@ def merged_metadata(
     return MergedMetadata(Metadata(**values), contradictions)
 
 
-def completed(record: IssueRecord, known: IssueRecord) -> IssueRecord:
+def complete_record(record: IssueRecord, known: IssueRecord) -> IssueRecord:
     """The record with what its source does not say taken from the state known before.
 
     Comments are taken over only if nothing else changed: an old thread is not passed off as that of a new state.

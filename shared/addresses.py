@@ -52,7 +52,7 @@ def block(text: str) -> str:
     return str(address)
 
 
-def shortened(text: str) -> str:
+def shorten_address(text: str) -> str:
     """Enough of an address to know one's own by: 203.0.113.…, 2001:db8:7:…"""
     if not is_address(text):
         return ""

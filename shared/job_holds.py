@@ -31,7 +31,7 @@ def place(pk: int) -> int:
 
 
 @contextmanager
-def held(kind: JobLockKind, pk: int) -> Iterator[None]:
+def hold_job(kind: JobLockKind, pk: int) -> Iterator[None]:
     """Lets everybody see, for as long as this process is in the block, that someone works on this row."""
     with closing(connections.create_connection(DEFAULT_DB_ALIAS)) as side:
         side.set_autocommit(False)

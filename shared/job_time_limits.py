@@ -13,7 +13,7 @@ TURN_SECONDS = 300
 QUERY_CANCELED = "57014"
 
 
-def stopped(limit_seconds: int, advice: str) -> str:
+def stop_sentence(limit_seconds: int, advice: str) -> str:
     """The sentence for a job that was stopped."""
     return f"This job was stopped because it took longer than {limit_seconds // 60} minutes. {advice}"
 

@@ -29,8 +29,8 @@ from django.utils import timezone
 
 from shared.errors import ConcordError, StorageAway
 from shared.job_holds import JobLockKind as Lock
-from shared.job_holds import are_held, held, place
-from shared.job_time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, TaskTurn, is_statement_limit, stopped
+from shared.job_holds import are_held, hold_job, place
+from shared.job_time_limits import TURN_SECONDS, WHOLE, WHOLE_SECONDS, TaskTurn, is_statement_limit, stop_sentence
 
 LOST_SECONDS = 30
 """How long a job is queued before its message counts as lost."""
@@ -93,7 +93,7 @@ class Work:
         return {"name": self.task, **self.limits, "over_limit": staticmethod(self.end_over_limit)}
 
     def over_limit_sentence(self) -> str:
-        return stopped(self.limits["soft_time_limit"], self.advice)
+        return stop_sentence(self.limits["soft_time_limit"], self.advice)
 
     def send(self, pk: int) -> None:
         """Tells a worker; where the message gets lost, the sweep finds the row."""
@@ -166,7 +166,7 @@ class JobKind(Work, Generic[J]):
 
         Why it can't be done is written into its row; a database that is away is waited for by the clock.
         """
-        with held(self.lock, pk):
+        with hold_job(self.lock, pk):
             job = self.claim(pk)
             if job is None:
                 return False
@@ -249,7 +249,7 @@ class JobKind(Work, Generic[J]):
             details = [each for sentences in error.fields.values() for each in sentences if each not in error.message]
             return " ".join([error.message, *details[:DETAILS_MOST]])
         if isinstance(error, (OperationalError, InterfaceError)):
-            return stopped(WHOLE_SECONDS // 2, self.advice) if is_statement_limit(error) else None
+            return stop_sentence(WHOLE_SECONDS // 2, self.advice) if is_statement_limit(error) else None
         return self.unforeseen(error)
 
     # What others do to a job

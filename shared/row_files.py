@@ -70,12 +70,12 @@ def cell(value: Any, *, is_set: bool = False) -> str | int | float:
     if isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
         value = json.dumps(value, ensure_ascii=False, default=_plain)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return joined(value, is_set=is_set)
+        return join_values(value, is_set=is_set)
     found: str | int | float = value
     return found
 
 
-def joined(values: Sequence[Any], *, is_set: bool) -> str | int | float:
+def join_values(values: Sequence[Any], *, is_set: bool) -> str | int | float:
     """Several values in one cell; a number alone is one, and a set without values is EMPTY_SET."""
     if is_set and not values:
         return EMPTY_SET

@@ -9,13 +9,13 @@ LIKENESS_MIN = 60
 """From 0 to 100: how alike two words are at least for one to be taken for the other."""
 
 
-def listed(words: Sequence[object]) -> str:
+def series(words: Sequence[object]) -> str:
     """`a`, `a and b`, `a, b and c`; empty for none."""
     told = [str(word) for word in words]
     return "".join(told) if len(told) < 2 else f"{', '.join(told[:-1])} and {told[-1]}"
 
 
-def counted(n: int, one: str, several: str = "") -> str:
+def plural(n: int, one: str, several: str = "") -> str:
     """`1 item`, `1,200 items`."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 

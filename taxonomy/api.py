@@ -36,7 +36,14 @@ from taxonomy.actions import (
 from taxonomy.errors import StaleDraft
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.parsing import BYTES_MAX
-from taxonomy.queries import VersionComparison, appendix_of, compared, document, taxonomies, taxonomy_with_versions
+from taxonomy.queries import (
+    VersionComparison,
+    appendix_of,
+    compare_versions,
+    document,
+    taxonomies,
+    taxonomy_with_versions,
+)
 
 
 class TextParser(BaseParser):
@@ -405,7 +412,7 @@ class Diff(APIView):
         format = request.query_params.get("format", "json")
         if format not in ("json", "md"):
             raise Invalid("Unknown format.", fields={"format": ["Use json or md."]})
-        found = compared(get_version(caller(request), slug, old), get_version(caller(request), slug, new))
+        found = compare_versions(get_version(caller(request), slug, old), get_version(caller(request), slug, new))
         if format == "md":
             return HttpResponse(appendix_of(found), content_type="text/markdown; charset=utf-8")
         return Response(diff_answer(found))

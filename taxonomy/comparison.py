@@ -85,7 +85,7 @@ def sources(old: Document, new: Document) -> dict[Place, tuple[str, ...]]:
     return found
 
 
-def composed(first: Sources, second: Sources) -> dict[Place, tuple[str, ...]]:
+def compose(first: Sources, second: Sources) -> dict[Place, tuple[str, ...]]:
     """Sources over two steps: the second's keys, followed through the first."""
     return {
         (dimension, key): tuple(dict.fromkeys(old for middle in keys for old in first.get((dimension, middle), ())))
@@ -93,7 +93,7 @@ def composed(first: Sources, second: Sources) -> dict[Place, tuple[str, ...]]:
     }
 
 
-def inverted(told: Sources, old: Document) -> dict[Place, tuple[str, ...]]:
+def invert(told: Sources, old: Document) -> dict[Place, tuple[str, ...]]:
     """Sources read backwards, for comparing a newer document with an older one."""
     found: dict[Place, list[str]] = {
         (dimension.key, spec.key): [] for dimension in old.dimensions for spec, _ in dimension.walk()

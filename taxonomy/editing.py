@@ -10,7 +10,7 @@ from taxonomy.schema import Document
 from taxonomy.warnings import doubts
 
 
-def told(before: Document | None, document: Document) -> dict[str, Any]:
+def draft_marks(before: Document | None, document: Document) -> dict[str, Any]:
     """What a draft's marks are made of, ready for JSON: changes against the version before (without what was kept as
     it was; nothing where there is none), those of dimensions, and doubts.
     """
@@ -81,10 +81,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and unstorable(value) is None
 
 
-def opened(before: Document | None, document: Document) -> dict[str, Any]:
+def editor_state(before: Document | None, document: Document) -> dict[str, Any]:
     """All that the editor begins with: the document, the version before, and what is told beside them."""
     return {
         "document": schema.plain(document),
         "before": schema.plain(before) if before else None,
-        **told(before, document),
+        **draft_marks(before, document),
     }

@@ -89,7 +89,7 @@ def _read_yaml(text: str) -> Node:
         events = YAML(typ="safe", pure=True).parse(text)
         return _YamlReader(events).document()
     except MarkedYAMLError as error:
-        sentence, line, column = yaml_errors.told(text, error)
+        sentence, line, column = yaml_errors.error_sentence(text, error)
         raise UnreadableDocument(f"This is not YAML: {sentence}.", line=line, column=column) from None
     except YAMLError as error:
         position = getattr(error, "position", 0) or 0

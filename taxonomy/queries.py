@@ -276,7 +276,7 @@ class VersionComparison:
     is_followed: bool = True
 
 
-def compared(old: TaxonomyVersion, new: TaxonomyVersion) -> VersionComparison:
+def compare_versions(old: TaxonomyVersion, new: TaxonomyVersion) -> VersionComparison:
     """What changed between two versions of one taxonomy, in either direction; eight queries, however far apart.
 
     The recorded changes are followed step by step; between versions of different branches back to the version from
@@ -335,9 +335,9 @@ def _sources_between(old: TaxonomyVersion, new: TaxonomyVersion, after: Document
     if not back:
         return _recorded_sources(forth)
     if not forth:
-        return comparison.inverted(_recorded_sources(back), after)
+        return comparison.invert(_recorded_sources(back), after)
     joint = document(TaxonomyVersion(pk=common))
-    return comparison.composed(comparison.inverted(_recorded_sources(back), joint), _recorded_sources(forth))
+    return comparison.compose(comparison.invert(_recorded_sources(back), joint), _recorded_sources(forth))
 
 
 def _line(version_id: int, parents: Mapping[int, int | None]) -> list[int]:
@@ -365,7 +365,7 @@ def _recorded_sources(chain: Sequence[int]) -> Sources:
     told: Sources | None = None
     for version_id in reversed(chain):
         step = {place: tuple(keys) for place, keys in steps[version_id].items()}
-        told = step if told is None else comparison.composed(told, step)
+        told = step if told is None else comparison.compose(told, step)
     return told or {}
 
 

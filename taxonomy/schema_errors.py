@@ -6,12 +6,12 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from shared.wording import did_you_mean, listed
+from shared.wording import did_you_mean, series
 from taxonomy import parsing, schema
 from taxonomy.errors import DocumentProblem
 from taxonomy.kinds import KINDS
 from taxonomy.parsing import Mapping, Node, Scalar
-from taxonomy.yaml_errors import quoted
+from taxonomy.yaml_errors import quote
 
 PROBLEMS_MAX = 100
 SUGGESTIONS_MAX = 20
@@ -155,7 +155,7 @@ class Structure:
             name = getattr(key, "text", "")
             if name not in error.instance or name in fields:
                 continue
-            sentence = f"{what} has no field “{short(name)}”. It has {listed(list(fields))}."
+            sentence = f"{what} has no field “{short(name)}”. It has {series(list(fields))}."
             meant = OTHER_WORDS.get(name.lower(), "")
             home = next((each for each in OBJECTS if name in each["properties"]), None)
             if meant in fields:
@@ -190,7 +190,7 @@ class Structure:
         wanted, value = _as_list(error.validator_value), error.instance
         node = self.node(place)
         if "object" in wanted:
-            fields = listed([*dict.fromkeys([*error.schema["required"], *error.schema["properties"]])][:3])
+            fields = series([*dict.fromkeys([*error.schema["required"], *error.schema["properties"]])][:3])
             sentence = f"Here {in_words(error.schema)} is expected, with fields such as {fields}"
             self.add(place, f"{sentence}{_as_object(error.schema, value)}.")
         elif "array" in wanted and value is None:
@@ -207,15 +207,15 @@ class Structure:
             self.add(place, EMPTY_ENTRY if isinstance(place[-1], int) else NOTHING)
         elif isinstance(value, bool):
             written = self.text(place, value)
-            self.add(place, f"Here “{written}” would mean yes or no; write it in quotes: {quoted(written)}.")
+            self.add(place, f"Here “{written}” would mean yes or no; write it in quotes: {quote(written)}.")
         elif isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), str):
-            text = quoted(short(f"{next(iter(value))}: {inner}"))
+            text = quote(short(f"{next(iter(value))}: {inner}"))
             self.add(place, f"Here a text is expected; put one that holds “: ” in quotes: {text}.")
         else:
             self.add(place, "Here a text is expected; write it after the colon, in quotes if it holds “: ”.")
 
     def _no_kind(self, place: Place, error: ValidationError) -> None:
-        kinds = listed(error.validator_value)
+        kinds = series(error.validator_value)
         node = self.node(place)
         if not isinstance(node, Scalar) or not node.text.strip():
             self.add(place, f"The kind is missing. Kinds are {kinds}.")
@@ -338,7 +338,7 @@ def _as_list_entry(node: Node, value: Plain) -> str:
     text = node.text.strip()
     if len(text) > 40 or "\n" in text:
         return "each entry in a line of its own below, after “- ”"
-    return f"[{text}]" if BARE.fullmatch(text) else f"[{quoted(text)}]"
+    return f"[{text}]" if BARE.fullmatch(text) else f"[{quote(text)}]"
 
 
 def _as_object(part: Any, value: Plain) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from taxonomy.comparison import KINDS, MEANING, Change, DimensionChange, differing
 from taxonomy.schema import CategorySpec, DimensionSpec, Document
-from taxonomy.word_differences import Marked, marked, marked_lists, whole
+from taxonomy.word_differences import Marked, mark_lists, mark_words, unmarked
 
 DETAILS = "details"
 """What is shown of a category that was kept: only its examples or its shortcut differ."""
@@ -186,8 +186,8 @@ def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[CategorySide, 
     if len(olds) == len(news) == 1:
         (old, old_above), (new, new_above) = olds[0], news[0]
         fields = _compared(old, new)
-        keys = whole(old.key, old.key != new.key), whole(new.key, old.key != new.key)
-        names = marked(old.name, new.name)
+        keys = unmarked(old.key, old.key != new.key), unmarked(new.key, old.key != new.key)
+        names = mark_words(old.name, new.name)
         return (
             (CategorySide(keys[0], old_above, names[0], tuple(pair[0] for pair in fields), old),),
             (CategorySide(keys[1], new_above, names[1], tuple(pair[1] for pair in fields), new),),
@@ -204,11 +204,11 @@ def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[CategorySide, 
 def _whole_side(placed: Placed, shown: Sequence[str], is_alone: bool) -> CategorySide:
     spec, above = placed
     fields = tuple(
-        FieldText(name, FIELD_WORDS[name], tuple(whole(text, False) for text in texts), False)
+        FieldText(name, FIELD_WORDS[name], tuple(unmarked(text, False) for text in texts), False)
         for name in shown
         if (texts := _texts(spec, name)) and not (is_alone and name == "selectable" and spec.selectable)
     )
-    return CategorySide(whole(spec.key, False), above, whole(spec.name, False), fields, spec)
+    return CategorySide(unmarked(spec.key, False), above, unmarked(spec.name, False), fields, spec)
 
 
 def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[FieldText, FieldText]]:
@@ -218,7 +218,7 @@ def _compared(old: CategorySpec, new: CategorySpec) -> list[tuple[FieldText, Fie
         names.insert(0, "definition")
     found = []
     for name in names:
-        texts = marked_lists(_texts(old, name), _texts(new, name))
+        texts = mark_lists(_texts(old, name), _texts(new, name))
         words, differs = FIELD_WORDS[name], getattr(old, name) != getattr(new, name)
         found.append((FieldText(name, words, texts[0], differs), FieldText(name, words, texts[1], differs)))
     return found
@@ -267,7 +267,7 @@ def _told(
     old, new = pair
     if old and new:
         return tuple(
-            FieldChange(FIELD_WORDS[name], *marked(in_words(old, name, names[0]), in_words(new, name, names[1])))
+            FieldChange(FIELD_WORDS[name], *mark_words(in_words(old, name, names[0]), in_words(new, name, names[1])))
             for name in change.fields
         )
     spec, side = (new, 1) if new else (old, 0)
@@ -275,6 +275,6 @@ def _told(
     told = []
     for name in ("kind", "required", "applies_when", "help"):
         if text := in_words(spec, name, names[side]):
-            pieces = whole(text, False)
+            pieces = unmarked(text, False)
             told.append(FieldChange(FIELD_WORDS[name], () if side else pieces, pieces if side else ()))
     return tuple(told)

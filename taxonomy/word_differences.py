@@ -14,14 +14,14 @@ WORDS_MAX = 500
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 
-def marked(old: str, new: str) -> tuple[Marked, Marked]:
+def mark_words(old: str, new: str) -> tuple[Marked, Marked]:
     """Both texts with the words marked that stand in only one of them."""
     before, after = _WORD.findall(old), _WORD.findall(new)
     old_flags, new_flags = _alone([word.strip() for word in before], [word.strip() for word in after])
     return _joined(zip(old_flags, before, strict=True)), _joined(zip(new_flags, after, strict=True))
 
 
-def marked_lists(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Marked, ...], tuple[Marked, ...]]:
+def mark_lists(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Marked, ...], tuple[Marked, ...]]:
     """Both lists with the words marked; an entry that was reworded in its place is compared with what it was."""
     start, old_end, new_end = _middle(old, new)
     before, after = old[start:old_end], new[start:new_end]
@@ -34,19 +34,19 @@ def marked_lists(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Marked, 
         olds, news = before[low:high], after[new_low:new_high]
         paired = min(len(olds), len(news))
         for one, other in zip(olds, news, strict=False):
-            pair = marked(one, other) if tag == "replace" else (whole(one, False), whole(other, False))
+            pair = mark_words(one, other) if tag == "replace" else (unmarked(one, False), unmarked(other, False))
             marks[0].append(pair[0])
             marks[1].append(pair[1])
-        marks[0].extend(whole(text, True) for text in olds[paired:])
-        marks[1].extend(whole(text, True) for text in news[paired:])
-    first = [whole(text, False) for text in old[:start]]
+        marks[0].extend(unmarked(text, True) for text in olds[paired:])
+        marks[1].extend(unmarked(text, True) for text in news[paired:])
+    first = [unmarked(text, False) for text in old[:start]]
     return (
-        (*first, *marks[0], *(whole(text, False) for text in old[old_end:])),
-        (*first, *marks[1], *(whole(text, False) for text in new[new_end:])),
+        (*first, *marks[0], *(unmarked(text, False) for text in old[old_end:])),
+        (*first, *marks[1], *(unmarked(text, False) for text in new[new_end:])),
     )
 
 
-def whole(text: str, alone: bool) -> Marked:
+def unmarked(text: str, alone: bool) -> Marked:
     """A text in one piece."""
     return ((alone, text),) if text else ()
 

@@ -8,7 +8,7 @@ FIELD = re.compile(r"(\s*(?:- +)*)([\w-]+): +(\S.*?)\s*")
 ODD_BLANK = re.compile("[ \t]*([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff])")
 
 
-def told(text: str, error: MarkedYAMLError) -> tuple[str, int, int]:
+def error_sentence(text: str, error: MarkedYAMLError) -> tuple[str, int, int]:
     """A sentence for a parser's error, and the line and column (from 1) to mend."""
     mark = error.problem_mark or error.context_mark
     lines = [*text.splitlines(), ""]
@@ -42,7 +42,7 @@ def told(text: str, error: MarkedYAMLError) -> tuple[str, int, int]:
     return problem, *here
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """The text in quotes that YAML takes literally."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -55,7 +55,7 @@ def _shown(line: str) -> str:
     value = found[3]
     if value[0] in "'\"":
         value = value[1:].removesuffix(value[0]) if value.endswith(value[0]) else value.replace(value[0], "")
-    return f", such as {found[2]}: {quoted(value)}"
+    return f", such as {found[2]}: {quote(value)}"
 
 
 def _indent(line: str) -> int:

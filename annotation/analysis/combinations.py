@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.labels.columns import Flags, Floats, Ints, MultiColumn, SingleColumn
-from shared.wording import counted
+from shared.wording import plural
 
-from .folding import known, without_value
+from .folding import has_value, without_value
 from .shares import Denominator, ExcludedParts, Share, share
 
 LARGEST = 4
@@ -51,7 +51,7 @@ def combinations(
         raise ValueError(f"Combinations are of 2 to {LARGEST} values that some parts have.")
     whole = np.ones(len(_state(columns[0])), dtype=bool)
     for column in columns:
-        whole &= known(column)
+        whole &= has_value(column)
     n = int(whole.sum())
     needed = max(1, int(np.ceil(least if least >= 1 else least * n)))
     has, times = _patterns(columns, np.flatnonzero(whole))
@@ -70,7 +70,7 @@ def combinations(
         )
         for places, together in found[:MOST]
     )
-    denominator = Denominator("all", f"of the {counted(n, 'part')} with a value of each", n)
+    denominator = Denominator("all", f"of the {plural(n, 'part')} with a value of each", n)
     return Combinations(n, needed, denominator, listed, len(found), without_value(columns))
 
 

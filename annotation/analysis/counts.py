@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.labels.columns import Ints, MultiColumn, SingleColumn
-from shared.wording import counted
+from shared.wording import plural
 
-from .folding import known, parts_by_category, without_value
+from .folding import has_value, parts_by_category, without_value
 from .pairing import cross
 from .shares import Denominator, ExcludedParts, Share, share
 
@@ -60,17 +60,17 @@ def counts(
     """
     if of not in OF:
         raise ValueError(f"Shares are of {', '.join(OF)}.")
-    with_value = known(column)
+    with_value = has_value(column)
     n, per_category = int(with_value.sum()), parts_by_category(column)
     title = column.title.lower()
-    everything = Denominator("all", f"of the {counted(n, 'part')} with a value of {title}", n)
+    everything = Denominator("all", f"of the {plural(n, 'part')} with a value of {title}", n)
     total = CountGroup(None, "All", n, everything, _shares(column, per_category, n))
     notes = overlap(column, per_category, n)
     left_out = without_value([column])
     if by is None:
         return Counts(n, len(with_value), total, (), left_out, notes)
     table = cross(by, column)
-    both = with_value & known(by)
+    both = with_value & has_value(by)
     grouped = parts_by_category(by, both)
     per_category_grouped = parts_by_category(column, both)
     groups = []
@@ -81,7 +81,7 @@ def counts(
         whole: int | Ints
         if of == "group":
             denominator = Denominator(
-                "group", f"of the {counted(n_here, 'part')} with {by.title.lower()} “{name}”", n_here
+                "group", f"of the {plural(n_here, 'part')} with {by.title.lower()} “{name}”", n_here
             )
             whole = n_here
         elif of == "category":

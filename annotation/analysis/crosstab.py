@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.labels.columns import Categories, Floats, Ints, MultiColumn, SingleColumn, n_different
-from shared.wording import counted
+from shared.wording import plural
 
 from .association import SEED, Association, association
 from .counts import overlap
-from .folding import known, parts_by_category, without_value
+from .folding import has_value, parts_by_category, without_value
 from .pairing import cross
 from .shares import Denominator, ExcludedParts
 
@@ -44,7 +44,7 @@ class Crosstab:
             raise ValueError(f"Shares are of {', '.join(OF)}.")
         if of == "all":
             return self.counts / max(self.n, 1), Denominator(
-                "all", f"of the {counted(self.n, 'part')} with a value of both", self.n
+                "all", f"of the {plural(self.n, 'part')} with a value of both", self.n
             )
         totals = self.row_totals[:, None] if of == "row" else self.column_totals[None, :]
         return self.counts / totals, Denominator(of, f"of the parts of the {of}", None)
@@ -58,7 +58,7 @@ def crosstab(
     Tested only where each part has one value of both and each item one part, since a test takes the counts as
     independent; otherwise counts alone, with the reason. Cost: a few passes over the parts.
     """
-    both = known(rows) & known(columns)
+    both = has_value(rows) & has_value(columns)
     table = cross(rows, columns)
     row_totals, column_totals = parts_by_category(rows, both), parts_by_category(columns, both)
     kept_rows, kept_columns = np.flatnonzero(row_totals), np.flatnonzero(column_totals)

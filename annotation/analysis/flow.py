@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.labels.columns import Flags, Ints, MultiColumn, SingleColumn
-from shared.wording import counted, listed
+from shared.wording import plural, series
 
 from .counts import overlap
-from .folding import known, parts_by_category, without_value
+from .folding import has_value, parts_by_category, without_value
 from .pairing import cross
 from .shares import Denominator, ExcludedParts, Share, share
 
@@ -81,7 +81,7 @@ def flow(steps: Sequence[SingleColumn | MultiColumn], within: SingleColumn | Mul
     every = [*steps, within] if within is not None else list(steps)
     whole = np.ones(len(_state(steps[0])), dtype=bool)
     for column in every:
-        whole &= known(column)
+        whole &= has_value(column)
     left_out = without_value(every)
     empty = whole.copy()
     for column in every:
@@ -93,9 +93,9 @@ def flow(steps: Sequence[SingleColumn | MultiColumn], within: SingleColumn | Mul
     notes: tuple[str, ...] = ()
     for column in every:
         notes += overlap(column, parts_by_category(column, whole), n)
-    titles = listed([column.title.lower() for column in steps])
+    titles = series([column.title.lower() for column in steps])
     if within is None:
-        words = f"of the {counted(n, 'part')} with a value of {titles}"
+        words = f"of the {plural(n, 'part')} with a value of {titles}"
         groups = [_group(steps, np.flatnonzero(whole), None, "All", Denominator("all", words, n))]
     else:
         groups = []
@@ -103,7 +103,7 @@ def flow(steps: Sequence[SingleColumn | MultiColumn], within: SingleColumn | Mul
             rows = np.flatnonzero(_has(within, code) & whole)
             if len(rows):
                 words = (
-                    f"of the {counted(len(rows), 'part')} with {within.title.lower()} “{name}” and a value of {titles}"
+                    f"of the {plural(len(rows), 'part')} with {within.title.lower()} “{name}” and a value of {titles}"
                 )
                 groups.append(_group(steps, rows, key, name, Denominator("group", words, len(rows))))
     return Flow(n, len(whole), tuple(groups), left_out, notes)

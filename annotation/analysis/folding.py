@@ -36,7 +36,7 @@ class FoldedCategories:
     n: int = 0
 
 
-def as_wanted(column: C, wanted: FoldingRule) -> tuple[C, FoldedCategories]:
+def fold_column(column: C, wanted: FoldingRule) -> tuple[C, FoldedCategories]:
     """The column told at a level, without categories, folded; in this order.
 
     A part whose only value is left out has no value (code LEFT_OUT); in a set, only the category is missing. Rare is
@@ -46,7 +46,7 @@ def as_wanted(column: C, wanted: FoldingRule) -> tuple[C, FoldedCategories]:
     if wanted.fold <= 0:
         return found, FoldedCategories()
     n = parts_by_category(found)
-    least = wanted.fold if wanted.fold >= 1 else wanted.fold * int(known(found).sum())
+    least = wanted.fold if wanted.fold >= 1 else wanted.fold * int(has_value(found).sum())
     rare = np.flatnonzero((n > 0) & (n < least))
     if not len(rare):
         return found, FoldedCategories()
@@ -55,7 +55,7 @@ def as_wanted(column: C, wanted: FoldingRule) -> tuple[C, FoldedCategories]:
     return folded, FoldedCategories(keys, int(parts_by_category(folded)[-1]))
 
 
-def known(column: SingleColumn | MultiColumn) -> Flags:
+def has_value(column: SingleColumn | MultiColumn) -> Flags:
     """N: whether the value of a part is known; a set that is known may be empty."""
     found: Flags = (column.codes if isinstance(column, SingleColumn) else column.state) >= 0
     return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from annotation.labels.columns import Categories, Ints, MultiColumn, SingleColumn
 
-from .folding import at_codes, known, parts_by_category, without_value
+from .folding import at_codes, has_value, parts_by_category, without_value
 from .pairing import cross
 from .shares import ExcludedParts, Share, share
 
@@ -72,7 +72,7 @@ def marks(
                 groups.append(_group(three, column, key, name, rows))
     words = f"of the parts, in all or of the category, whose {mark.title.lower()} is known"
     others = [each for each in (column, by) if each is not None]
-    left_out = without_value(others, known(mark)) if others else ()
+    left_out = without_value(others, has_value(mark)) if others else ()
     return MarkShares(len(state), words, total, tuple(groups), without_value([mark]) + left_out)
 
 

@@ -7,7 +7,7 @@ import scipy
 
 from annotation.labels.columns import Ints, MultiColumn, SingleColumn
 
-from .folding import known
+from .folding import has_value
 
 
 def cross(rows: SingleColumn | MultiColumn, columns: SingleColumn | MultiColumn) -> Ints:
@@ -17,7 +17,7 @@ def cross(rows: SingleColumn | MultiColumn, columns: SingleColumn | MultiColumn)
         keys = np.multiply(rows.codes, shape[1], dtype=np.int64) + columns.codes
         both = (rows.codes >= 0) & (columns.codes >= 0)
         return np.bincount(keys if both.all() else keys[both], minlength=shape[0] * shape[1]).reshape(shape)
-    both = known(rows) & known(columns)
+    both = has_value(rows) & has_value(columns)
     found: Ints = (_membership(rows, both).T @ _membership(columns, both)).toarray()
     return found
 

@@ -9,7 +9,7 @@ import scipy
 
 from annotation.labels.columns import Floats, Ints, MultiColumn, SingleColumn
 
-from .folding import known, without_value
+from .folding import has_value, without_value
 from .shares import ExcludedParts
 
 MOST_POINTS = 400
@@ -62,7 +62,7 @@ def saturation(column: SingleColumn | MultiColumn, items: Ints) -> Saturation:
     had, is the share of items that alone have one (Good 1953, doi:10.1093/biomet/40.3-4.237, for items; at most 1).
     Curves of more than 400 items are told at 400 places.
     """
-    parts = np.flatnonzero(known(column))
+    parts = np.flatnonzero(has_value(column))
     ids, first, inverse = np.unique(items[parts], return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     place = np.empty(len(ids), dtype=np.int64)

@@ -25,7 +25,7 @@ from annotation.models import (
     RoundItem,
     Study,
 )
-from shared.job_holds import JobLockKind, are_held, held, place
+from shared.job_holds import JobLockKind, are_held, hold_job, place
 from shared.jobs import Work
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -87,7 +87,7 @@ def rule_round(round_id: int) -> None:
     if round_.rules_error:
         return
     until = _newest_answer(round_id)
-    with held(JobLockKind.RULES, round_id):
+    with hold_job(JobLockKind.RULES, round_id):
         _rule_disputed(round_id, round_verdicts(round_, disputed_only=True))
     working = Study.objects.filter(archived_at=None)
     Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(

@@ -195,7 +195,7 @@ def _filled_evenly(load: Sequence[int], room: Sequence[int], n: int, rng: random
     return due
 
 
-def given_on(
+def new_holders(
     freed: Sequence[Thing],
     taken: Mapping[Thing, set[Who]],
     loads: Mapping[Who, int],

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.assignments.planning import given_on
+from annotation.assignments.planning import new_holders
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
 from annotation.core.member_lists import code_order
 from annotation.labels.queries.verdicts import ARBITERS
@@ -114,7 +114,7 @@ def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int
     """
     found = asked_meanwhile(rounds, seat.unsettled_round_ids if seat else ())
     if seat is not None and (sealed := [each.pk for each in rounds if each.pk in seat.sealed_round_ids]):
-        aside = set_aside(sealed).order_by().values_list("round_id", "rater_id").annotate(n=Count("pk"))
+        aside = n_set_aside(sealed).order_by().values_list("round_id", "rater_id").annotate(n=Count("pk"))
         for round_id, rater, n in aside:
             before = found.get((round_id, rater), (0, 0))
             found[round_id, rater] = (before[0] - n, before[1])
@@ -130,7 +130,7 @@ def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int
     return found
 
 
-def set_aside(rounds: Collection[int]) -> QuerySet[Assignment]:
+def n_set_aside(rounds: Collection[int]) -> QuerySet[Assignment]:
     """What raters of these rounds (ids) would have to answer if its items were not screened out."""
     places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), excluded=True)
     present = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), left_at__isnull=True)
@@ -289,7 +289,7 @@ def leaving(round_: Round, leaver: RoundRater) -> DepartureOutcome:
     for item, rater in theirs.order_by().values_list("item_id", "rater_id"):
         had.setdefault(item, set()).add(rater)
     taken = n_taken(round_)
-    found = given_on(
+    found = new_holders(
         [each.item_id for each in held],
         had,
         {rater: taken.get(rater, 0) for rater in others},
@@ -455,7 +455,9 @@ def is_absent(member: Membership) -> bool:
     return not can_sign_in or not member.has_role(Membership.Role.RATER)
 
 
-def raters_named(study: Study, raters: object, fields: dict[str, list[str]], field: str = "raters") -> list[Membership]:
+def raters_by_name(
+    study: Study, raters: object, fields: dict[str, list[str]], field: str = "raters"
+) -> list[Membership]:
     """The members who can sign in and rate, or were invited to, by user names or codes.
 
     What is wrong goes into `fields` under `field`.

@@ -222,7 +222,7 @@ class TrainingOfRound(APIView):
             raise Invalid("No changes sent.", fields={"known": ["Send known, gold_minimum, or both."]})
         with transaction.atomic():
             if "known" in body:
-                actions.set_known(seat=seat, number=number, known=body["known"])
+                actions.set_gold(seat=seat, number=number, known=body["known"])
             if "gold_minimum" in body:
                 actions.set_minimum(seat=seat, number=number, minimum=body["gold_minimum"])
         return Response(_training(seat, get_round(seat, number)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agreement import Coefficient, Patterns, beside, bound, one_coefficient
+from agreement import Coefficient, Patterns, bound, one_coefficient, value_text
 from annotation.labels.consensus import PENDING, Values
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -257,7 +257,7 @@ def short_of(gate: Mapping[str, Any]) -> list[str]:
 def _short(each: Mapping[str, Any]) -> str:
     if each["value"] is None:
         return f"{each['title']} was undefined (threshold {bound(each['threshold'])})"
-    value, threshold = beside(each["value"], each["threshold"]), bound(each["threshold"])
+    value, threshold = value_text(each["value"], each["threshold"]), bound(each["threshold"])
     return f"{each['title']} was {value}, below {threshold}"
 
 
@@ -265,7 +265,7 @@ COLUMNS = ("item", "part", "dimension", "value", "why")
 EMPTY_SET = "[]"
 
 
-def read_known_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str, dict[str, Any]]:
+def read_gold_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str, dict[str, Any]]:
     """Known answers from a sheet in long form, by item, as in a request; what is wrong goes into `wrong`, line by line.
 
     Columns `item, dimension, value`, and `part` and `why` if needed; several rows for several values. Categories are

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from annotation.agreement_report.views.tables import bar
 from annotation.calibration.actions import gold as actions
 from annotation.calibration.actions.training import seen_warnings
-from annotation.calibration.calibration import read_known_sheet, short_of
+from annotation.calibration.calibration import read_gold_sheet, short_of
 from annotation.calibration.forms import KnownForm, MinimumForm, ReasonForm, SheetForm
 from annotation.calibration.queries import training as queries
 from annotation.calibration.queries.gate import Gate, gate, gate_then
@@ -48,7 +48,7 @@ def calibration(seat: Seat, round_: Round, reason: ReasonForm | None = None) -> 
         "held": _held(seat, round_, tries) if has_minimum else [],
         "may_train": is_owner and is_draft,
         "reason_form": reason or ReasonForm(),
-        **gate_shown(advised),
+        **gate_context(advised),
         **gate_kept(gate_then(seat, round_)),
     }
 
@@ -100,7 +100,7 @@ def _held(seat: Seat, round_: Round, tries: Sequence[queries.TrainingResult]) ->
     return [{"row": row, "tried": newest.get(row.rater_id), "admission": row.admission} for row in rows]
 
 
-def gate_shown(found: Gate | None) -> dict[str, Any]:
+def gate_context(found: Gate | None) -> dict[str, Any]:
     """What a pilot says now, for the template of it."""
     if found is None:
         return {}
@@ -122,7 +122,7 @@ def _lines(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def reason_asked(request: HttpRequest, seat: Seat, round_: Round) -> ReasonForm | None:
+def reason_form(request: HttpRequest, seat: Seat, round_: Round) -> ReasonForm | None:
     """The form with the reason where one is needed to open the round; None where none is."""
     if round_.kind != Round.Kind.MAIN or round_.state != Round.State.DRAFT or not seat.has_role(OWNER):
         return None
@@ -153,7 +153,7 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     sheet = SheetForm(*((request.POST, request.FILES) if is_sheet else ()))
     if is_sheet and sheet.is_valid():
         wrong: list[str] = []
-        read = read_known_sheet(tree, sheet.cleaned_data["sheet"], wrong)
+        read = read_gold_sheet(tree, sheet.cleaned_data["sheet"], wrong)
         if not wrong and (done := _given(request, seat, number, read, sheet)):
             return done
         for sentence in wrong[:10]:
@@ -182,7 +182,7 @@ def _given(
     request: HttpRequest, seat: Seat, number: int, read: Mapping[str, Any], form: KnownForm | SheetForm
 ) -> HttpResponse | None:
     try:
-        n = actions.set_known(seat=seat, number=number, known=read)
+        n = actions.set_gold(seat=seat, number=number, known=read)
     except Invalid as error:
         if isinstance(form, KnownForm):
             form.explain(error.fields)
@@ -201,7 +201,7 @@ def remove_training(request: HttpRequest, slug: str, number: int, pk: int) -> Ht
     seat = get_seat(me(request), slug)
     get_round(seat, number)
     item = get_item_at(seat, pk)
-    actions.remove_known(seat=seat, number=number, item=item)
+    actions.remove_gold(seat=seat, number=number, item=item)
     messages.success(request, f"{item.identifier} is no longer a calibration item.")
     return redirect("training", slug, number)
 

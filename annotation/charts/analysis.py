@@ -11,7 +11,16 @@ from math import floor, log10
 from typing import Any
 
 from annotation.charts.lettering import LINE, MOST_LINES, RowNames, first_line, in_lines, rows_of, width_of
-from annotation.charts.specifications import PADDING, PAGE, SCREEN, ChartStyle, head_of, hue, listed, whole
+from annotation.charts.specifications import (
+    PADDING,
+    PAGE,
+    SCREEN,
+    ChartStyle,
+    complete_specification,
+    head_of,
+    hue,
+    vega_list,
+)
 
 LEAST_PANEL, NARROW_PANEL = 6, 14
 """In letters: narrower than the one panels are not drawn, narrower than the other they hold no counts."""
@@ -82,7 +91,7 @@ def bars(found: ShareBars, look: ChartStyle = SCREEN, width: float = PAGE) -> di
         own = spec.get("title")
         spec = spec if own is None else {"hconcat": [spec]}
         spec = spec | {"title": head_of(found.title, room, letter)}
-    return whole(spec, look)
+    return complete_specification(spec, look)
 
 
 def _is_drawn(each: ShareBar, found: ShareBars) -> bool:
@@ -282,7 +291,7 @@ def curves(found: Curves, look: ChartStyle = SCREEN, width: float = PAGE) -> dic
         "data": {"values": values},
         "layer": layers,
     }
-    return whole(spec | ({"title": head_of(found.title, room, letter)} if look.is_paper else {}), look)
+    return complete_specification(spec | ({"title": head_of(found.title, room, letter)} if look.is_paper else {}), look)
 
 
 def _legend(names: Sequence[str], room: float, letter: float) -> dict[str, Any]:
@@ -296,7 +305,7 @@ def _legend(names: Sequence[str], room: float, letter: float) -> dict[str, Any]:
         "orient": "top",
         "columns": abreast,
         "labelLimit": room,
-        "labelExpr": f"{listed(lines)}[indexof({listed(names)}, datum.value)]",
+        "labelExpr": f"{vega_list(lines)}[indexof({vega_list(names)}, datum.value)]",
         "symbolSize": 20 * letter,
     }
 
@@ -376,4 +385,4 @@ def boxes(found: Boxes, look: ChartStyle = SCREEN, width: float = PAGE) -> dict[
             *names_of_rows(rows, inner, look),
         ],
     }
-    return whole(spec | ({"title": head_of(found.title, room, letter)} if look.is_paper else {}), look)
+    return complete_specification(spec | ({"title": head_of(found.title, room, letter)} if look.is_paper else {}), look)

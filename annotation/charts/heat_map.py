@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.charts.lettering import LINE, in_lines, width_of
-from annotation.charts.specifications import PADDING, PAGE, SCREEN, ChartStyle, axis_of_names, head_of, hue, tint, whole
+from annotation.charts.specifications import (
+    PADDING,
+    PAGE,
+    SCREEN,
+    ChartStyle,
+    axis_of_names,
+    complete_specification,
+    head_of,
+    hue,
+    tint,
+)
 
 HEATS = (18, 30, 42, 100, 100)
 """How much of the hue each of five heats has, from little to most; the last has an outline, too."""
@@ -107,7 +117,7 @@ def heat_map(found: HeatMap, look: ChartStyle = SCREEN, width: float = PAGE) -> 
         spec["title"] = head_of(found.title, room, letter, found.subtitle)
     else:
         spec["params"] = [{"name": "at", "value": {"row": -1, "column": -1}}]
-    return whole(spec, look)
+    return complete_specification(spec, look)
 
 
 @dataclass(frozen=True)

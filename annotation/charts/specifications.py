@@ -89,13 +89,13 @@ class Panel:
 def trend(panel: Panel, look: ChartStyle = SCREEN) -> dict[str, Any]:
     """A coefficient round by round, with intervals and the threshold: a chart as wide as the place it stands in."""
     width: Any = 17 * look.letter if look.is_paper else "container"
-    return whole(_panel(panel, look) | {"width": width}, look)
+    return complete_specification(_panel(panel, look) | {"width": width}, look)
 
 
 def trends(panels: Sequence[Panel], look: ChartStyle = PRINT) -> dict[str, Any]:
     """All panels in one figure, three in a row."""
     drawn = [_panel(panel, look) | {"width": 17 * look.letter} for panel in panels]
-    return whole({"concat": drawn, "columns": 3, "spacing": 2.5 * look.letter}, look)
+    return complete_specification({"concat": drawn, "columns": 3, "spacing": 2.5 * look.letter}, look)
 
 
 def _panel(panel: Panel, look: ChartStyle) -> dict[str, Any]:
@@ -204,13 +204,13 @@ def _datum(point: TrendPoint, panel: Panel, look: ChartStyle) -> dict[str, Any]:
 
 def axis_of_names(names: Sequence[str], title: str, look: ChartStyle) -> dict[str, Any]:
     """An axis over places from 0 that shows their names; the names travel as a JSON list inside an expression."""
-    shown = f"{listed(names)}[datum.value]"
+    shown = f"{vega_list(names)}[datum.value]"
     return {"title": title, "labelExpr": shown, "domain": False, "ticks": False, "grid": False}
 
 
-def listed(names: Sequence[str | Sequence[str]]) -> str:
+def vega_list(names: Sequence[str | Sequence[str]]) -> str:
     """Names, or names in lines, as a list of Vega's expression language."""
-    return f"[{', '.join(_quoted(name) if isinstance(name, str) else listed(name) for name in names)}]"
+    return f"[{', '.join(_quoted(name) if isinstance(name, str) else vega_list(name) for name in names)}]"
 
 
 def _quoted(name: str) -> str:
@@ -218,7 +218,7 @@ def _quoted(name: str) -> str:
     return '"' + re.sub(r'[\\"\x00-\x1f\u2028\u2029]', lambda sign: f"\\u{ord(sign[0]):04x}", name) + '"'
 
 
-def whole(spec: dict[str, Any], look: ChartStyle) -> dict[str, Any]:
+def complete_specification(spec: dict[str, Any], look: ChartStyle) -> dict[str, Any]:
     """A specification with what all figures share: letters, colours of axes and titles."""
     letter = look.letter
     axis = {

@@ -54,7 +54,7 @@ def shingles(title: str, body: str) -> Hashes:
     return np.array(sorted(found), dtype=np.uint32)
 
 
-def marked(text: str) -> tuple[str, int] | None:
+def duplicate_mark(text: str) -> tuple[str, int] | None:
     """Of which issue a text says that it is a duplicate: (`owner/name`, number), the first empty for the same one.
 
     `Duplicate of #12` at the beginning of a line, as GitHub reads it.

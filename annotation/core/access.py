@@ -429,7 +429,7 @@ def get_invitation(seat: Seat, pk: int) -> Invitation:
     return found
 
 
-def items_called(study: Study, names: Iterable[str]) -> dict[str, Item]:
+def items_by_identifier(study: Study, names: Iterable[str]) -> dict[str, Item]:
     """The items of a study by these identifiers, also by those of before their repository was renamed.
 
     One query, and two where some are not found.
@@ -580,7 +580,7 @@ def get_own_assignment(
 
 def get_own_assignment_of(seat: Seat, round_: Round, identifier: str) -> Assignment:
     """This very person's assignment of an item in a round; raises NotFound."""
-    item = items_called(round_.study, [identifier]).get(identifier)
+    item = items_by_identifier(round_.study, [identifier]).get(identifier)
     rows = Assignment.objects.filter(round=round_, item=item, rater=seat.membership)
     found = None if seat.membership is None or item is None else rows.first()
     if found is None:

@@ -36,7 +36,7 @@ def pages_of(shape: type[serializers.Serializer[Any]]) -> Any:
     return inline_serializer(name, fields)
 
 
-def paged(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any]) -> Response:
+def list_page(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any]) -> Response:
     """A page of a list, as on every list."""
     pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
     pages = pagination()

@@ -36,7 +36,7 @@ def body_of(request: Request) -> dict[str, Any]:
     return dict(body)
 
 
-def picked(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def present_entries(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """The named entries that were given and are not null."""
     return {name: body[name] for name in names if body.get(name) is not None}
 

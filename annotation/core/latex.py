@@ -45,7 +45,7 @@ HYPHENS = re.compile(r"-(?=-)")
 """Two of them would become one dash."""
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     """A text as LaTeX takes it for itself: special characters by their commands, lines joined, hyphens kept apart."""
     told = "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()) if letter.isprintable())
     return HYPHENS.sub("-{}", told)

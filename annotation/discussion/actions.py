@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid, NotFound, Stale, WrongState
-from annotation.discussion.mentions import mentioned
+from annotation.discussion.mentions import mentioned_members
 from annotation.discussion.queries import own_answer, people
 from annotation.labeling.actions.answers import keep_draft, submit_annotation
 from annotation.labeling.queries.assignments import answer_of
-from annotation.labels.answers import MOST_PARTS, applies, read_decided
+from annotation.labels.answers import MOST_PARTS, applies, read_decision
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
 from annotation.models import (
@@ -99,7 +99,7 @@ def _tell_mentioned(seat: Seat, round_: Round, remark: Remark) -> None:
                 item_id=remark.item_id,
                 remark=remark,
             )
-            for member in mentioned(remark.text, taking_part.by_name)
+            for member in mentioned_members(remark.text, taking_part.by_name)
             if member in reachable and member != remark.author_id
         ],
         ignore_conflicts=True,
@@ -133,7 +133,7 @@ def take_over(
     if dimension not in tree.by_key:
         raise Invalid("Label not changed.", fields={"dimension": [f"Dimension “{dimension[:80]}” not found."]})
     fields: dict[str, list[str]] = {}
-    read = read_decided(tree.by_key[dimension], values, "values", fields)
+    read = read_decision(tree.by_key[dimension], values, "values", fields)
     if fields:
         raise Invalid("Label not changed.", fields=fields)
     if expected is not None and expected != current.revision:

@@ -12,7 +12,7 @@ from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_inbox, note_reading
 from annotation.core.access import get_item, get_round
 from annotation.core.api_bodies import Body, CheckedListField, StringField, Whole
-from annotation.core.api_pages import PAGE, paged, pages_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
 from annotation.core.api_requests import caller, round_named, seat_of, word_in_address
 from annotation.core.errors import Invalid
 from annotation.discussion.actions import NOT_POSTED, write_remark
@@ -107,7 +107,7 @@ class Remarks(APIView):
             if round_ is not None:
                 seat.require_sight_of(round_, item)
             rows = rows.filter(item=item)
-        answer = paged(self, request, rows, remark_answer)
+        answer = list_page(self, request, rows, remark_answer)
         note_reading(seat, rounds, "remarks", REST)
         return answer
 
@@ -141,7 +141,7 @@ class Inbox(APIView):
             shown.append(line)
             return line_answer(line)
 
-        found = paged(self, request, with_places(lines_of(caller(request))), answer)
+        found = list_page(self, request, with_places(lines_of(caller(request))), answer)
         note_inbox(caller(request), shown, REST)
         return found
 

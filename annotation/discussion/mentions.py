@@ -13,7 +13,7 @@ _LINK = re.compile(r'<a [^>]*href="https://[^"]*/([A-Za-z0-9-]+)"[^>]*>@\1</a>')
 _END = ".+-@_"
 
 
-def mentioned(text: str, members: Mapping[str, int]) -> list[int]:
+def mentioned_members(text: str, members: Mapping[str, int]) -> list[int]:
     """The members that a text mentions, each once, in the order of the text; `members` maps names and codes to ids.
 
     Names are compared without case. A dot or hyphen at the end belongs to the sentence where no name ends so.
@@ -29,7 +29,7 @@ def mentioned(text: str, members: Mapping[str, int]) -> list[int]:
     return list(found)
 
 
-def marked(html: str, members: Mapping[str, int]) -> str:
+def mark_mentions(html: str, members: Mapping[str, int]) -> str:
     """Rendered Markdown whose mentions are marked; a renderer's links to accounts of that name elsewhere are undone."""
     known = {name.casefold() for name in members if name}
 

@@ -329,7 +329,9 @@ def n_flagged(round_: Round, without: Iterable[int] = ()) -> int:
     return round_items(round_, flagged=True, without=without).count()
 
 
-def around(round_: Round, rows: QuerySet[RoundItem], item: Item) -> tuple[list[DiscussionItem], list[DiscussionItem]]:
+def neighboring_items(
+    round_: Round, rows: QuerySet[RoundItem], item: Item
+) -> tuple[list[DiscussionItem], list[DiscussionItem]]:
     """The items before one in an order, and from it on; three queries, bounded."""
     place = RoundItem.objects.filter(round=round_, item=item).values_list("position", flat=True).first() or 0
     before = list(rows.filter(position__lt=place).order_by("-position")[: BEHIND + 1])[::-1]
@@ -341,7 +343,7 @@ def _bare(row: RoundItem) -> DiscussionItem:
     return DiscussionItem(row.item_id, row.position, row.item.identifier)
 
 
-def discussed(round_: Round, rows: Sequence[RoundItem]) -> list[DiscussionItem]:
+def discussion_items(round_: Round, rows: Sequence[RoundItem]) -> list[DiscussionItem]:
     """Items with their titles, flags and how many remarks they have; three queries."""
     items = [row.item_id for row in rows]
     titles = dict(Item.objects.filter(pk__in=items).values_list("pk", "snapshot__title"))

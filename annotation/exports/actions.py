@@ -11,7 +11,7 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, WrongState
 from annotation.exports.jobs import EXPORTS
-from annotation.exports.queries.kinds import read_asked
+from annotation.exports.queries.kinds import read_export_request
 from annotation.models import Export, Study
 
 AT_WORK_MOST = 20
@@ -27,7 +27,7 @@ def request_export(
     are at work. Without `send` no worker is told.
     """
     seat.require(OWNER)
-    asked = read_asked(seat, what, format, options or {})
+    asked = read_export_request(seat, what, format, options or {})
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     at_work = Export.objects.filter(study=study, state__in=Export.AT_WORK)
     same = at_work.filter(created_by=seat.user, what=asked.what, format=asked.format, asked=dict(asked.options))

@@ -16,14 +16,14 @@ from shared.row_files import (
     VALUES,
     Drain,
     cell,
-    joined,
+    join_values,
     word,
     write_rows,
 )
 
 __all__ = [
     "AROUND", "CHUNK", "COLUMNS", "CONTENT_TYPES", "FORMATS", "OF_A_SAMPLE", "OF_EVIDENCE", "OF_PEOPLE", "REPEATED",
-    "VALUES", "Drain", "cell", "joined", "word", "write",
+    "VALUES", "Drain", "cell", "join_values", "word", "write",
 ]  # fmt: skip
 
 COMMENT = pa.struct([("author", pa.string()), ("created_at", pa.timestamp("us", tz="UTC")), ("body", pa.string())])

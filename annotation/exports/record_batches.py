@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from annotation.exports.columns import OF_PEOPLE, Drain, joined, word
+from annotation.exports.columns import OF_PEOPLE, Drain, join_values, word
 from shared.csv_files import DANGEROUS, QUOTED, csv_cell
 
 ROWS_MOST = 100_000
@@ -103,7 +103,7 @@ def _cells(column: Any, kind: pa.DataType, *, is_set: bool) -> Any:
 
 def _joined(values: list[Any], is_set: bool) -> str:
     """Several values as one cell."""
-    made = joined(values, is_set=is_set)
+    made = join_values(values, is_set=is_set)
     return csv_cell(made) if isinstance(made, str) else str(made)
 
 

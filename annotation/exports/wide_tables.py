@@ -62,7 +62,7 @@ def name_of(key: str) -> str:
     return f"{key}.label" if key in TAKEN else key
 
 
-def widened(what: str, batches: Iterable[pa.RecordBatch], dimensions: Dimensions) -> Iterator[pa.RecordBatch]:
+def widen(what: str, batches: Iterable[pa.RecordBatch], dimensions: Dimensions) -> Iterator[pa.RecordBatch]:
     """Long batches of labels or ratings as wide ones; the rows of an item follow each other in them."""
     widen = {"labels": _labels, "ratings": _ratings}[what]
     for batch in batches:

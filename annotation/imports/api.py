@@ -247,7 +247,7 @@ class Ratings(APIView):
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
             options = {**asked, "shape": "wide"} if shape == "wide" else asked
-            answer: Any = rows.streamed(seat, "ratings", format, options=options)
+            answer: Any = rows.stream_rows(seat, "ratings", format, options=options)
             filters = filters_of(options)
             record_download(seat=seat, what="ratings", format=format, method=request.method, **filters)
         else:

@@ -21,7 +21,7 @@ from annotation.imports.actions import workbooks as actions
 from annotation.imports.queries import workbooks as queries
 from annotation.imports.sheets.books import SheetBook
 from annotation.imports.sheets.choices import AS_IS, MEANINGS, NEW, SAME, Choices, NewStudyRequest, SpellingDecision
-from annotation.imports.sheets.columns import OWN_ROLES, ROLES, whole
+from annotation.imports.sheets.columns import OWN_ROLES, ROLES, whole_number
 from annotation.imports.sheets.guesses import guess_sheet
 from annotation.imports.sheets.mapping import (
     BY_RATER,
@@ -221,7 +221,7 @@ def _read(sent: QueryDict, book: SheetBook, before: Choices) -> Choices:
     for number, sheet in enumerate(sheets):
         if f"sheet-{number}" not in sent:
             continue
-        form, head = sent.get(f"form-{number}", sheet.form), whole(sent.get(f"head-{number}", "")) or sheet.head
+        form, head = sent.get(f"form-{number}", sheet.form), whole_number(sent.get(f"head-{number}", "")) or sheet.head
         if form in FORMS and (form != sheet.form or head != sheet.head):
             kept = sheet
             sheet = guess_sheet(book.sheets[number], form, head)

@@ -99,7 +99,7 @@ def read_part(
     return AnswerPart(values, proposals, memo, read_evidence(tree, body.get("evidence"), values, fields, prefix))
 
 
-def read_decided(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values:
+def read_decision(dimension: TreeDimension, given: object, path: str, fields: dict[str, list[str]]) -> Values:
     """The values of a decision: as in an answer, a scalar alone or in a list; blank means that there is no value."""
     if not dimension.has_categories and isinstance(given, list):
         if len(given) > 1:

@@ -56,7 +56,7 @@ def majority(ratings: Sequence[RaterValues]) -> frozenset[str | bool | float] | 
     return values if n >= LEAST_ALIKE and 2 * n > len(ratings) else None
 
 
-def reported(method: str, *, has_meeting: bool, is_discussed: bool, is_borne_out: bool = True) -> str:
+def reported_method(method: str, *, has_meeting: bool, is_discussed: bool, is_borne_out: bool = True) -> str:
     """How a stored resolution is reported: what the facts do not bear out was taken by the adjudicator.
 
     Older versions preset *discussion* and took every other method as it was stated.

@@ -10,8 +10,8 @@ from typing import Any
 
 from agreement import bound
 from annotation.methods import sentences
-from annotation.methods.facts import IMPORTED, DimensionFacts, Facts, day, numbered
-from shared.wording import counted, for_markdown, listed
+from annotation.methods.facts import IMPORTED, DimensionFacts, Facts, day, round_numbers
+from shared.wording import for_markdown, plural, series
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
 ESSENTIAL, DESIRABLE, EXTRAORDINARY, ANTIPATTERN = "essential", "desirable", "extraordinary", "antipattern"
@@ -69,20 +69,20 @@ def _properties(facts: Facts) -> Said:
     if not facts.dimensions:
         return MISSING, NOTHING, OPEN_ROUND
     told = "; ".join(f"{each.title} ({each.answers})" for each in facts.dimensions)
-    return YES, f"{counted(len(facts.dimensions), 'dimension')}: {told}.", ""
+    return YES, f"{plural(len(facts.dimensions), 'dimension')}: {told}.", ""
 
 
 def _unit(facts: Facts) -> Said:
     if not facts.n_items:
         return MISSING, NOTHING, OPEN_ROUND
-    return YES, f"An item in a round, or each of its parts. {counted(facts.n_items, 'item')} in total.", ""
+    return YES, f"An item in a round, or each of its parts. {plural(facts.n_items, 'item')} in total.", ""
 
 
 def _raters(facts: Facts) -> Said:
     having = [each for each in facts.measured if each.before.raters]
     double = sentences.double_coded(facts.n_double, facts.n_items).text if facts.n_items else ""
     if facts.dimensions and not facts.measured and double:
-        told = f"{counted(len(facts.raters), 'rater')} ({listed(facts.raters)}). {double}"
+        told = f"{plural(len(facts.raters), 'rater')} ({series(facts.raters)}). {double}"
         return (YES, told, "") if facts.n_double else (MISSING, told, "Assign each item to two raters or more.")
     if not having and not facts.headline and double:
         return MISSING, f"{_first(facts.no_headline)}. {double}", FINISH
@@ -92,7 +92,7 @@ def _raters(facts: Facts) -> Said:
     by: dict[tuple[str, ...], list[DimensionFacts]] = {}
     for each in having:
         by.setdefault(tuple(each.before.raters), []).append(each)
-    every = [f"{facts.titles(some)}: {counted(len(codes), 'rater')} ({listed(codes)})" for codes, some in by.items()]
+    every = [f"{facts.titles(some)}: {plural(len(codes), 'rater')} ({series(codes)})" for codes, some in by.items()]
     told = f"{'; '.join(every)}. {double}"
     return YES, told[0].upper() + told[1:], ""
 
@@ -105,7 +105,7 @@ def _single(facts: Facts) -> Said:
         return NOT_NEEDED, "Within a round, two or more raters labeled every item.", ""
     return (
         MISSING,
-        f"{counted(n, 'item')} had a single rater in every round.",
+        f"{plural(n, 'item')} had a single rater in every round.",
         "State in the paper why that is enough: the judgment is not contested, or agreement on the others was high.",
     )
 
@@ -118,7 +118,7 @@ def _independent(facts: Facts) -> Said:
     if facts.n_from_sheets == facts.n_answers:
         return (
             MISSING,
-            f"All {counted(facts.n_answers, 'submission')} came from sheets, which do not show whether raters worked "
+            f"All {plural(facts.n_answers, 'submission')} came from sheets, which do not show whether raters worked "
             "independently.",
             "Describe in the paper how raters worked independently while they filled in the sheets.",
         )
@@ -136,7 +136,7 @@ def _independent(facts: Facts) -> Said:
         told.append(sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded)).text)
         mend.append("Describe how raters worked independently on the other server.")
     if facts.n_from_sheets:
-        told.append(f"{facts.n_from_sheets:,} of {counted(facts.n_answers, 'submission')} came from sheets.")
+        told.append(f"{facts.n_from_sheets:,} of {plural(facts.n_answers, 'submission')} came from sheets.")
         mend.append("Describe in the paper how raters worked independently while they filled in the sheets.")
     return PARTLY if mend else YES, " ".join(told), " ".join(mend)
 
@@ -157,7 +157,7 @@ def _resolved(facts: Facts) -> Said:
         told.append(sentences.unresolved(facts.n_unresolved).text)
         mend.append("Explain in the paper what happened to the unresolved disagreements.")
     if waiting:
-        told.append(f"Still being resolved: {numbered('round', waiting)}.")
+        told.append(f"Still being resolved: {round_numbers('round', waiting)}.")
         mend.append("Resolve the open disagreements and close the round.")
     return (PARTLY if mend else YES), " ".join(told), " ".join(mend)
 
@@ -180,7 +180,7 @@ def _statistic(facts: Facts) -> Said:
     )
     undefined = [each.title for each in facts.measured if each.before.value is None]
     if undefined:
-        mend = f"{listed(undefined)}: report why it is undefined, or rate more units twice."
+        mend = f"{series(undefined)}: report why it is undefined, or rate more units twice."
         return (MISSING if len(undefined) == len(facts.measured) else PARTLY), f"{told}.", mend
     return YES, f"{told}.", ""
 
@@ -196,7 +196,7 @@ def _materials(facts: Facts) -> Said:
     defined = f", with definitions of {n:,} of {whole:,} categories" if n else ""
     if n == whole:
         defined = ", with its definitions" if n else ""
-    told = f"The rating scheme is {numbered('version', facts.versions)} of “{facts.taxonomy}”{defined}."
+    told = f"The rating scheme is {round_numbers('version', facts.versions)} of “{facts.taxonomy}”{defined}."
     told += " Concord lists the disagreements with the label of each rater." if facts.n_disputed else ""
     told += " The table has the values by dimension and round." if facts.is_compared else ""
     mends = ["Write definitions of the categories into the taxonomy."] if whole and not n else []
@@ -244,7 +244,7 @@ def _each_has(facts: Facts, told: Callable[[Any], str], mend: str) -> Said:
     if not having:
         return MISSING, "No reason is recorded for any dimension.", mend
     if lacking:
-        return PARTLY, f"{'; '.join(having)}.", f"{listed(lacking)}: {_lower(mend)}"
+        return PARTLY, f"{'; '.join(having)}.", f"{series(lacking)}: {_lower(mend)}"
     return YES, f"{'; '.join(having)}.", ""
 
 
@@ -265,7 +265,7 @@ def _anomalies(facts: Facts) -> Said:
 def _training(facts: Facts) -> Said:
     told = []
     if facts.pilots:
-        told.append(f"A pilot was labeled ({numbered('round', facts.pilots)}).")
+        told.append(f"A pilot was labeled ({round_numbers('round', facts.pilots)}).")
     if facts.n_training:
         told.append(sentences.training(facts.n_training).text)
         told += [sentences.tries(facts.tries).text] if facts.tries else []
@@ -285,9 +285,9 @@ def _discussed(facts: Facts) -> Said:
         return MISSING, "No disagreement was resolved in Concord.", "Describe how disagreements were discussed."
     ways = [f"{met:,} in meetings, as reported in Concord"] if met else []
     ways += [f"{written:,} in writing"] if written else []
-    told = f"{met + written:,} of {counted(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
+    told = f"{met + written:,} of {plural(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
     told += f": {'; '.join(ways)}."
-    told = told if ways else f"No discussion is recorded for {counted(known, 'resolved disagreement')}."
+    told = told if ways else f"No discussion is recorded for {plural(known, 'resolved disagreement')}."
     if met + written == known:
         return YES, told, ""
     which = "the others" if ways else "they"
@@ -298,7 +298,7 @@ def _discussed(facts: Facts) -> Said:
 def _more_than_three(facts: Facts) -> Said:
     most = max((len(each.before.raters) for each in facts.measured), default=0)
     most = most if facts.headline else facts.raters_by_round
-    told = f"Labels of at most {counted(most, 'rater')} were compared on a dimension."
+    told = f"Labels of at most {plural(most, 'rater')} were compared on a dimension."
     told = told if most else "No labels of different raters were compared."
     return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard requires no study to have more.", "")
 
@@ -310,11 +310,11 @@ def _cycles(facts: Facts) -> Said:
         told = f"There is {'one' if n else 'no'} pilot or main round with labels."
         return NOT_NEEDED, " ".join([told, *again]), ""
     values = "; ".join(
-        f"{each.title}: {listed([found.words for _, found in sorted(each.by_round.items()) if found.units])}"
+        f"{each.title}: {series([found.words for _, found in sorted(each.by_round.items()) if found.units])}"
         for each in facts.measured
         if sum(bool(found.units) for found in each.by_round.values()) > 1
     )
-    told = f"{counted(n, 'round')} under {numbered('version', facts.versions)}"
+    told = f"{plural(n, 'round')} under {round_numbers('version', facts.versions)}"
     told = " ".join([f"{told}; by round, {values}." if values else f"{told}.", *again])
     if len(facts.versions) < 2:
         return PARTLY, told, "The taxonomy did not change between rounds. Describe other changes, if any."
@@ -330,12 +330,12 @@ def _fixed(facts: Facts) -> Said:
     before = "labels were imported from sheets" if facts.n_from_sheets else "labeling began"
     source = ", as the file of the imported study states" if facts.is_start_stated else ""
     told = (
-        f"Registered before {before}{source}: {listed(fixed)}."
+        f"Registered before {before}{source}: {series(fixed)}."
         if fixed
         else "No coefficient was registered beforehand."
     )
     if defaults := [each for each in late if each.is_default]:
-        told += f" Default of the software: {listed([each.title for each in defaults])}."
+        told += f" Default of the software: {series([each.title for each in defaults])}."
     if late:
         return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
     if facts.n_from_sheets:

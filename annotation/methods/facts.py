@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from agreement import COEFFICIENTS, EXACT, bound
-from shared.wording import counted, listed
+from shared.wording import plural, series
 from taxonomy.kinds import HasKind
 
 NO_HEADLINE = "no main round is finished"
@@ -90,7 +90,8 @@ class DimensionFacts(HasKind):
     def answers(self) -> str:
         """What could be answered: `one of 34 categories`."""
         return self.question_kind.described.format(
-            categories=counted(self.n_categories, "category", "categories"), levels=counted(self.n_categories, "level")
+            categories=plural(self.n_categories, "category", "categories"),
+            levels=plural(self.n_categories, "level"),
         )
 
     @property
@@ -338,10 +339,10 @@ class Facts:
         """Why there is no number of the study yet."""
         if self.headline_hidden:
             are = "is" if len(self.headline_hidden) == 1 else "are"
-            return f"{numbered('round', self.headline_hidden)} of the headline {are} hidden from you"
+            return f"{round_numbers('round', self.headline_hidden)} of the headline {are} hidden from you"
         if self.headline_waiting:
             are = "is" if len(self.headline_waiting) == 1 else "are"
-            return f"{numbered('round', self.headline_waiting)}, fixed as the headline, {are} not finished"
+            return f"{round_numbers('round', self.headline_waiting)}, fixed as the headline, {are} not finished"
         return NO_HEADLINE
 
     @property
@@ -424,7 +425,7 @@ class Facts:
         for wave in self.waves:
             for code in wave.unblinded:
                 rounds.setdefault(code, []).append(wave.number)
-        return listed([f"{code} ({numbered('round', numbers)})" for code, numbers in rounds.items()])
+        return series([f"{code} ({round_numbers('round', numbers)})" for code, numbers in rounds.items()])
 
     @property
     def pilots(self) -> list[int]:
@@ -434,7 +435,7 @@ class Facts:
     def titles(self, some: Sequence[DimensionFacts]) -> str:
         """The titles of some dimensions; `every dimension` for all of several."""
         whole = len(some) > 2 and len(some) == len(self.dimensions) == len(self.measured)
-        return "every dimension" if whole else listed([each.title for each in some])
+        return "every dimension" if whole else series([each.title for each in some])
 
     @property
     def ci_methods(self) -> list[str]:
@@ -459,15 +460,15 @@ def decimals(value: float, places: int = 3) -> str:
 def share(part: int, whole: int, one: str) -> str:
     """`528 of 529 items (99.8%)`; only all of them are 100%."""
     percent = min(100 * part / whole, 99.9) if part < whole else 100.0
-    return f"{part:,} of {counted(whole, one)} ({percent:.{0 if part in (0, whole) else 1}f}%)"
+    return f"{part:,} of {plural(whole, one)} ({percent:.{0 if part in (0, whole) else 1}f}%)"
 
 
-def numbered(one: str, numbers: Sequence[int]) -> str:
+def round_numbers(one: str, numbers: Sequence[int]) -> str:
     """`round 2`, `rounds 1 to 5`, `rounds 1 and 3`."""
     numbers = sorted(numbers)
     if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"{one}s {numbers[0]} to {numbers[-1]}"
-    return f"{one}{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
+    return f"{one}{'s' if len(numbers) > 1 else ''} {series(numbers)}"
 
 
 def day(given: date) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from annotation.core.latex import escaped
+from annotation.core.latex import escape_latex
 from annotation.methods import sentences
 from annotation.methods.facts import IMPORTED, OVERRULED, DimensionFacts, Facts
 from annotation.methods.sentences import Sentence
@@ -39,7 +39,7 @@ def as_latex(facts: Facts) -> str:
     """The paragraph and the table, to be included in a document that uses booktabs; what is missing in bold."""
     parts = [
         " ".join(
-            f"\\textbf{{{escaped(sentence.marked)}}}" if sentence.is_missing else escaped(sentence.text)
+            f"\\textbf{{{escape_latex(sentence.marked)}}}" if sentence.is_missing else escape_latex(sentence.text)
             for sentence in part
         )
         for part in paragraph(facts)

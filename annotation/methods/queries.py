@@ -13,7 +13,7 @@ from agreement import COEFFICIENTS
 from annotation.agreement_report.queries.across_rounds import (
     OFF_SCALE,
     AgreementQuery,
-    across,
+    dimension_patterns,
     rater_codes,
     visible_rounds,
 )
@@ -408,7 +408,7 @@ def _dimensions(
     """
     codes = rater_codes(seat)
     later = replace(asked, slice=replace(asked.slice, when="after"))
-    after = {each.dimension.key: each for each in across(rounds, later)} if reports else {}
+    after = {each.dimension.key: each for each in dimension_patterns(rounds, later)} if reports else {}
     begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
     found = []
     for each in reports:
@@ -549,7 +549,7 @@ def _screened(seat: Seat, asked: AgreementQuery) -> ScreeningFacts | None:
     raters = sorted({code or "" for code in answered.values_list("rater__code", flat=True).distinct()}, key=code_order)
     if not raters:
         return None
-    found = next((each for each in across(rounds, asked) if each.dimension.key == SCREENING), None)
+    found = next((each for each in dimension_patterns(rounds, asked) if each.dimension.key == SCREENING), None)
     head = primary(seat, found, rater_codes(seat), asked) if found is not None and found.counted else None
     return ScreeningFacts(
         rounds=[each.number for each in rounds],

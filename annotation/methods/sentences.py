@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, beside, bound
+from agreement import CLUSTERED, COEFFICIENTS, EFFECTIVE, EXACT, FEWEST, bound, value_text
 from annotation.methods.facts import (
     JOINED,
     LEFT,
@@ -26,10 +26,10 @@ from annotation.methods.facts import (
     TryFacts,
     Turnover,
     day,
-    numbered,
+    round_numbers,
     share,
 )
-from shared.wording import counted, listed
+from shared.wording import plural, series
 
 # fmt: off
 ONES = (
@@ -117,12 +117,12 @@ def was(n: int) -> str:
 
 def statistic(name: str, number: CoefficientFacts, *, threshold: float | None = None) -> str:
     """The one pattern of a statistic: `Cohen's κ = 0.81, 95% CI [0.77, 0.85], n = 120 units, 2 raters`."""
-    n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
+    n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
     assert number.value is not None
-    value = beside(number.value, threshold)
+    value = value_text(number.value, threshold)
     if number.low is None or number.high is None:
         return f"{name} = {value}, {n}"
-    low, high = (beside(each, threshold) for each in (number.low, number.high))
+    low, high = (value_text(each, threshold) for each in (number.low, number.high))
     if number.is_one_sided:
         return f"{name} = {value}, one-sided 95% CI [{low}, {high}], {n}"
     return f"{name} = {value}, 95% CI [{low}, {high}], {n}"
@@ -133,17 +133,17 @@ def nothing_yet() -> Sentence:
 
 
 def hidden(rounds: Sequence[int]) -> Sentence:
-    return missing(f"{numbered('round', rounds)}; you rate there, so this text excludes it until it is over")
+    return missing(f"{round_numbers('round', rounds)}; you rate there, so this text excludes it until it is over")
 
 
 def drawn(each: SampleFacts) -> list[Sentence]:
-    frame = f" from a frame of {counted(each.n_frame, 'issue')}" if each.n_frame is not None else ""
+    frame = f" from a frame of {plural(each.n_frame, 'issue')}" if each.n_frame is not None else ""
     found = [Sentence(f"{opening(each.size, 'issue')} {was(each.size)} drawn at random (seed {each.seed}){frame}.")]
     if each.size == each.n_frame:
         whole = f"{opening(each.size, 'issue')} {was(each.size)} selected, which is the whole frame"
         found = [Sentence(f"{whole}, in random order (seed {each.seed}).")]
     if each.n_found is not None:
-        found.append(Sentence(f"The frame was filtered from {counted(each.n_found, 'stored issue')}."))
+        found.append(Sentence(f"The frame was filtered from {plural(each.n_found, 'stored issue')}."))
     if each.stratify_by:
         how = {"equal": "equal"}.get(each.allocation, "proportional")
         least, most = each.per_stratum or (0, 0)
@@ -156,30 +156,30 @@ def drawn(each: SampleFacts) -> list[Sentence]:
         reasons = "; ".join(f"{n:,} “{reason}”" for reason, n in each.out)
         found.append(Sentence(f"{opening(n, 'drawn issue')} {was(n)} excluded at screening: {reasons}."))
     if each.stand:
-        told = listed([f"{n:,} {was(n)} {words}" for words, n in each.stand])
+        told = series([f"{n:,} {was(n)} {words}" for words, n in each.stand])
         found.append(Sentence(f"Of the other drawn issues, {told}."))
     if each.coded:
-        told = listed([f"{n:,} {words}" for words, n in each.coded])
+        told = series([f"{n:,} {words}" for words, n in each.coded])
         n = sum(n for _, n in each.coded)
-        found.append(Sentence(f"Coding rounds contain {counted(n, 'drawn issue')}: {told}."))
+        found.append(Sentence(f"Coding rounds contain {plural(n, 'drawn issue')}: {told}."))
     return found
 
 
 def control(each: ControlFacts) -> Sentence:
     """What a filter or screening missed at most, by a random sample of what it excluded."""
-    of = f"Of a random sample of {each.size:,} of the {counted(each.n_frame, 'issue')} that {each.by} excluded"
+    of = f"Of a random sample of {each.size:,} of the {plural(each.n_frame, 'issue')} that {each.by} excluded"
     kept = f"{each.n_kept:,} {was(each.n_kept)} kept on screening"
     return Sentence(f"{of}, {kept}; at most {each.most_share:.1%} were missed (exact one-sided 95% bound).")
 
 
 def screened(each: ScreeningFacts) -> list[Sentence]:
     """Who screened how many items, and their agreement on it; its interval is left to the page of agreement."""
-    who = f"{opening(len(each.raters), 'rater')} ({listed(each.raters)})"
-    found = [Sentence(f"{who} screened {counted(each.n_items, 'item')} in {numbered('round', each.rounds)}.")]
+    who = f"{opening(len(each.raters), 'rater')} ({series(each.raters)})"
+    found = [Sentence(f"{who} screened {plural(each.n_items, 'item')} in {round_numbers('round', each.rounds)}.")]
     if (number := each.agreement) is not None:
-        n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
+        n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
         symbol = COEFFICIENTS[each.coefficient].symbol
-        told = f"{symbol} = {beside(number.value, None)}" if number.value is not None else "undefined"
+        told = f"{symbol} = {value_text(number.value, None)}" if number.value is not None else "undefined"
         found.append(Sentence(f"Agreement on what was screened in or out, before discussion, was {told}, {n}."))
     return found
 
@@ -192,7 +192,7 @@ def labeled_out(n: int, *, keeps: bool) -> Sentence:
 
 def by_hand(n_items: int) -> Sentence:
     return missing(
-        f"how the {counted(n_items, 'item')} that {was(n_items)} not drawn from a sample {was(n_items)} chosen"
+        f"how the {plural(n_items, 'item')} that {was(n_items)} not drawn from a sample {was(n_items)} chosen"
     )
 
 
@@ -200,8 +200,8 @@ def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension
     """Which versions were used, with the dimensions of the newest one."""
     properties = "; ".join(f"{each.title}, {each.answers}" for each in dimensions)
     of = f" as of version {newest}" if list(versions) != [newest] else ""
-    on = f" on {counted(len(dimensions), 'dimension')}{of} ({properties})" if dimensions else ""
-    return Sentence(f"Items were labeled against {numbered('version', versions)} of the taxonomy “{title}”{on}.")
+    on = f" on {plural(len(dimensions), 'dimension')}{of} ({properties})" if dimensions else ""
+    return Sentence(f"Items were labeled against {round_numbers('version', versions)} of the taxonomy “{title}”{on}.")
 
 
 def unit() -> Sentence:
@@ -213,7 +213,7 @@ def conditional(titles: Sequence[str], applies: str) -> Sentence:
     n = len(titles)
     also = "" if applies == "both" else ", “does not apply” being the other rater’s label"
     return Sentence(
-        f"{listed(titles)} {was(n)} asked only where an earlier answer called for {'it' if n == 1 else 'them'}, and "
+        f"{series(titles)} {was(n)} asked only where an earlier answer called for {'it' if n == 1 else 'them'}, and "
         f"compared where {where} reached {'it' if n == 1 else 'them'}{also}."
     )
 
@@ -224,11 +224,11 @@ def labeled(raters: Sequence[str], n_items: int, waves: Sequence[RoundFacts]) ->
     for kind, name in ROUND_KINDS.items():
         those = [wave for wave in waves if wave.kind == kind]
         if those:
-            sizes = listed([f"{wave.n_items:,}" for wave in those])
+            sizes = series([f"{wave.n_items:,}" for wave in those])
             noun = "item" if those[-1].n_items == 1 and len(those) == 1 else "items"
-            rounds.append(f"{counted(len(those), name)} ({sizes} {noun})")
+            rounds.append(f"{plural(len(those), name)} ({sizes} {noun})")
     return Sentence(
-        f"{opening(len(raters), 'rater')} ({listed(raters)}) labeled {counted(n_items, 'item')} in {listed(rounds)}."
+        f"{opening(len(raters), 'rater')} ({series(raters)}) labeled {plural(n_items, 'item')} in {series(rounds)}."
     )
 
 
@@ -239,9 +239,9 @@ def by_rater(those: Sequence[tuple[str, int]]) -> Sentence:
     """How many items each rater labeled; of many raters the fewest and the most."""
     if len(those) > MOST_NAMED:
         least, most = min(n for _, n in those), max(n for _, n in those)
-        n = counted(most, "item") if least == most else f"{least:,} to {most:,} items"
+        n = plural(most, "item") if least == most else f"{least:,} to {most:,} items"
         return Sentence(f"Each rater labeled {n}.")
-    return Sentence(f"By rater, the numbers of items labeled were {listed([f'{n:,} ({code})' for code, n in those])}.")
+    return Sentence(f"By rater, the numbers of items labeled were {series([f'{n:,} ({code})' for code, n in those])}.")
 
 
 def turnover(each: Turnover) -> Sentence:
@@ -249,7 +249,7 @@ def turnover(each: Turnover) -> Sentence:
     if each.what != LEFT:
         joined = "joined round {} after it had opened" if each.what == JOINED else "rejoined round {}"
         return Sentence(f"{each.rater} {joined.format(each.round)}.")
-    left = counted(each.n_unfinished, "unfinished assignment") if each.n_unfinished else "no unfinished assignment"
+    left = plural(each.n_unfinished, "unfinished assignment") if each.n_unfinished else "no unfinished assignment"
     n_given = sum(n for _, n in each.given)
     became = []
     if n_given:
@@ -268,7 +268,7 @@ def no_labels() -> Sentence:
 def outstanding(wave: RoundFacts) -> Sentence:
     """Of a round that is open, how much of what was asked for is not in; all of it may change."""
     n, whole = wave.n_outstanding, wave.n_outstanding + wave.n_answers + wave.n_skipped
-    left = f"{n:,} of {counted(whole, 'assignment')} {'is' if n == 1 else 'are'} outstanding"
+    left = f"{n:,} of {plural(whole, 'assignment')} {'is' if n == 1 else 'are'} outstanding"
     return missing(f"the end of round {wave.number}, which is open; {left}, and the numbers above and below may change")
 
 
@@ -277,7 +277,7 @@ def double_coded(n_double: int, n_items: int) -> Sentence:
 
 
 def third(those: Sequence[tuple[str, int]]) -> Sentence:
-    told = listed([f"{code} labeled {counted(n, 'item')}" for code, n in those])
+    told = series([f"{code} labeled {plural(n, 'item')}" for code, n in those])
     return Sentence(
         f"As {'a third rater' if len(those) == 1 else 'third raters'}, {told}; agreement excludes these labels."
     )
@@ -294,12 +294,12 @@ def third_asked(n: int, n_by_hand: int) -> Sentence:
             f"for {n - n_by_hand:,} by the study’s rule for items on which raters disagree, and for {n_by_hand:,} by "
             "the adjudicator or the owner"
         )
-    return Sentence(f"A third rater was asked for {counted(n, 'item')}, {how}.")
+    return Sentence(f"A third rater was asked for {plural(n, 'item')}, {how}.")
 
 
 def migrated(each: MigrationFacts) -> Sentence:
     """In terms of which version the agreed labels are, and how many of them have no value there."""
-    of = f"The {counted(each.n_labels, 'agreed label')} {was(each.n_labels)} migrated to version {each.version}"
+    of = f"The {plural(each.n_labels, 'agreed label')} {was(each.n_labels)} migrated to version {each.version}"
     without = f"{each.n_without:,} of them {'has' if each.n_without == 1 else 'have'} no value in that version"
     if not each.n_without:
         without = "none of them lacks a value in that version"
@@ -316,7 +316,7 @@ def relabeled(number: int, version: int, n_items: int) -> Sentence:
 def model_raters(codes: Sequence[str]) -> Sentence:
     what = "is a model rater" if len(codes) == 1 else "are model raters"
     whose = "its labels are" if len(codes) == 1 else "their labels are"
-    return Sentence(f"{listed(codes)} {what}, and {whose} in none of these numbers.")
+    return Sentence(f"{series(codes)} {what}, and {whose} in none of these numbers.")
 
 
 def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
@@ -324,7 +324,7 @@ def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
 
     `others`: it follows a sentence that names raters for whom it does not hold.
     """
-    when = "a round was" if every else f"{numbered('round', rounds)} {was(len(rounds))}"
+    when = "a round was" if every else f"{round_numbers('round', rounds)} {was(len(rounds))}"
     whose = "its" if every or len(rounds) == 1 else "their"
     return Sentence(f"While {when} open, {whose} {'other ' if others else ''}raters could not see each other’s labels.")
 
@@ -345,13 +345,13 @@ def stated_blind(rounds: Sequence[int], *, others: bool) -> Sentence:
     over = "the round was" if len(rounds) == 1 else "each round was"
     who = "the other raters" if others else "raters"
     return Sentence(
-        f"The file from which {numbered('round', rounds)} {was(len(rounds))} imported states that {who} could not see "
-        f"each other’s labels until {over} over."
+        f"The file from which {round_numbers('round', rounds)} {was(len(rounds))} imported states that {who} could not "
+        f"see each other’s labels until {over} over."
     )
 
 
 def from_sheets(rounds: Sequence[int]) -> Sentence:
-    return missing(f"whether raters worked independently in {numbered('round', rounds)}, imported from sheets")
+    return missing(f"whether raters worked independently in {round_numbers('round', rounds)}, imported from sheets")
 
 
 def training(n_items: int) -> Sentence:
@@ -364,10 +364,10 @@ NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eight
 def tries(found: Sequence[TryFacts]) -> Sentence:
     """What came of tries on items with known labels, skipped ones included."""
     told = [
-        f"{each.n_right:,} of {each.n_items:,} submissions in the {_nth(n)} try ({counted(each.n_raters, 'rater')})"
+        f"{each.n_right:,} of {each.n_items:,} submissions in the {_nth(n)} try ({plural(each.n_raters, 'rater')})"
         for n, each in enumerate(found, start=1)
     ]
-    return Sentence(f"Before the feedback, every known label was right in {listed(told)}.")
+    return Sentence(f"Before the feedback, every known label was right in {series(told)}.")
 
 
 def _nth(n: int) -> str:
@@ -408,7 +408,7 @@ def not_fixed(titles: str, one: DimensionFacts) -> list[Sentence]:
 
 def headline(rounds: Sequence[int], version: int, fixed_on: date | None, *, stated: bool = False) -> Sentence:
     """Which rounds the reported agreement is of, and who chose them; `stated`: an imported study's file states it."""
-    which = numbered("round", rounds)
+    which = round_numbers("round", rounds)
     if fixed_on is not None:
         were = "it was" if len(rounds) == 1 else "the first of them was"
         source = ", as the file of the imported study states" if stated else ""
@@ -437,7 +437,7 @@ def agreement(each: DimensionFacts, *, when: str = "before") -> Sentence:
     """Agreement on a dimension before or after discussion, in the rounds of the headline."""
     number = each.before if when == "before" else each.after
     assert number is not None
-    n = f"n = {counted(number.units, 'unit')}, {counted(len(number.raters), 'rater')}"
+    n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
     if number.value is None:
         why = f": {number.undefined}" if number.undefined else "."
         return Sentence(f"{each.symbol} on {each.title} {when} discussion is undefined ({n}){why}")
@@ -460,11 +460,11 @@ def by_round(each: DimensionFacts, pilots: Sequence[int]) -> Sentence | None:
     found = [(number, one) for number, one in sorted(each.by_round.items()) if one.units]
     if len(found) < 2:
         return None
-    told = listed(
+    told = series(
         [
-            f"{'undefined' if one.value is None else beside(one.value, None)} "
+            f"{'undefined' if one.value is None else value_text(one.value, None)} "
             f"({'pilot round' if number in pilots else 'round'} {number}, "
-            f"n = {counted(one.units, 'unit')})"
+            f"n = {plural(one.units, 'unit')})"
             for number, one in found
         ]
     )
@@ -473,21 +473,21 @@ def by_round(each: DimensionFacts, pilots: Sequence[int]) -> Sentence | None:
 
 def excluded(each: DimensionFacts, because: str, n: int) -> Sentence:
     why = EXCLUDED.get(because, because)
-    return Sentence(f"For {each.title}, {counted(n, 'unit')} {was(n)} excluded because {why}.")
+    return Sentence(f"For {each.title}, {plural(n, 'unit')} {was(n)} excluded because {why}.")
 
 
 def used(each: DimensionFacts) -> Sentence:
     """On how many of the units an alpha of an order rests."""
     assert each.n_used is not None
-    units, verb = counted(each.before.units, "unit"), "is" if len(each.off_scale) == 1 else "are"
+    units, verb = plural(each.before.units, "unit"), "is" if len(each.off_scale) == 1 else "are"
     return Sentence(
-        f"{each.symbol} on {each.title} rests on {each.n_used:,} of these {units}, because {listed(each.off_scale)} "
+        f"{each.symbol} on {each.title} rests on {each.n_used:,} of these {units}, because {series(each.off_scale)} "
         f"{verb} no level of its scale."
     )
 
 
 def skipped(n: int) -> Sentence:
-    return Sentence(f"Raters skipped {counted(n, 'assignment')}.")
+    return Sentence(f"Raters skipped {plural(n, 'assignment')}.")
 
 
 def revised(n: int, whole: int) -> Sentence:
@@ -507,7 +507,7 @@ def computed(facts: Facts) -> list[Sentence]:
             method: [each.title for each in facts.measured if each.ci_method == method] for method in facts.ci_methods
         }
         return [
-            Sentence(f"Confidence intervals for {listed(titles)} are {CI_METHODS[method]} ({facts.software}).")
+            Sentence(f"Confidence intervals for {series(titles)} are {CI_METHODS[method]} ({facts.software}).")
             for method, titles in by_method.items()
         ]
     some = any(each.before.units for each in facts.dimensions)
@@ -525,7 +525,7 @@ def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Se
     """The same of a table, naming its rows (by dimension, and by round where needed) unless all are of one method."""
     return [
         Sentence(
-            f"Confidence intervals{f' for {listed(rows)}' if len(methods) > 1 else ''} are "
+            f"Confidence intervals{f' for {series(rows)}' if len(methods) > 1 else ''} are "
             f"{CI_METHODS[method]} ({facts.software})."
         )
         for method, rows in sorted(methods.items())
@@ -548,8 +548,8 @@ def overruled(n: int) -> Sentence:
 
 def entered_by(codes: Sequence[str], n_others: int) -> Sentence:
     """Who entered resolutions: raters by code, people without a label of their own counted."""
-    who = [*codes, *([f"{counted(n_others, 'person', 'people')} who did not label"] if n_others else [])]
-    return Sentence(f"Resolutions were entered by {listed(who)}.")
+    who = [*codes, *([f"{plural(n_others, 'person', 'people')} who did not label"] if n_others else [])]
+    return Sentence(f"Resolutions were entered by {series(who)}.")
 
 
 def unresolved(n: int) -> Sentence:
@@ -573,7 +573,7 @@ def final_values(n: int) -> list[Sentence]:
 
 def still_resolving(rounds: Sequence[int]) -> Sentence:
     are = "is" if len(rounds) == 1 else "are"
-    return missing(f"the end of resolving disagreements in {numbered('round', rounds)}, which {are} not closed")
+    return missing(f"the end of resolving disagreements in {round_numbers('round', rounds)}, which {are} not closed")
 
 
 def proposals(n: int) -> Sentence:
@@ -587,14 +587,16 @@ def proposals(n: int) -> Sentence:
 
 def versions(by_version: Mapping[int, Sequence[int]]) -> Sentence:
     """Which rounds used which version, where there are several."""
-    told = [f"{numbered('round', rounds)} used version {version}" for version, rounds in sorted(by_version.items())]
+    told = [
+        f"{round_numbers('round', rounds)} used version {version}" for version, rounds in sorted(by_version.items())
+    ]
     first = told[0][0].upper() + told[0][1:]
-    return Sentence(f"{listed([first, *told[1:]])} of the taxonomy.")
+    return Sentence(f"{series([first, *told[1:]])} of the taxonomy.")
 
 
 def minimum(number: int, each: Minimum) -> Sentence:
     """What raters had to reach on items with known labels before they got others in a round."""
-    told = [f"{listed(each.reached)} reached it"] if each.reached else []
+    told = [f"{series(each.reached)} reached it"] if each.reached else []
     told += [f"{code} was let in for the stated reason “{why.strip().rstrip('.')}”" for code, why in each.let_in]
     return Sentence(
         f"In round {number}, raters had to reach a minimum on items with known labels before they were given others "
@@ -610,5 +612,5 @@ def gate(number: int, each: GateFacts) -> Sentence:
         return Sentence(f"Round {number} was opened after {pilot} had reached {reached}.")
     why = f" for the stated reason “{each.reason.strip().rstrip('.')}”" if each.reason else ""
     return Sentence(
-        f"Round {number} was opened although {pilot} had not reached the threshold for {listed(each.short_of)}{why}."
+        f"Round {number} was opened although {pilot} had not reached the threshold for {series(each.short_of)}{why}."
     )

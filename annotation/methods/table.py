@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agreement import bound
-from annotation.core.latex import escaped
+from annotation.core.latex import escape_latex
 from annotation.methods.facts import CoefficientFacts, DimensionFacts, Facts
 from annotation.methods.sentences import computed, computed_rows, few_units
-from shared.wording import for_markdown, listed
+from shared.wording import for_markdown, series
 
 HEADS = (
     "Dimension", "Coefficient", "Round", "Units", "Raters", "Value", "95% CI", "Threshold", "After discussion"
@@ -87,19 +87,19 @@ def latex(facts: Facts) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        f"  \\caption{{Agreement before discussion, by dimension and round: {escaped(_caption(facts))}}}",
+        f"  \\caption{{Agreement before discussion, by dimension and round: {escape_latex(_caption(facts))}}}",
         r"  \label{tab:agreement}",
         f"  \\begin{{tabular}}{{{'lrrrlr'[: len(columns)]}}}",
         r"    \toprule",
-        f"    {' & '.join(escaped(head) for head in columns)} \\\\",
+        f"    {' & '.join(escape_latex(head) for head in columns)} \\\\",
     ]
     before: DimensionFacts | None = None
     for row in found:
         if row.dimension is not before:
             before = row.dimension
-            head = escaped(head_of(before))
+            head = escape_latex(head_of(before))
             lines += [r"    \midrule", f"    \\multicolumn{{{len(columns)}}}{{l}}{{\\emph{{{head}}}}} \\\\"]
-        lines.append(f"    {' & '.join(escaped(cell) or '--' for cell in row.under_head(columns))} \\\\")
+        lines.append(f"    {' & '.join(escape_latex(cell) or '--' for cell in row.under_head(columns))} \\\\")
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
 
 
@@ -125,7 +125,7 @@ def _rows_by_method(printed: Sequence[AgreementRow]) -> dict[str, list[str]]:
             found.setdefault(row.number.ci_method, {}).setdefault(row.dimension.title, []).append(_name(row))
     n_methods = Counter(title for titles in found.values() for title in titles)
     return {
-        method: [f"{title} ({listed(names)})" if n_methods[title] > 1 else title for title, names in titles.items()]
+        method: [f"{title} ({series(names)})" if n_methods[title] > 1 else title for title, names in titles.items()]
         for method, titles in found.items()
     }
 

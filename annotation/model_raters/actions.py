@@ -10,7 +10,7 @@ from annotation.models import Annotation, Assignment, Membership, Round
 LONGEST = {"name": 100, "version": 100, "prompt": 100_000}
 
 
-def described(machine: object, is_machine: bool, fields: dict[str, list[str]]) -> dict[str, str]:
+def read_description(machine: object, is_machine: bool, fields: dict[str, list[str]]) -> dict[str, str]:
     """Name, version and prompt as far as they are given; what is wrong goes into `fields`."""
     if machine is None:
         return {}

@@ -7,7 +7,7 @@ from datetime import date
 
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.package.tables import PackageTable
-from shared.wording import counted, for_markdown, listed
+from shared.wording import for_markdown, plural, series
 
 DRAW = """
 It also draws each sample again. The rows of `sample/sample-N-frame.csv` are numbered from 0 in their order, and
@@ -58,12 +58,12 @@ class Cover:
 
     @property
     def abstract(self) -> str:
-        labels = counted(self.n_labels, "agreed label")
+        labels = plural(self.n_labels, "agreed label")
         ends = f"{labels}, and the agreement of the raters" if self.has_agreement else f"and {labels}"
         return (
-            f"{counted(self.n_items, 'item')} labeled by {counted(self.n_raters, 'rater')} against the taxonomy "
-            f"“{self.taxonomy}”: {counted(self.n_ratings, 'rating')} and "
-            f"{counted(self.counts['resolutions'], 'resolution')}, later revisions included, "
+            f"{plural(self.n_items, 'item')} labeled by {plural(self.n_raters, 'rater')} against the taxonomy "
+            f"“{self.taxonomy}”: {plural(self.n_ratings, 'rating')} and "
+            f"{plural(self.counts['resolutions'], 'resolution')}, later revisions included, "
             f"{ends}."
         )
 
@@ -110,7 +110,7 @@ def _read_me(cover: Cover) -> str:
     files = "\n".join(f"| `{path}` | {means} |" for path, means in cover.files)
     hidden = ""
     if cover.hidden:
-        numbers = listed([str(number) for number in cover.hidden])
+        numbers = series([str(number) for number in cover.hidden])
         one = len(cover.hidden) == 1
         hidden = (
             f"\n**Excluded.** {'Round' if one else 'Rounds'} {numbers} {'is' if one else 'are'} not closed "

@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.assignments.queries import raters_named
+from annotation.assignments.queries import raters_by_name
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
@@ -90,7 +90,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
     if recheck is not None:
         plan.recheck = _recheck(found, recheck)
     fields: dict[str, list[str]] = {}
-    members = raters_named(study, stand_ins, fields, "stand_ins") if stand_ins else []
+    members = raters_by_name(study, stand_ins, fields, "stand_ins") if stand_ins else []
     if fields:
         raise Invalid("Migration not run.", fields=fields)
     plan.stand_ins = [member.pk for member in members]

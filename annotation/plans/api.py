@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from annotation.assignments.actions.reading_log import REST, note_results
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_plan
 from annotation.core.api_bodies import Body, Whole
-from annotation.core.api_pages import PAGE, paged, pages_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
 from annotation.core.api_requests import number_in_address, seat_of, word_in_address
 from annotation.labels.queries.label_version import standing_plan
 from annotation.labels.queries.without_value import n_without_value
@@ -21,7 +21,7 @@ from annotation.models import Plan
 from annotation.plans import actions
 from annotation.plans.queries import listing
 from annotation.plans.queries.preview import preview_of
-from annotation.plans.queries.relabeling import affected
+from annotation.plans.queries.relabeling import affected_items
 from annotation.plans.queries.scope import ground_of
 from shared.request_checks import page_size
 
@@ -152,7 +152,7 @@ class PlansOfStudy(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return paged(self, request, listing.plans(seat.study), lambda each: plan_line(each, seat))
+        return list_page(self, request, listing.plans(seat.study), lambda each: plan_line(each, seat))
 
     @extend_schema(request=PlanBody, responses={201: PlanShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -191,7 +191,7 @@ class PlanItems(APIView):
             lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]
             last = given[-1].position if given else 0
         else:
-            found = affected(ground_of(plan), plan.recheck, why=why, after=after, size=size)
+            found = affected_items(ground_of(plan), plan.recheck, why=why, after=after, size=size)
             lines = [
                 {
                     "item": each.item.identifier,

@@ -30,7 +30,7 @@ from annotation.plans.category_outcomes import ASKED
 from annotation.plans.forms import PlanForm
 from annotation.plans.queries import listing
 from annotation.plans.queries.preview import preview_of
-from annotation.plans.queries.relabeling import PAGE, affected, items_with_categories
+from annotation.plans.queries.relabeling import PAGE, affected_items, items_with_categories
 from annotation.plans.queries.scope import ground_of
 from annotation.rounds.queries import RoundLine, round_lines
 from shared.forms import explaining, form_page, status_of
@@ -434,7 +434,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             heading = f"Items labeled {fates[0].category.path}" if fates else "Category not found"
             last = items[-1].pk if items else 0
         else:
-            asked = affected(ground_of(found), found.recheck, why=why, dimension=dimension, after=after)
+            asked = affected_items(ground_of(found), found.recheck, why=why, dimension=dimension, after=after)
             lines = [AffectedLine(each.item, _reasons(each.reasons, titles, shows_values)) for each in asked]
             heading = f"Items without a label of “{titles.get(dimension, dimension)}”" if dimension else heading
             last = asked[-1].item.pk if asked else 0

@@ -12,7 +12,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.labels.queries.proposal_states import with_states
 from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
-from annotation.proposals.queries import FULL, ProposalLine, newest_draft, newest_tree, told
+from annotation.proposals.queries import FULL, ProposalLine, newest_draft, newest_tree, with_outcomes
 from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
@@ -94,7 +94,7 @@ def settle_proposals(
     ]
     _check_seen([each for each, _ in changed], expected)
     _write(seat, dimension, changed)
-    return [each.outcome for each in told(_rows(seat, [each.id for each in found])) if each.outcome]
+    return [each.outcome for each in with_outcomes(_rows(seat, [each.id for each in found])) if each.outcome]
 
 
 def _check_one_answer(accept: object, map_to: object, decline: object) -> None:
@@ -114,7 +114,7 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[ProposalLine]:
     if not proposals or len(proposals) > MOST:
         raise Invalid(NOT_TAKEN, fields={"also": [f"Answer at least one proposal, and at most {MOST} at once."]})
     list(Proposal.objects.select_for_update().filter(pk__in=numbers).order_by("pk").values_list("pk"))
-    found = told(_rows(seat, numbers))
+    found = with_outcomes(_rows(seat, numbers))
     if len(found) < len({str(each) for each in proposals}):
         raise NotFound(f"Some of these proposals are not in the study “{seat.study.slug}”.")
     for each in found:

@@ -136,11 +136,11 @@ class Proposals(APIView):
         visible = queries.visible_proposals(seat)
         state = choice_in_address(request, "state", tuple(queries.BY_STATE), "all") or "all"
         number, dimension = round_number_in_address(request, seat), dimension_in_address(request, seat)
-        rows = queries.narrowed(visible, state=state, round_number=number, dimension=dimension or "")
+        rows = queries.filter_proposals(visible, state=state, round_number=number, dimension=dimension or "")
         groups = groups_of(seat)
         pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
         pages = pagination()
-        found = queries.told(pages.paginate_queryset(rows, request, self))
+        found = queries.with_outcomes(pages.paginate_queryset(rows, request, self))
         answer: Response = pages.get_paginated_response([proposal_answer(seat, each, groups) for each in found])
         note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
         return answer
@@ -208,10 +208,10 @@ def groups_of(seat: Seat) -> Groups:
 
     Only of what this person may read.
     """
-    waiting = queries.told(queries.narrowed(queries.visible_proposals(seat), state="open"))
+    waiting = queries.with_outcomes(queries.filter_proposals(queries.visible_proposals(seat), state="open"))
     return {
         each.id: (group.public_id, [category.key for category in group.near])
-        for group in queries.grouped(waiting, queries.newest_tree(seat))
+        for group in queries.group_proposals(waiting, queries.newest_tree(seat))
         for each in group.proposals
     }
 

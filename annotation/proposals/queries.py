@@ -66,7 +66,9 @@ def reads_all(seat: Seat) -> bool:
     return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR)
 
 
-def narrowed(proposals: Any, *, state: str = "all", round_number: int | None = None, dimension: str = "") -> Any:
+def filter_proposals(
+    proposals: Any, *, state: str = "all", round_number: int | None = None, dimension: str = ""
+) -> Any:
     """Those of a round and a dimension; `state` is open, settled or all."""
     if state != "all":
         proposals = proposals.filter(state__in=BY_STATE[state])
@@ -129,7 +131,7 @@ class ProposalLine:
         }[self.state]
 
 
-def told(rows: Iterable[Proposal]) -> list[ProposalLine]:
+def with_outcomes(rows: Iterable[Proposal]) -> list[ProposalLine]:
     """Proposals of `visible_proposals` with their outcomes; one query beside theirs."""
     listed: list[Any] = list(rows)
     outcomes = ProposalOutcome.objects.in_bulk({row.outcome_pk for row in listed if row.outcome_pk})
@@ -157,7 +159,7 @@ def told(rows: Iterable[Proposal]) -> list[ProposalLine]:
 def get_proposal(seat: Seat, identifier: object) -> ProposalLine:
     """A proposal that this person may read, by its public ID; raises NotFound, Forbidden. Two queries."""
     number = Proposal.number_of(identifier)
-    found = [] if number is None else told(visible_proposals(seat).filter(pk=number))
+    found = [] if number is None else with_outcomes(visible_proposals(seat).filter(pk=number))
     if not found:
         raise NotFound(f"The study “{seat.study.slug}” has no proposal {str(identifier)[:40]}.")
     return found[0]
@@ -206,7 +208,7 @@ class AnsweredProposal:
     take_name: str
 
 
-def answered_in(annotation: int, tree: VersionTree) -> list[AnsweredProposal]:
+def answers_in(annotation: int, tree: VersionTree) -> list[AnsweredProposal]:
     """The answers to what stands in one annotation, for the page where its rater changes it; two queries."""
     rows = with_states(Proposal.objects.filter(annotation=annotation)).filter(outcome_pk__isnull=False)
     listed: list[Any] = list(rows.order_by("pk"))
@@ -324,7 +326,7 @@ class ProposalGroup:
         return sorted({each.rater for each in self.proposals}, key=lambda code: (len(code), code))
 
 
-def grouped(proposals: Sequence[ProposalLine], newest: VersionTree | None) -> list[ProposalGroup]:
+def group_proposals(proposals: Sequence[ProposalLine], newest: VersionTree | None) -> list[ProposalGroup]:
     """Proposals by dimension in the newest version's order, near-identical names together; no query.
 
     The biggest groups of a dimension come first, those that nobody named at its end.

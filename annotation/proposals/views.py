@@ -56,7 +56,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     visible = queries.visible_proposals(seat)
     number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "").replace("\x00", "")
     round_number = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else None
-    rows = queries.narrowed(visible, round_number=round_number, dimension=dimension)
+    rows = queries.filter_proposals(visible, round_number=round_number, dimension=dimension)
     note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", PAGE)
     context: dict[str, Any] = {
         "rounds": list(seat.study.rounds.exclude(state__in=[Round.State.DRAFT, Round.State.UNDONE]).order_by("number")),
@@ -73,11 +73,11 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
             seat,
             "own",
             page=page,
-            proposals=[(each, _label_url(seat, each)) for each in queries.told(page.rows)],
+            proposals=[(each, _label_url(seat, each)) for each in queries.with_outcomes(page.rows)],
             **context,
         )
-    waiting = queries.told(queries.narrowed(rows, state="open"))
-    groups = queries.grouped(waiting, newest)
+    waiting = queries.with_outcomes(queries.filter_proposals(rows, state="open"))
+    groups = queries.group_proposals(waiting, newest)
     start = _start(request, len(groups))
     shown = groups[start : start + GROUPS_PER_PAGE]
     page = page_of(request, rows.exclude(state=OPEN), key="-pk")
@@ -86,7 +86,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "proposals",
         page=page,
-        settled=queries.told(page.rows),
+        settled=queries.with_outcomes(page.rows),
         sections=_sections(shown),
         n_open=len(waiting),
         n_groups=len(groups),
@@ -241,7 +241,7 @@ def _group_parts(
     if is_settled:
         left = [each for each in told if each.is_open and each.public_id not in chosen]
         done = [each for each in told if each.public_id in chosen]
-        groups = [(group, typed_before(group)) for group in queries.grouped(left, newest)]
+        groups = [(group, typed_before(group)) for group in queries.group_proposals(left, newest)]
     else:
         done = []
         groups = [(ProposalGroup(told[0].dimension, told[0].dimension_title, told, []), typed)]
@@ -251,7 +251,7 @@ def _group_parts(
 
 def _told(seat: Seat, ids: Sequence[str]) -> list[ProposalLine]:
     numbers = [number for each in ids if (number := Proposal.number_of(each)) is not None]
-    return queries.told(queries.visible_proposals(seat).filter(pk__in=numbers))
+    return queries.with_outcomes(queries.visible_proposals(seat).filter(pk__in=numbers))
 
 
 def _typed(

@@ -9,7 +9,7 @@ from annotation.choosing.queries.samples import SampleLine
 from annotation.core.forms import LARGEST_SEED
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
 from annotation.models import Membership, Round
-from shared.wording import counted
+from shared.wording import plural
 from taxonomy.models import TaxonomyVersion
 
 ISSUES_LONGEST = 2_000_000
@@ -146,7 +146,7 @@ class RoundForm(forms.Form):
         fields["sample"].choices = [
             (
                 line.sample.pk,
-                f"{line.sample}: {counted(line.sample.size, 'issue')}, "
+                f"{line.sample}: {plural(line.sample.size, 'issue')}, "
                 + (f"unused: {in_words(line.left) or 'none'}" if line.has_screening else f"{line.n_unused} unused")
                 + (f", {line.n_out} screened out" if line.n_out and not line.has_screening else "")
                 + (f", {line.n_to_screen} in no round yet" if line.n_to_screen != line.n_unused else ""),

@@ -15,7 +15,7 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import HeadlineSet, headline_set
 from annotation.core.access import Seat, get_seat
 from annotation.core.api_bodies import Body, CheckedListField, StringField, Switch, Whole
-from annotation.core.api_requests import caller, choice_in_address, picked, seat_of
+from annotation.core.api_requests import caller, choice_in_address, present_entries, seat_of
 from annotation.labels.registration import with_defaults
 from annotation.models import Study
 from annotation.studies.actions import studies as study_actions
@@ -165,9 +165,9 @@ class Studies(ListAPIView[Study]):
                 slug=body["slug"],
                 title=body["title"],
                 taxonomy=body["taxonomy"],
-                **picked(body, "primary", "guidelines", "resolve_when"),
+                **present_entries(body, "primary", "guidelines", "resolve_when"),
             )
-            if changes := picked(
+            if changes := present_entries(
                 body, "applies", "screened_out", "screening_keywords", *study_actions.SWITCHES, "headline", "archived"
             ):
                 study = change(get_seat(caller(request), study.slug), changes)

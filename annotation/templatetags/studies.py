@@ -84,7 +84,7 @@ def bound(threshold: float) -> str:
 @register.filter
 def beside(value: float, threshold: float | None) -> str:
     """A value with as many decimals as show on which side of a threshold it is."""
-    return agreement.beside(value, threshold)
+    return agreement.value_text(value, threshold)
 
 
 @register.filter

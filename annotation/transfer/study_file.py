@@ -34,7 +34,7 @@ def path_of(table: str) -> str:
     return f"{FOLDER}/{table}.jsonl"
 
 
-def refused(sentence: str) -> Invalid:
+def rejection(sentence: str) -> Invalid:
     """A file that is not taken, in words."""
     return Invalid(f"{sentence} Nothing was saved.", code="study_file", fields={"file": [sentence]})
 
@@ -80,9 +80,9 @@ class StudyFile:
                         digest.update(piece)
                         n_rows += piece.count(b"\n")
             except BROKEN as error:
-                raise refused(f"The table {name} of the file can't be read.") from error
+                raise rejection(f"The table {name} of the file can't be read.") from error
             if digest.hexdigest() != table.sha256 or n_rows != table.rows:
-                raise refused(
+                raise rejection(
                     f"The table {name} has changed since the file was created: its SHA-256 differs from that "
                     "in the manifest. Copy the file again, or export the study again."
                 )
@@ -94,7 +94,7 @@ class StudyFile:
         with self.archive.open(path_of(name)) as file:
             while line := file.readline(LINE_BYTES_MAX + 1):
                 if len(line) > LINE_BYTES_MAX:
-                    raise refused(f"A row of the table {name} is larger than {LINE_BYTES_MAX >> 20} MB.")
+                    raise rejection(f"A row of the table {name} is larger than {LINE_BYTES_MAX >> 20} MB.")
                 yield line
 
 
@@ -105,19 +105,19 @@ def open_study(file: IO[bytes], tables: Sequence[str]) -> StudyFile:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise refused("This is not a full export: it can't be opened as a ZIP file.") from error
+        raise rejection("This is not a full export: it can't be opened as a ZIP file.") from error
     entries = archive.infolist()
     names = [each.filename for each in entries]
     expected = {MANIFEST, CHECKSUMS, *map(path_of, tables)}
     if MANIFEST not in names:
-        raise refused("This is not a full export: it has no manifest. A replication package can't be imported.")
+        raise rejection("This is not a full export: it has no manifest. A replication package can't be imported.")
     if strange := [name for name in names if name not in expected]:
-        raise refused(f"The file contains “{strange[0][:80]}”, which does not belong to a full export.")
+        raise rejection(f"The file contains “{strange[0][:80]}”, which does not belong to a full export.")
     if len(set(names)) < len(names):
-        raise refused("The file contains two entries with the same name.")
+        raise rejection("The file contains two entries with the same name.")
     unpacked = sum(each.file_size for each in entries)
     if unpacked > max(UNPACKED_AT_LEAST, EXPANSION_MOST * size):
-        raise refused(f"The file would be {unpacked:,} bytes when unpacked, far too many for its {size:,}.")
+        raise rejection(f"The file would be {unpacked:,} bytes when unpacked, far too many for its {size:,}.")
     manifest = _manifest(archive)
     return StudyFile(archive, manifest, _tables(manifest, set(tables), names))
 
@@ -128,29 +128,29 @@ def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
             text = file.read(MANIFEST_BYTES_MAX + 1)
         found = orjson.loads(text) if len(text) <= MANIFEST_BYTES_MAX else None
     except BROKEN as error:
-        raise refused("The manifest of the file can't be read.") from error
+        raise rejection("The manifest of the file can't be read.") from error
     if not isinstance(found, dict) or found.get("kind") != KIND or type(found.get("format")) is not int:
-        raise refused("The manifest of the file is not that of a full export.")
+        raise rejection("The manifest of the file is not that of a full export.")
     if found["format"] > FORMAT:
         made_by = str(found.get("concord"))[:20]
-        raise refused(f"The file was created by a newer Concord ({made_by}). Upgrade this server first.")
+        raise rejection(f"The file was created by a newer Concord ({made_by}). Upgrade this server first.")
     return found
 
 
 def _tables(manifest: Mapping[str, Any], known: set[str], names: Sequence[str]) -> dict[str, TableFile]:
     told = manifest.get("tables")
     if not isinstance(told, list) or len(told) > TABLES_MOST:
-        raise refused("The manifest of the file names no tables.")
+        raise rejection("The manifest of the file names no tables.")
     found: dict[str, TableFile] = {}
     for each in told:
         name = each.get("name") if isinstance(each, dict) else None
         if not isinstance(name, str) or not _NAME.match(name) or name in found or path_of(name) not in names:
-            raise refused("The manifest of the file names a table that is missing.")
+            raise rejection("The manifest of the file names a table that is missing.")
         numbers = [each.get("rows"), each.get("bytes")]
         if not all(type(number) is int and 0 <= number < 1 << 50 for number in numbers):
-            raise refused(f"The manifest of the file lacks the size of the table {name}.")
+            raise rejection(f"The manifest of the file lacks the size of the table {name}.")
         found[name] = TableFile(name, each["rows"], each["bytes"], str(each.get("sha256")))
     later = {name for name in known if TABLES_SINCE.get(name, 1) > manifest["format"]}
     if missing := sorted(known - later - set(found)):
-        raise refused(f"The file lacks the table {missing[0]}.")
+        raise rejection(f"The file lacks the table {missing[0]}.")
     return found

@@ -111,7 +111,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
         export=export,
         missing=missing,
         making=making,
-        held=queries.held(seat.study),
+        held=queries.study_contents(seat.study),
     )
 
 

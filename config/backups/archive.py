@@ -138,7 +138,7 @@ class _HashingReader:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[IO[bytes]]:
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file beside `path` that takes its name when the block ends well, and is gone when it does not.
 
     What a killed process left half written in this folder goes, too: the kernel let go of its lock.

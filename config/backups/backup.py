@@ -77,13 +77,13 @@ def make_backup(path: Path, *, is_migrating: bool = False) -> Backup:
     try:
         with (
             nullcontext() if is_migrating else turn_at_tables(shared=True),
-            archive.written(target) as file,
+            archive.atomic_file(target) as file,
             archive.ArchiveWriter(file) as writing,
             _snapshot() as (connection, snapshot),
         ):
             manifest = _about(connection)
             missing = _add_files(writing, stored_files.names(connection))
-            with postgres.dumped(snapshot) as dump:
+            with postgres.open_dump(snapshot) as dump:
                 writing.add(archive.DUMP, dump)
             manifest = replace(
                 manifest, tables=postgres.count_and_sum(connection), objects=postgres.objects(connection),
@@ -147,14 +147,14 @@ def _target(path: Path) -> Path:
 @contextmanager
 def _snapshot() -> Iterator[tuple[Any, str]]:
     """A connection that sees the database as it is at one moment, and the name under which others see the same."""
-    with postgres.connected("concord backup") as connection:
+    with postgres.own_connection("concord backup") as connection:
         if connection.server_version // 10_000 > NEWEST_POSTGRES:
             raise BackupFailed(
                 f"This is PostgreSQL {connection.server_version // 10_000}, and the pg_dump that comes with Concord "
                 f"reads servers up to {NEWEST_POSTGRES}. Back the server up by its own means."
             )
-        postgres.fetched(connection, "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        [(found, snapshot)] = postgres.fetched(
+        postgres.fetch_rows(connection, "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        [(found, snapshot)] = postgres.fetch_rows(
             connection, "SELECT to_regclass('public.django_migrations'), pg_export_snapshot()"
         )
         if not found:
@@ -165,7 +165,7 @@ def _snapshot() -> Iterator[tuple[Any, str]]:
 
 
 def _about(connection: Any) -> Manifest:
-    applied = postgres.fetched(connection, "SELECT app, name FROM django_migrations ORDER BY app, name")
+    applied = postgres.fetch_rows(connection, "SELECT app, name FROM django_migrations ORDER BY app, name")
     return Manifest(
         id=str(uuid.uuid4()),
         concord=settings.CONCORD_VERSION,
@@ -186,7 +186,7 @@ def _add_files(writing: archive.ArchiveWriter, names: list[str]) -> list[str]:
             continue
         with source:
             writing.add(archive.FILES + name, source)
-    for path in stored_files.kept():
+    for path in stored_files.data_files():
         with ContentFile(path.read_bytes()) as source:
             writing.add(archive.KEPT + path.name, source)
     return missing

@@ -89,7 +89,7 @@ class ToolFailed(Exception):
 
 
 @contextmanager
-def connected(name: str) -> Iterator[Any]:
+def own_connection(name: str) -> Iterator[Any]:
     """A connection of its own to the database, each statement by itself, known to the server under a name."""
     with closing(psycopg2.connect(**{**_parameters(), "application_name": name})) as connection:
         connection.autocommit = True
@@ -127,7 +127,7 @@ def _parameters() -> dict[str, Any]:
     return dict(wrapper.get_connection_params())
 
 
-def fetched(connection: Any, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def fetch_rows(connection: Any, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """The rows of a statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
@@ -135,34 +135,34 @@ def fetched(connection: Any, sql: str, *parameters: Any) -> list[tuple[Any, ...]
 
 
 def tables(connection: Any) -> list[str]:
-    return [name for (name,) in fetched(connection, TABLES, UNFINISHED)]
+    return [name for (name,) in fetch_rows(connection, TABLES, UNFINISHED)]
 
 
 def count_and_sum(connection: Any) -> dict[str, dict[str, Any]]:
     """By table: its rows, and the sum of their hashes; reads every row once."""
-    fetched(connection, SAME_TEXT)
+    fetch_rows(connection, SAME_TEXT)
     found = {}
     for name in tables(connection):
         quoted = psycopg2.extensions.quote_ident(name, connection)
-        [(n_rows, checksum)] = fetched(connection, f"SELECT {SUMS} FROM public.{quoted} whole_row")  # noqa: S608
+        [(n_rows, checksum)] = fetch_rows(connection, f"SELECT {SUMS} FROM public.{quoted} whole_row")  # noqa: S608
         found[name] = {"rows": n_rows, "checksum": checksum}
     return found
 
 
 def objects(connection: Any) -> dict[str, int]:
     """How many of each kind there are besides tables."""
-    [(found,)] = fetched(connection, OBJECTS)
+    [(found,)] = fetch_rows(connection, OBJECTS)
     return dict(found)
 
 
-def filled(connection: Any) -> list[str]:
+def filled_tables(connection: Any) -> list[str]:
     """The tables in which somebody has put anything."""
     found = []
     for name in tables(connection):
         if name not in IN_EVERY_DATABASE:
             quoted = psycopg2.extensions.quote_ident(name, connection)
             but = f" WHERE verb <> '{BACKUP_MADE}'" if name == "accounts_serverevent" else ""
-            [(is_filled,)] = fetched(connection, f"SELECT EXISTS (SELECT 1 FROM public.{quoted}{but})")  # noqa: S608
+            [(is_filled,)] = fetch_rows(connection, f"SELECT EXISTS (SELECT 1 FROM public.{quoted}{but})")  # noqa: S608
             if is_filled:
                 found.append(name)
     return found
@@ -170,7 +170,7 @@ def filled(connection: Any) -> list[str]:
 
 def other_connections(connection: Any) -> list[str]:
     """Who else is connected to this database, in words."""
-    rows = fetched(
+    rows = fetch_rows(
         connection,
         "SELECT coalesce(nullif(application_name, ''), 'a process'), coalesce(host(client_addr), 'this machine'), pid"
         " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND usename IS NOT NULL"
@@ -179,21 +179,21 @@ def other_connections(connection: Any) -> list[str]:
     return [f"{name} at {host} (its server process is {pid})" for name, host, pid in rows]
 
 
-def unfinished(connection: Any) -> str:
+def unfinished_restore(connection: Any) -> str:
     """The id of the backup whose restore stopped after the database was there; empty where there is none."""
-    [(there,)] = fetched(connection, "SELECT to_regclass(%s)", f"public.{UNFINISHED}")
+    [(there,)] = fetch_rows(connection, "SELECT to_regclass(%s)", f"public.{UNFINISHED}")
     if not there:
         return ""
-    rows = fetched(connection, f"SELECT backup FROM public.{UNFINISHED}")  # noqa: S608
+    rows = fetch_rows(connection, f"SELECT backup FROM public.{UNFINISHED}")  # noqa: S608
     return str(rows[0][0]) if rows else ""
 
 
 def finish(connection: Any) -> None:
-    fetched(connection, f"DROP TABLE IF EXISTS public.{UNFINISHED}")
+    fetch_rows(connection, f"DROP TABLE IF EXISTS public.{UNFINISHED}")
 
 
 @contextmanager
-def dumped(snapshot: str) -> Iterator[IO[bytes]]:
+def open_dump(snapshot: str) -> Iterator[IO[bytes]]:
     """The dump of what a snapshot sees, as it is written. Raises ToolFailed when the block ends and it is not whole."""
     command = [
         *["pg_dump", "--format=custom", "--compress=gzip:1", f"--snapshot={snapshot}", "--schema=public"],

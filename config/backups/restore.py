@@ -118,7 +118,7 @@ def _alone(say: Say) -> Iterator[None]:
     try:
         with maintenance_lock.alone(settings.DATA_DIR):
             django_connection.close()
-            with postgres.connected("concord restore") as connection:
+            with postgres.own_connection("concord restore") as connection:
                 ends_at = time.monotonic() + OTHERS_SECONDS
                 while others := postgres.other_connections(connection):
                     if time.monotonic() > ends_at:
@@ -136,14 +136,14 @@ def _alone(say: Say) -> Iterator[None]:
 
 
 def _is_half_done(manifest: Manifest) -> bool:
-    with postgres.connected("concord restore") as connection:
-        return postgres.unfinished(connection) == manifest.id
+    with postgres.own_connection("concord restore") as connection:
+        return postgres.unfinished_restore(connection) == manifest.id
 
 
 def _make_room(replace: bool, say: Say) -> tuple[Path | None, set[str]]:
     """Backs up what is there, if somebody said that it may go; the backup, and the names of the files it had."""
-    with postgres.connected("concord restore") as connection:
-        filled = postgres.filled(connection)
+    with postgres.own_connection("concord restore") as connection:
+        filled = postgres.filled_tables(connection)
         if not filled:
             return None, set()
         if not replace:
@@ -165,7 +165,7 @@ def _put_files(backup: BackupArchive) -> None:
             with backup.stream(member.name) as content:
                 stored_files.put(member.name.removeprefix(archive.FILES), content, member.sha256)
         for member in backup.manifest.under(archive.KEPT):
-            stored_files.put_kept(member.name.removeprefix(archive.KEPT), b"".join(backup.pieces(member.name)))
+            stored_files.put_data_file(member.name.removeprefix(archive.KEPT), b"".join(backup.pieces(member.name)))
     except OSError as error:
         raise NotRestored(
             f"The files could not be stored: {error.strerror or error}. The database is as it was; start again when "
@@ -181,7 +181,7 @@ def _put_database(backup: BackupArchive, say: Say) -> None:
             postgres.rebuild(dump, backup=backup.manifest.id, expected=backup.manifest.tables)
     except (postgres.ToolFailed, OSError) as error:
         raise NotRestored(f"The database could not be restored, and is as it was: {error}") from error
-    with postgres.connected("concord restore") as connection:
+    with postgres.own_connection("concord restore") as connection:
         found = postgres.objects(connection)
         if found != backup.manifest.objects:
             raise NotRestored(f"The database is not what it was: {found} instead of {backup.manifest.objects}.")
@@ -198,15 +198,15 @@ def _migrate(say: Say) -> int:
 
 
 def _n_migrations() -> int:
-    with postgres.connected("concord restore") as connection:
-        [(found,)] = postgres.fetched(connection, "SELECT count(*) FROM django_migrations")
+    with postgres.own_connection("concord restore") as connection:
+        [(found,)] = postgres.fetch_rows(connection, "SELECT count(*) FROM django_migrations")
     return int(found)
 
 
 def _finish(names: set[str]) -> None:
     """Gathers statistics, removes files of what was replaced, and says in the database that all is done."""
-    with postgres.connected("concord restore") as connection:
-        postgres.fetched(connection, "ANALYZE")
+    with postgres.own_connection("concord restore") as connection:
+        postgres.fetch_rows(connection, "ANALYZE")
         for name in names:
             with suppress(OSError):
                 stored_files.storage().delete(name)

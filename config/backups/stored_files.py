@@ -15,7 +15,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import FileField
 
 from config import env
-from config.backups.postgres import fetched
+from config.backups.postgres import fetch_rows
 
 PIECE = 1 << 20
 KEPT = ("secret_key", "demo-sign-ins.json")
@@ -27,7 +27,7 @@ def names(connection: Any) -> list[str]:
     found: set[str] = set()
     for table, column in _columns():
         table, column = (psycopg2.extensions.quote_ident(str(name), connection) for name in (table, column))
-        rows = fetched(connection, f"SELECT DISTINCT {column} FROM public.{table} WHERE {column} <> ''")  # noqa: S608
+        rows = fetch_rows(connection, f"SELECT DISTINCT {column} FROM public.{table} WHERE {column} <> ''")  # noqa: S608
         found.update(name for (name,) in rows)
     return sorted(found)
 
@@ -81,14 +81,14 @@ def put(name: str, content: IO[bytes], sha256: str) -> None:
         raise OSError(f"the storage does not give {name} back as it was written")
 
 
-def kept() -> list[Path]:
+def data_files() -> list[Path]:
     """Files of the data folder that belong into a backup: the secret key only where it was made up here."""
     left_out = {"secret_key"} if env.text("SECRET_KEY") else set()
     paths = [settings.DATA_DIR / name for name in KEPT if name not in left_out]
     return [path for path in paths if path.is_file()]
 
 
-def put_kept(name: str, content: bytes) -> bool:
+def put_data_file(name: str, content: bytes) -> bool:
     """Writes such a file into the data folder; False where it is not wanted here."""
     if name not in KEPT or (name == "secret_key" and env.text("SECRET_KEY")):
         return False

@@ -59,7 +59,7 @@ def _before(say: Say) -> Backup | None:
         )
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     django_connection.ensure_connection()
-    if not plan or not postgres.filled(django_connection.connection):
+    if not plan or not postgres.filled_tables(django_connection.connection):
         return None
     try:
         made = backup.make_backup_before(settings.CONCORD_VERSION, is_migrating=True)

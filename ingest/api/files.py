@@ -23,7 +23,7 @@ FORMAT = OpenApiParameter(
 )
 
 
-def streamed(what: str, format: str, issues: QuerySet[Issue], name: str) -> StreamingHttpResponse:
+def stream_file(what: str, format: str, issues: QuerySet[Issue], name: str) -> StreamingHttpResponse:
     """All rows as a file, written while it is sent."""
     pieces = write_rows(COLUMNS[what], format, rows_of(what, issues), chunk=ROWS_WITH_TEXTS)
     headers = {"Content-Disposition": f'attachment; filename="{name}.{format}"'}
@@ -77,7 +77,7 @@ class _StoredFile(ListAPIView[Any]):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         if format := format_of(request):
             issues = self._issues()
-            return streamed(self.what, format, issues, f"{self.kwargs['owner']}-{self.kwargs['name']}-{self.what}")
+            return stream_file(self.what, format, issues, f"{self.kwargs['owner']}-{self.kwargs['name']}-{self.what}")
         return super().get(request, *args, **kwargs)
 
 

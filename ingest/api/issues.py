@@ -14,7 +14,7 @@ from accounts.api import AnyAccept, format_of
 from ingest import queries
 from ingest.access import get_issue, get_snapshot
 from ingest.api.callers import MOVED, MayFetch, caller
-from ingest.api.files import FORMAT, streamed
+from ingest.api.files import FORMAT, stream_file
 from ingest.github.rest_objects import EVENTS
 from ingest.models import ClosingChange, Issue
 from ingest.search.grammar import QUALIFIERS
@@ -135,7 +135,7 @@ class Issues(ListAPIView[Issue]):
     )
     def get(self, request: Request, *args: Any, **parts: Any) -> Any:
         if format := format_of(request):
-            return streamed("issues", format, self.get_queryset(), "issues")
+            return stream_file("issues", format, self.get_queryset(), "issues")
         return super().get(request, *args, **parts)
 
 

@@ -14,7 +14,7 @@ from ingest.errors import FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
 from ingest.github.graphql_queries import PAGE_ISSUES
-from ingest.github.numbered_issues import read_given, stored_numbers
+from ingest.github.numbered_issues import read_numbered, stored_numbers
 from ingest.github.rest_objects import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
 from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_identifier
@@ -57,7 +57,7 @@ def fetch_changes(job: RunState) -> None:
 
 
 def _by_graphql(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
-    found = read_given(job, batch)
+    found = read_numbered(job, batch)
     return found.records, found.missing
 
 

@@ -31,7 +31,7 @@ def stored_numbers(job: RunState) -> list[int]:
     return list(found.order_by("number").values_list("number", flat=True))
 
 
-def read_given(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
+def read_numbered(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
     """The issues with threads and closing changes; asks for half as many where that is too much at once.
 
     Raises GraphqlMissing where this host or token has no GraphQL for us.
@@ -43,7 +43,7 @@ def read_given(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
         if len(numbers) == 1:
             return NumberedIssues(missing=list(numbers))
         half = len(numbers) // 2
-        one, two = read_given(job, numbers[:half]), read_given(job, numbers[half:])
+        one, two = read_numbered(job, numbers[:half]), read_numbered(job, numbers[half:])
         return NumberedIssues(one.records + two.records, one.discussions | two.discussions, one.missing + two.missing)
     repository = reply.data.get("repository")
     if not isinstance(repository, Mapping):

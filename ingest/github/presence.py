@@ -15,7 +15,7 @@ from ingest.errors import FetchFailed, FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing, RestResponse
 from ingest.github.graphql_queries import PAGE_ISSUES
 from ingest.github.listings import read_thread
-from ingest.github.numbered_issues import read_given, stored_numbers
+from ingest.github.numbered_issues import read_numbered, stored_numbers
 from ingest.github.rest_objects import NotAnIssue, parse_address, parse_issue
 from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_identifier
@@ -62,7 +62,7 @@ def check(job: RunState) -> None:
 
 
 def _by_graphql(job: RunState, batch: list[int]) -> _PresenceBatch:
-    found = read_given(job, batch)
+    found = read_numbered(job, batch)
     told = _by_rest(job, found.missing)
     told.records += found.records
     told.elsewhere |= {n: (Issue.Presence.DISCUSSION, address) for n, address in found.discussions.items()}

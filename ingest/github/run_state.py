@@ -18,7 +18,7 @@ from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord
 from ingest.runs import progress
-from ingest.upsert import keep_former_name, known_records, rename, repository_named
+from ingest.upsert import keep_former_name, known_records, rename, repository_by_name
 
 BUSY_SECONDS = 30
 UNREADABLE = frozenset({403, 404, 410, 451})
@@ -275,7 +275,9 @@ def _repository(
     if repository is None and github_id is not None:
         repository = stored.filter(host=now[0], github_id=github_id).first()
     if repository is None:
-        repository = stored.named(*asked).filter(github_id=None).first() or repository_named(run, now, private=private)
+        repository = stored.named(*asked).filter(github_id=None).first() or repository_by_name(
+            run, now, private=private
+        )
     if repository.private and not private and repository.github_id not in {None, github_id}:
         raise FetchFailed(
             f"{repository.full_name} is now another repository at GitHub than the private one stored here. "

@@ -82,7 +82,7 @@ def is_locked(locked: bool) -> Q:
     return Q(locked=locked) | Q(locked__isnull=True, current_snapshot__locked=locked)
 
 
-def qualified(search: Search) -> Q:
+def qualifier_condition(search: Search) -> Q:
     """The condition that qualifiers and a number make; of issues as `with_last_update` gives them."""
     found = Q() if search.number is None else Q(number=search.number)
     for each in search.conditions:

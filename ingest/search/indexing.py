@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.db import OperationalError, connection, transaction
 
 from ingest.models import Issue, SearchText, Snapshot, SnapshotComment, Unsearchable
-from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, marked
+from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, mark_boundaries
 from ingest.upsert.copying import copy
 from ingest.upsert.spellings import store_spellings
 from shared import disk_space
@@ -142,8 +142,8 @@ def _row(told: tuple[int, int, str, str], comments: Sequence[str]) -> tuple[obje
     found = lexemes(title) | lexemes(body)
     for comment in comments:
         found |= {OF_COMMENT + each for each in lexemes(comment)}
-    thread = COMMENT.join(map(marked, comments))
-    return issue_id, snapshot_id, as_tsvector(found), marked(title), marked(body), thread
+    thread = COMMENT.join(map(mark_boundaries, comments))
+    return issue_id, snapshot_id, as_tsvector(found), mark_boundaries(title), mark_boundaries(body), thread
 
 
 def queue_what_is_missing() -> int:

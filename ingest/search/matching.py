@@ -82,7 +82,7 @@ class Term:
     @property
     def pattern(self) -> str:
         """What a marked text contains where this occurs."""
-        text = marked(self.text)
+        text = mark_boundaries(self.text)
         return text.removesuffix(END) if self.is_phrase else text
 
     @property
@@ -123,7 +123,7 @@ def _pair(one: re.Match[str], other: re.Match[str]) -> str:
     return f"{PAIR}{crc32(first.encode()):x} {other[1][:PAIR_CHARACTERS]}"
 
 
-def marked(folded: str) -> str:
+def mark_boundaries(folded: str) -> str:
     """A folded text with BEGIN wherever something may begin and END wherever it may end, in this order: END, BEGIN."""
     if not folded:
         return ""

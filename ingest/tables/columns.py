@@ -122,7 +122,7 @@ def lay_out(columns: Sequence[str], mapping: Mapping[str, str], *, number_rows: 
             continue
         place = _place(columns, str(name).strip())
         if place is None:
-            faults.append(f"Column “{values.shown(str(name))}” not found.")
+            faults.append(f"Column “{values.shown_value(str(name))}” not found.")
         else:
             places[key] = place
     faults += missing(mapping, number_rows=number_rows)

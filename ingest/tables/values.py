@@ -35,7 +35,7 @@ _EPOCH = re.compile(r"(\d{10})(\d{3})?(?:\.0+)?", re.ASCII)
 _SERIAL = re.compile(r"\d{4,5}(?:\.\d+)?", re.ASCII)
 
 
-def shown(text: str) -> str:
+def shown_value(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
@@ -43,16 +43,16 @@ def read_number(text: str) -> int:
     """The number of an issue, as 12, #12 or 12.0."""
     found = _NUMBER.fullmatch(text)
     if not found:
-        raise RowError(f"“{shown(text)}” is not the number of an issue.")
+        raise RowError(f"“{shown_value(text)}” is not the number of an issue.")
     if not 1 <= int(found[1]) <= NUMBER_MAX:
-        raise RowError(f"“{shown(text)}” is a number which no issue has.")
+        raise RowError(f"“{shown_value(text)}” is a number which no issue has.")
     return int(found[1])
 
 
 def read_count(text: str) -> int:
     found = _NUMBER.fullmatch(text)
     if not found or text.startswith("#") or int(found[1]) > NUMBER_MAX:
-        raise RowError(f"“{shown(text)}” is not a count.")
+        raise RowError(f"“{shown_value(text)}” is not a count.")
     return int(found[1])
 
 
@@ -61,21 +61,21 @@ def read_identifier(text: str) -> tuple[str, str, str, int]:
     try:
         return parse_identifier(page_address(text))
     except Invalid:
-        raise RowError(f"“{shown(text)}” is not an issue. Enter owner/name#number or its URL.") from None
+        raise RowError(f"“{shown_value(text)}” is not an issue. Enter owner/name#number or its URL.") from None
 
 
 def read_repository(text: str) -> Repository:
     try:
         return parse_repository(page_address(text))
     except Invalid:
-        raise RowError(f"“{shown(text)}” is not a repository. Enter owner/name.") from None
+        raise RowError(f"“{shown_value(text)}” is not a repository. Enter owner/name.") from None
 
 
 def read_address(text: str) -> str:
     """The address of an issue's page (or of a pull request's)."""
     address = page_address(text)
     if not address.startswith(("https://", "http://")):
-        raise RowError(f"“{shown(text)}” is not a URL.")
+        raise RowError(f"“{shown_value(text)}” is not a URL.")
     read_identifier(address)
     return address
 
@@ -88,21 +88,21 @@ def page_address(text: str) -> str:
 def read_state(text: str) -> str:
     if found := STATES.get(text.lower()):
         return found
-    raise RowError(f"“{shown(text)}” is neither open nor closed.")
+    raise RowError(f"“{shown_value(text)}” is neither open nor closed.")
 
 
 def read_state_reason(text: str) -> str:
     word = re.sub(r"[\s-]+", "_", text.lower())
     if word in STATE_REASONS:
         return word
-    raise RowError(f"“{shown(text)}” is not one of completed, not planned, duplicate and reopened.")
+    raise RowError(f"“{shown_value(text)}” is not one of completed, not planned, duplicate and reopened.")
 
 
 def read_author(text: str) -> str:
     """A login, with or without @."""
     login = text.removeprefix("@")
     if len(login) > 255 or any(character.isspace() for character in login):
-        raise RowError(f"“{shown(text)}” is not the login of an account.")
+        raise RowError(f"“{shown_value(text)}” is not the login of an account.")
     return login
 
 
@@ -114,7 +114,7 @@ def read_labels(text: str) -> list[str]:
         names = text.split(separator)
     found = [name.strip() for name in names if name.strip()]
     if long := [name for name in found if len(name) > LABEL_CHARACTERS_MAX]:
-        raise RowError(f"“{shown(long[0])}” is too long to be the name of a label.")
+        raise RowError(f"“{shown_value(long[0])}” is too long to be the name of a label.")
     return list(dict.fromkeys(found))
 
 
@@ -161,7 +161,7 @@ def read_time(text: str) -> datetime:
         pass
     if _SERIAL.fullmatch(text):
         raise RowError(f"“{text}” is a bare number, not a date. Format the column as a date, such as 2024-05-31.")
-    raise RowError(f"“{shown(text)}” is not a date in a known format. Use 2024-05-31 or 2024-05-31T12:00:00Z.")
+    raise RowError(f"“{shown_value(text)}” is not a date in a known format. Use 2024-05-31 or 2024-05-31T12:00:00Z.")
 
 
 def _moment(when: datetime) -> datetime:
@@ -196,7 +196,7 @@ def _day(text: str, whole: str) -> tuple[int, int, int]:
         first, second, year = int(found[1]), int(found[3]), int(found[4])
         if first != second and first <= 12 and second <= 12:
             one, other = f"{year}-{second:02}-{first:02}", f"{year}-{first:02}-{second:02}"
-            raise RowError(f"“{shown(whole)}” can be {one} or {other}. Use one of these formats in the column.")
+            raise RowError(f"“{shown_value(whole)}” can be {one} or {other}. Use one of these formats in the column.")
         return (year, second, first) if first > 12 else (year, first, second)
     if found := _DAY_MONTH.fullmatch(text):
         return int(found[3]), _month(found[2]), int(found[1])

@@ -10,7 +10,7 @@
 from ingest.upsert.batches import BatchResult, store
 from ingest.upsert.changes import store_files
 from ingest.upsert.copying import copy
-from ingest.upsert.repositories import keep_former_name, rename, repository_named
+from ingest.upsert.repositories import keep_former_name, rename, repository_by_name
 from ingest.upsert.stored_records import known_records
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "keep_former_name",
     "known_records",
     "rename",
-    "repository_named",
+    "repository_by_name",
     "store",
     "store_files",
 ]

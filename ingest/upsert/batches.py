@@ -14,7 +14,7 @@ from django.db import connection
 
 from accounts.permissions import may_use_tokens
 from ingest.models import FetchRun
-from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, completed, merged_metadata
+from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, complete_record, merged_metadata
 from ingest.upsert.changes import store_activity, store_changes
 from ingest.upsert.contents import PendingSnapshot, store_contents
 from ingest.upsert.copying import stage
@@ -207,7 +207,7 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     """
     record = told
     if before is not None and sha256 != row.sha256:
-        record = completed(told, before)
+        record = complete_record(told, before)
         sha256 = record.sha256
     is_older = bool(told.updated_at and row.updated_at and told.updated_at < row.updated_at)
     # What a file says of its time does not hold back what GitHub itself says now.

@@ -24,7 +24,7 @@ UPLOADED = (
 )
 
 
-def repository_named(run: FetchRun, key: Key, *, private: bool) -> Repository:
+def repository_by_name(run: FetchRun, key: Key, *, private: bool) -> Repository:
     """The repository of that name, made if need be."""
     host, owner, name = key
     Repository.objects.bulk_create(

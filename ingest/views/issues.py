@@ -31,10 +31,10 @@ def issues(request: HttpRequest) -> HttpResponse:
         found = queries.issues(request.user).none()
     after, before = parse_key(request.GET.get("after")), parse_key(request.GET.get("before"))
     if before:
-        back = list(queries.issues_beside(found, before, back=True)[: PAGE_ROWS + 1])
+        back = list(queries.neighboring_issues(found, before, back=True)[: PAGE_ROWS + 1])
         rows, more_before, more_after = back[:PAGE_ROWS][::-1], len(back) > PAGE_ROWS, True
     else:
-        forth = list((queries.issues_beside(found, after) if after else found)[: PAGE_ROWS + 1])
+        forth = list((queries.neighboring_issues(found, after) if after else found)[: PAGE_ROWS + 1])
         rows, more_before, more_after = forth[:PAGE_ROWS], bool(after), len(forth) > PAGE_ROWS
     stored = list(queries.repositories(request.user)[:REPOSITORIES_SHOWN])
     context = {

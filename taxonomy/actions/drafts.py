@@ -14,7 +14,7 @@ from accounts.audit import record
 from accounts.models import User
 from accounts.permissions import is_shell_command
 from shared.rate_limits import UNAVAILABLE_IDS, require_tries, require_tries_left
-from taxonomy.actions.rows import locked, no_draft, require_revision, write, write_changes
+from taxonomy.actions.rows import lock_version, no_draft, require_revision, write, write_changes
 from taxonomy.checking import load
 from taxonomy.editing import has_shape
 from taxonomy.errors import InvalidDocument, TaxonomyConflict
@@ -186,7 +186,7 @@ def replace_draft(
     `expected` is the revision that the writer had read. Raises StaleDraft where the draft has another one by now,
     TaxonomyConflict where it is no draft any more, TaxonomyNotFound where it was discarded, and what new_draft raises.
     """
-    version = locked(version)
+    version = lock_version(version)
     if not version.is_draft:
         raise no_draft(version, "changed")
     require_revision(version, expected)
@@ -209,7 +209,7 @@ def keep_unfinished(
     Such a draft can't be published. Raises what replace_draft raises, and InvalidDocument for what the editor could
     not open again.
     """
-    version = locked(version)
+    version = lock_version(version)
     if not version.is_draft:
         raise no_draft(version, "changed")
     require_revision(version, expected)
@@ -240,7 +240,7 @@ def discard_draft(*, user: User | None, version: TaxonomyVersion, expected: int 
     With its only version a taxonomy goes, too, and its slug is free. Raises StaleDraft as replace_draft does, and
     TaxonomyConflict where it is no draft, or where something stands on it.
     """
-    version = locked(version)
+    version = lock_version(version)
     taxonomy = version.taxonomy
     if not version.is_draft:
         raise no_draft(version, "discarded")

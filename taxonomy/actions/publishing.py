@@ -6,7 +6,7 @@ from django.utils import timezone
 from accounts.audit import record
 from accounts.models import User
 from taxonomy.actions.drafts import problems_of
-from taxonomy.actions.rows import locked, no_draft, require_revision, write_changes
+from taxonomy.actions.rows import lock_version, no_draft, require_revision, write_changes
 from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document as document_of
@@ -22,7 +22,7 @@ def publish_version(*, user: User | None, version: TaxonomyVersion, expected: in
     where it is no draft any more, or where a later version was published already, and InvalidDocument where the editor
     left it unfinished, or another version was published meanwhile that lacks what its `was` names.
     """
-    version = locked(version)
+    version = lock_version(version)
     taxonomy = version.taxonomy
     if not version.is_draft:
         raise no_draft(version, "published again")
@@ -57,7 +57,7 @@ def retire_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVe
 
     Raises TaxonomyConflict unless it is published.
     """
-    version = locked(version)
+    version = lock_version(version)
     if version.state != TaxonomyVersion.State.PUBLISHED:
         raise TaxonomyConflict(
             f"Version {version.number} of {version.taxonomy.slug} is {version.state}. Only a published "

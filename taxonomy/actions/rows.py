@@ -12,7 +12,7 @@ from taxonomy.queries import PEOPLE
 from taxonomy.schema import CategorySpec, Document
 
 
-def locked(version: TaxonomyVersion) -> TaxonomyVersion:
+def lock_version(version: TaxonomyVersion) -> TaxonomyVersion:
     """The version as it stands now; its taxonomy's row is locked, so that one change goes after the other.
 
     Raises TaxonomyNotFound where it was discarded meanwhile.

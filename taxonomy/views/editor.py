@@ -18,7 +18,7 @@ from shared.errors import Unreadable
 from taxonomy.access import get_maintained_version
 from taxonomy.actions import keep_unfinished, new_draft, problems_of, replace_draft
 from taxonomy.checking import load
-from taxonomy.editing import has_shape, opened, told
+from taxonomy.editing import draft_marks, editor_state, has_shape
 from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict
 from taxonomy.kinds import KINDS
 from taxonomy.models import TaxonomyVersion
@@ -65,7 +65,7 @@ def edit_taxonomy_version(request: HttpRequest, slug: str, number: int) -> HttpR
     place = (slug, number)
     parent = version.parent
     begin = {
-        **opened(document_of(parent) if parent else None, document_of(version)),
+        **editor_state(document_of(parent) if parent else None, document_of(version)),
         **({"document": version.unfinished} if version.unfinished is not None else {}),
         **({"problems": _told_of(problems)["problems"]} if (problems := problems_of(version)) else {}),
         **_state(version),
@@ -164,7 +164,9 @@ def _unfinished(error: InvalidDocument, version: TaxonomyVersion) -> JsonRespons
 def _accepted(version: TaxonomyVersion) -> JsonResponse:
     version = TaxonomyVersion.objects.select_related("parent", "edited_by", "created_by").get(pk=version.pk)
     parent = version.parent
-    return JsonResponse({**told(document_of(parent) if parent else None, document_of(version)), **_state(version)})
+    return JsonResponse(
+        {**draft_marks(document_of(parent) if parent else None, document_of(version)), **_state(version)}
+    )
 
 
 def _posted(request: HttpRequest) -> tuple[str, int]:

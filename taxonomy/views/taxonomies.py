@@ -34,7 +34,7 @@ from taxonomy.forms import DocumentForm, TitleForm
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import (
     appendix_of,
-    compared,
+    compare_versions,
     document,
     loaded_slugs,
     n_changes,
@@ -229,7 +229,7 @@ def compare_taxonomy_versions(request: HttpRequest, slug: str) -> HttpResponse:
 def taxonomy_diff(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
     """Two versions side by side; `?kind=` shows one kind of change, `kept` what did not change."""
     user = cast(User, request.user)
-    found = compared(get_version(user, slug, old), get_version(user, slug, new))
+    found = compare_versions(get_version(user, slug, old), get_version(user, slug, new))
     counts = side_by_side.counts(found.changes)
     kind = request.GET.get("kind", "")
     kind = kind if kind in counts else ""
@@ -261,7 +261,7 @@ def taxonomy_diff(request: HttpRequest, slug: str, old: int, new: int) -> HttpRe
 def taxonomy_appendix(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
     """What changed between two versions as Markdown, as a file."""
     user = cast(User, request.user)
-    text = appendix_of(compared(get_version(user, slug, old), get_version(user, slug, new)))
+    text = appendix_of(compare_versions(get_version(user, slug, old), get_version(user, slug, new)))
     answer = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{slug}-v{old}-to-v{new}.md"'
     return answer

@@ -3,7 +3,7 @@
 import pytest
 from django.test import RequestFactory, override_settings
 
-from shared.addresses import block, client_address, is_loopback, shortened
+from shared.addresses import block, client_address, is_loopback, shorten_address
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_only_what_trusted_proxies_wrote_counts(n_proxies: int, header: str, fou
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"])
 def test_this_machine_is_known_by_each_of_its_names(address: str) -> None:
-    assert is_loopback(address) and shortened(address) == "this machine"
+    assert is_loopback(address) and shorten_address(address) == "this machine"
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "::ffff:10.0.0.1", "2001:db8::1", "", "localhost", "0.0.0.0"])
@@ -48,4 +48,4 @@ def test_nothing_else_is_this_machine(address: str) -> None:
 def test_an_address_is_shown_shortened_and_ipv6_counts_by_its_network(
     address: str, shown: str, counted_as: str
 ) -> None:
-    assert (shortened(address), block(address)) == (shown, counted_as)
+    assert (shorten_address(address), block(address)) == (shown, counted_as)

@@ -5,10 +5,10 @@ import pytest
 from accounts import actions
 from accounts.confirmation import Confirmation
 from accounts.models import User
-from annotation.imports.sheets.values import folded
+from annotation.imports.sheets.values import fold_value
 from annotation.studies.actions.studies import change_study, create_study
 from shared.errors import Conflict, Invalid
-from shared.names import cleaned, wrong_in, wrong_in_user_name
+from shared.names import clean_name, wrong_in, wrong_in_user_name
 from taxonomy.actions import load_document
 from taxonomy.errors import InvalidDocument
 from tests import builders as make
@@ -92,5 +92,5 @@ def test_people_studies_and_taxonomies_follow_the_rule() -> None:
 
 
 def test_a_sheet_is_read_without_what_cannot_be_seen() -> None:
-    assert cleaned("\ufeff Hang\u200b \u00a0and\n timeout\u202e ") == "Hang and timeout"
-    assert folded("cra\u200bsh") == folded(" CRASH\u00ad")
+    assert clean_name("\ufeff Hang\u200b \u00a0and\n timeout\u202e ") == "Hang and timeout"
+    assert fold_value("cra\u200bsh") == fold_value(" CRASH\u00ad")

@@ -14,7 +14,7 @@ import pytest
 
 from annotation.core.access import Seat, get_item, get_round
 from annotation.core.errors import ConcordError
-from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.kinds import read_export_request, write_file
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Round, Study
 from annotation.package.queries import package as study_package
@@ -103,7 +103,7 @@ def unwatched(n_rows: int | None = None, *, n_expected: int | None = None, step:
 def package(seat: Seat, **options: Any) -> bytes:
     """The bytes of a package made by this person."""
     file = io.BytesIO()
-    write_file(read_asked(seat, "package", "zip", options), seat, file, unwatched)
+    write_file(read_export_request(seat, "package", "zip", options), seat, file, unwatched)
     return file.getvalue()
 
 

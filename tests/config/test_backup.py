@@ -70,7 +70,7 @@ def elsewhere(tmp_path: Path, name: str = "there") -> Iterator[Path]:
 
 
 def sums() -> dict[str, Any]:
-    with postgres.connected("tests") as side:
+    with postgres.own_connection("tests") as side:
         return {**postgres.count_and_sum(side), **postgres.objects(side)}
 
 
@@ -232,13 +232,13 @@ def test_a_restore_that_was_killed_leaves_nothing_and_can_be_run_again(whole: Pa
             f"restoring.restore_backup(Path({str(whole)!r}))\n"
         )
         _run(code.format(where="postgres._last_words"), environment)
-        with postgres.connected("tests") as side:
+        with postgres.own_connection("tests") as side:
             wait_for_rest(side)
             assert postgres.tables(side) == []
         _run(code.format(where="restoring._empty_redis"), environment)
-        with postgres.connected("tests") as side:
+        with postgres.own_connection("tests") as side:
             wait_for_rest(side)
-            assert postgres.unfinished(side) == backup.manifest.id
+            assert postgres.unfinished_restore(side) == backup.manifest.id
         make.user("came in between")
         told: list[str] = []
         restore_backup(whole, say=told.append)

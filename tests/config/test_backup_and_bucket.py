@@ -71,7 +71,7 @@ def with_bucket(store: Store, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def tables() -> dict[str, Any]:
-    with postgres.connected("tests") as side:
+    with postgres.own_connection("tests") as side:
         return postgres.count_and_sum(side)
 
 

@@ -141,7 +141,9 @@ def compare(address: str, data_dir: Path, path: Path, acknowledged: set[str]) ->
             connection.autocommit = True
             assert postgres.count_and_sum(connection) == backup.manifest.tables
             assert postgres.objects(connection) == backup.manifest.objects
-            kept = {key for (key,) in postgres.fetched(connection, "SELECT idempotency_key FROM annotation_annotation")}
+            kept = {
+                key for (key,) in postgres.fetch_rows(connection, "SELECT idempotency_key FROM annotation_annotation")
+            }
             assert acknowledged <= kept
         files = backup.manifest.under(FILES)
         for member in files:

@@ -20,10 +20,10 @@ from config.database import (
     TablesInUse,
     UnfitDatabase,
     limit,
-    limited,
     refuse_texts,
     refuse_version,
     turn_at_tables,
+    with_limits,
 )
 from config.outages import TOO_SLOW, outage_of
 from tests.conftest import environment_of_servers
@@ -146,6 +146,6 @@ def test_a_migration_lets_others_work_and_says_which_table_it_did_not_get(monkey
         with pytest.raises(TablesInUse, match="a long statement or transaction holds one of them"):
             shell._call_until_not_locked(migrate)
         assert len(tries) == shell.LOCK_TRIES
-    with limited(MIGRATIONS), connection.cursor() as cursor:
+    with with_limits(MIGRATIONS), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
         assert cursor.fetchone() == ("10s", "0")

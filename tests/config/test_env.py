@@ -30,7 +30,7 @@ def test_a_flag_that_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.Monkey
 def test_a_port_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("PORT", given)
     with pytest.raises(ImproperlyConfigured, match="PORT is .*; enter a whole number from 1 to 65535"):
-        env.whole("PORT", 8000, least=1, most=65535)
+        env.whole_number("PORT", 8000, least=1, most=65535)
 
 
 def test_words_are_separated_by_commas_or_blanks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def release(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def counts() -> dict[str, int]:
     """Rows of each table, but for those that migrations write: they queue all issues for the index of searches."""
-    with postgres.connected("tests") as side:
+    with postgres.own_connection("tests") as side:
         found = postgres.count_and_sum(side)
     return {
         name: table["rows"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from annotation.analysis.queries.presentation.blocks import AnalysisCell, AnalysisTable
 from annotation.core import latex
-from annotation.core.latex import escaped
+from annotation.core.latex import escape_latex
 from tests.annotation import permission_study
 from tests.hostile.corpus import PLACES
 from tests.hostile.hostile_study import MARK, make_hostile_study
@@ -75,7 +75,7 @@ def test_a_hostile_name_is_text_in_every_place_of_a_table(text: str) -> None:
 @given(st.text(alphabet=st.sampled_from("\\{}&%$#_^~[]*`'\n ab5c<>|") | st.characters(), max_size=40))
 def test_any_name_is_text(text: str) -> None:
     assert not wrong_in(table_of(text, text))
-    assert not wrong_in(f"\\emph{{{escaped(text)}}}")
+    assert not wrong_in(f"\\emph{{{escape_latex(text)}}}")
 
 
 @pytest.mark.django_db

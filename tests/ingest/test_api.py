@@ -16,7 +16,7 @@ from accounts.models import User
 from ingest import queries, run_steps, runs, totals
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from ingest.search import indexing
-from shared.job_holds import JobLockKind, held
+from shared.job_holds import JobLockKind, hold_job
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -354,7 +354,7 @@ def test_the_description_gives_every_operation_a_name_of_its_own():
 def test_a_run_whose_worker_is_dead_is_continued_and_one_at_work_is_not(ann):
     run_id = ann.upload(lines(1)).json()["id"]
     FetchRun.objects.filter(pk=run_id).update(state="running", n_claims=1, heartbeat_at=timezone.now())
-    with held(JobLockKind.FETCH, run_id):
+    with hold_job(JobLockKind.FETCH, run_id):
         assert ann.post(f"/fetches/{run_id}/continue/").status_code == 409
     for _ in range(2):  # once more while it is queued again
         answer = ann.post(f"/fetches/{run_id}/continue/")

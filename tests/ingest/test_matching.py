@@ -15,7 +15,7 @@ from ingest.search.matching import (
     as_tsvector,
     fold,
     lexemes,
-    marked,
+    mark_boundaries,
 )
 
 
@@ -65,7 +65,7 @@ def word(text: str) -> Term:
 def test_the_rule_and_the_index_find(term: Term, text: str, is_found: bool) -> None:
     folded = fold(text)
     assert term.is_in(folded) == is_found
-    assert (term.pattern in marked(folded)) == is_found
+    assert (term.pattern in mark_boundaries(folded)) == is_found
     assert not is_found or has_lexemes(term, lexemes(folded))
 
 
@@ -106,7 +106,7 @@ def test_marked_texts_and_lexemes_agree_with_the_rule_on_any_text() -> None:
         wanted = fold("".join(draw.choices(ALPHABET, k=draw.randint(1, 4))))
         term = Term(wanted, is_phrase=draw.random() < 0.5)
         is_found = term.is_in(text)
-        assert (term.pattern in marked(text)) == is_found, (term, text)
+        assert (term.pattern in mark_boundaries(text)) == is_found, (term, text)
         assert not is_found or has_lexemes(term, lexemes(text)), (term, text)
         n_found += is_found
     assert n_found > 500

@@ -3,7 +3,7 @@
 import pytest
 
 from taxonomy import comparison
-from taxonomy.comparison import compare, compare_dimensions, composed, inverted, sources
+from taxonomy.comparison import compare, compare_dimensions, compose, invert, sources
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
 
 
@@ -83,10 +83,10 @@ def test_paths_are_names_from_the_root() -> None:
 
 def test_sources_can_be_followed_over_two_steps_and_back() -> None:
     first, second, third = taxonomy("a", "b"), taxonomy("c < a b"), taxonomy("e < c", "f")
-    over_both = composed(sources(first, second), sources(second, third))
+    over_both = compose(sources(first, second), sources(second, third))
     assert over_both == {("d", "e"): ("a", "b"), ("d", "f"): ()}
-    assert inverted(over_both, first) == {("d", "a"): ("e",), ("d", "b"): ("e",)}
-    backwards = compare(third, first, inverted(over_both, first))
+    assert invert(over_both, first) == {("d", "a"): ("e",), ("d", "b"): ("e",)}
+    backwards = compare(third, first, invert(over_both, first))
     assert {(change.old, change.new, change.kind) for change in backwards} == {
         ("e", "a", "split"),
         ("e", "b", "split"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taxonomy.word_differences import Marked, marked, marked_lists
+from taxonomy.word_differences import Marked, mark_lists, mark_words
 
 TEXTS = st.text(alphabet="ab ,.\n", max_size=40)
 
@@ -27,18 +27,18 @@ def shown(pieces: Marked) -> str:
     ],
 )
 def test_words_of_one_side_alone_are_marked(old: str, new: str, expected: tuple[str, str]) -> None:
-    assert tuple(shown(side) for side in marked(old, new)) == expected
+    assert tuple(shown(side) for side in mark_words(old, new)) == expected
 
 
 def test_an_entry_reworded_in_its_place_is_compared_with_what_it_was() -> None:
-    old, new = marked_lists(("one", "it hangs", "last"), ("one", "it stops", "more", "last"))
+    old, new = mark_lists(("one", "it hangs", "last"), ("one", "it stops", "more", "last"))
     assert [shown(text) for text in old] == ["one", "it [hangs]", "last"]
     assert [shown(text) for text in new] == ["one", "it [stops]", "[more]", "last"]
 
 
 @given(TEXTS, TEXTS)
 def test_both_texts_come_out_whole_and_what_is_not_marked_is_common(old: str, new: str) -> None:
-    sides = marked(old, new)
+    sides = mark_words(old, new)
     assert tuple("".join(text for _, text in side) for side in sides) == (old, new)
     common = ["".join(text for alone, text in side if not alone).split() for side in sides]
     assert "".join(common[0]) == "".join(common[1])
@@ -46,13 +46,13 @@ def test_both_texts_come_out_whole_and_what_is_not_marked_is_common(old: str, ne
 
 @given(st.lists(TEXTS, max_size=6), st.lists(TEXTS, max_size=6))
 def test_both_lists_come_out_whole(old: list[str], new: list[str]) -> None:
-    for given_, side in zip((old, new), marked_lists(old, new), strict=True):
+    for given_, side in zip((old, new), mark_lists(old, new), strict=True):
         assert ["".join(text for _, text in entry) for entry in side] == given_
 
 
 def test_texts_of_any_length_are_compared_quickly() -> None:
     began = time.process_time()
     old, new = "a b " * 30_000, "b a " * 30_000 + "c"
-    marked(old, new)
-    marked_lists(["a", "b"] * 5_000, ["b", "a"] * 5_000)
+    mark_words(old, new)
+    mark_lists(["a", "b"] * 5_000, ["b", "a"] * 5_000)
     assert time.process_time() - began < 5

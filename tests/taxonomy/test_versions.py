@@ -146,21 +146,21 @@ def test_versions_far_apart_are_compared_through_what_was_recorded_between(maria
     second = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=SECOND))
     third = publish_version(user=maria, version=new_draft(user=maria, taxonomy=first.taxonomy, text=THIRD))
     with assert_queries(8):
-        found = queries.compared(first, third)
+        found = queries.compare_versions(first, third)
     assert {(change.old, change.new, change.kind) for change in found.changes} == {
         ("hang", "halt", "merged"),
         ("crash", "halt", "merged"),
         ("slow", None, "retired"),
         (None, "oom", "added"),
     }
-    backwards = queries.compared(third, first)
+    backwards = queries.compare_versions(third, first)
     assert {(change.old, change.new, change.kind) for change in backwards.changes} == {
         ("halt", "hang", "split"),
         ("halt", "crash", "split"),
         (None, "slow", "added"),
         ("oom", None, "retired"),
     }
-    assert {change.kind for change in queries.compared(second, second).changes} == {"kept"}
+    assert {change.kind for change in queries.compare_versions(second, second).changes} == {"kept"}
 
 
 def test_a_published_tree_is_read_once_and_a_draft_every_time(maria: User) -> None:
@@ -453,7 +453,7 @@ def test_versions_of_two_branches_are_compared_through_what_both_came_from(maria
         text=dimension("- {key: stuck, name: Stuck, was: [hang]}", "- {key: slow, name: Slow}"),
     )
     with assert_queries(12):
-        found = queries.compared(left, right)
+        found = queries.compare_versions(left, right)
     assert found.is_followed
     assert {(change.old, change.new, change.kind) for change in found.changes} == {
         ("stop", "stuck", "renamed"),
@@ -466,7 +466,7 @@ def test_versions_of_two_branches_are_compared_through_what_both_came_from(maria
 def test_versions_that_nothing_joins_are_compared_by_their_keys(maria: User) -> None:
     first = load_document(user=maria, text=FIRST)
     second = new_draft(user=maria, taxonomy=first.taxonomy, text=FIRST.replace("Hang", "Hangs"))
-    found = queries.compared(first, second)
+    found = queries.compare_versions(first, second)
     assert not found.is_followed
     assert {(change.old, change.kind) for change in found.changes} == {
         ("hang", "renamed"),

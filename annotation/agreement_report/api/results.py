@@ -12,7 +12,7 @@ from annotation.agreement_report.queries.across_rounds import WEIGHTS, visible_r
 from annotation.agreement_report.queries.coefficients import agreement_and_raters
 from annotation.agreement_report.queries.headline import WORD, headline_set
 from annotation.agreement_report.queries.model_raters import with_machines
-from annotation.agreement_report.queries.more_items import width_of, with_planned
+from annotation.agreement_report.queries.more_items import width_of, with_units_needed
 from annotation.agreement_report.queries.options import ask
 from annotation.assignments.actions.reading_log import REST, note_results
 from annotation.core.api_pages import DIMENSION, ROUND_LABEL
@@ -22,7 +22,7 @@ from annotation.core.api_requests import (
     round_in_address,
     seat_of,
 )
-from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.queries.version_mapping import target_version
 
 
 class AgreementOfStudy(APIView):
@@ -73,10 +73,10 @@ class AgreementOfStudy(APIView):
         headline = headline_set(seat)
         is_asked = request.query_params.get("round") == WORD
         round_ = None if is_asked else round_in_address(request, seat)
-        asked = replace(asked, version=told_version(seat, number_in_address(request, "version"), round_))
+        asked = replace(asked, version=target_version(seat, number_in_address(request, "version"), round_))
         rounds = list(headline.rounds) if is_asked else visible_rounds(seat, round_.number if round_ else None)
         number = round_.number if round_ else None
         entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
         found = with_machines(seat, rounds, asked, entries)
         note_results(seat, "agreement", REST, number)
-        return Response(with_planned(found, width))
+        return Response(with_units_needed(found, width))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
-from annotation.agreement_report.queries.exclusions import left_out
+from annotation.agreement_report.queries.exclusions import n_excluded
 from annotation.agreement_report.queries.headline import items_of_several_units, recurring_items
 from annotation.agreement_report.queries.mapped_patterns import MappedDimension
 from annotation.agreement_report.queries.patterns import (
@@ -24,7 +24,7 @@ from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
-from annotation.labels.queries.cached_statistics import Standing, kept, standings
+from annotation.labels.queries.cached_statistics import Standing, cached, standings
 from annotation.labels.queries.label_version import way
 from annotation.labels.registration import has_coefficients
 from annotation.models import Membership, Round
@@ -149,7 +149,7 @@ class RoundPatterns:
         found = {"unmapped": told} if told else {}
         if alone or self.n_chosen_out:
             tree = published_version(self.round.taxonomy_version_id)
-            found |= left_out(self.round.pk, tree, self.told.own, self.asked.slice)
+            found |= n_excluded(self.round.pk, tree, self.told.own, self.asked.slice)
         return found
 
     @property
@@ -213,7 +213,7 @@ class DimensionPatterns:
         rounds = [each.round for each in self.counted]
         versions = [each.told.dimension.id for each in self.counted]
         asked = (self.dimension.id, versions, [each.pk for each in self.astray], self.is_headline, question)
-        return kept(what, rounds, self.standing, asked, compute, also=also, classes=classes)
+        return cached(what, rounds, self.standing, asked, compute, also=also, classes=classes)
 
     @property
     def categories(self) -> dict[str, TreeCategory]:
@@ -230,7 +230,7 @@ class DimensionPatterns:
         return {key: tuple(category.keys) for key, category in self.categories.items()}
 
 
-def across(rounds: Sequence[Round], asked: AgreementQuery) -> list[DimensionPatterns]:
+def dimension_patterns(rounds: Sequence[Round], asked: AgreementQuery) -> list[DimensionPatterns]:
     """Patterns per dimension and round, in the order of the version asked for, else of the newest that has it.
 
     Raises Invalid for a dimension that none of the rounds has. Cost: one query; one more per round and dimension, two
@@ -246,7 +246,7 @@ def across(rounds: Sequence[Round], asked: AgreementQuery) -> list[DimensionPatt
     standing = standings(rounds)
     found = []
     for dimension in dimensions.values():
-        told = [(round_, told_in(round_, ways[round_.pk], dimension, asked)) for round_ in rounds]
+        told = [(round_, map_to_version(round_, ways[round_.pk], dimension, asked)) for round_ in rounds]
         counted = [
             RoundPatterns(round_, each, asked, sum(n for *_, n in standing[round_.pk]))
             for round_, each in told
@@ -268,7 +268,7 @@ def dimensions_of(rounds: Sequence[Round], version: TaxonomyVersion | None) -> d
     return found
 
 
-def told_in(
+def map_to_version(
     round_: Round, route: Route | None, dimension: TreeDimension, asked: AgreementQuery
 ) -> MappedDimension | None:
     """How a round's values on a dimension are told; None where the round has no such dimension, or no way there."""

@@ -21,8 +21,8 @@ from annotation.agreement_report.queries.across_rounds import (
     OFF_SCALE,
     AgreementQuery,
     DimensionPatterns,
-    across,
     clusters_of,
+    dimension_patterns,
     items_of,
     metric_for,
     no_such_dimension,
@@ -36,7 +36,7 @@ from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
 from annotation.agreement_report.queries.raters import rater_entries
 from annotation.core.access import Seat
-from annotation.labels.queries.cached_statistics import kept
+from annotation.labels.queries.cached_statistics import cached
 from annotation.labels.queries.screening import n_screened_out
 from annotation.labels.registration import DEFAULT, has_coefficients, primary_of
 from annotation.models import Round
@@ -53,7 +53,7 @@ def agreement(
     and dimension (two where ratings are left out by choice). `is_headline`: the rounds are the headline set.
     """
     codes = rater_codes(seat)
-    found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
+    found = [replace(each, is_headline=is_headline) for each in dimension_patterns(rounds, asked)]
     entries = [entry(each, codes, asked, round_number=round_number).as_json() for each in found]
     return _covered(rounds, found, asked, entries)
 
@@ -63,7 +63,7 @@ def coverage_of(rounds: Sequence[Round], found: Sequence[DimensionPatterns], ask
     if not found or asked.slice.stratum:
         return coverage(rounds, asked.slice)
     standing = found[0].standing
-    return kept("coverage", rounds, standing, asked.slice, lambda: coverage(rounds, asked.slice), classes=(Coverage,))
+    return cached("coverage", rounds, standing, asked.slice, lambda: coverage(rounds, asked.slice), classes=(Coverage,))
 
 
 def _covered(
@@ -78,7 +78,7 @@ def agreement_and_raters(
 ) -> list[dict[str, Any]]:
     """The entries of `agreement` with each rater beside what was agreed on (`by_rater`); queries as there, and two."""
     codes = rater_codes(seat)
-    found = [replace(each, is_headline=is_headline) for each in across(rounds, asked)]
+    found = [replace(each, is_headline=is_headline) for each in dimension_patterns(rounds, asked)]
     entries = [entry(each, codes, asked, round_number=round_number).as_json() for each in found]
     covered, of_raters = _covered(rounds, found, asked, entries), rater_entries(rounds, found, codes, asked)
     return [{**one, **raters} for one, raters in zip(covered, of_raters, strict=True)]
@@ -267,7 +267,7 @@ def of_rounds(seat: Seat, rounds: Sequence[Round], *, is_headline: bool = False)
     codes, asked = rater_codes(seat), ask(seat, {})
     return [
         primary(seat, replace(each, is_headline=is_headline), codes, asked)
-        for each in across(rounds, asked)
+        for each in dimension_patterns(rounds, asked)
         if each.counted and has_coefficients(each.dimension.kind)
     ]
 
@@ -345,7 +345,7 @@ def report(
     round_number: int | None,
     is_headline: bool = False,
 ) -> list[DimensionReport]:
-    """Agreement in the `chosen` rounds together, and over all `rounds` one by one; queries as `across`.
+    """Agreement in the `chosen` rounds together, and over all `rounds` one by one; queries as `dimension_patterns`.
 
     After discussion, where that is asked for, is read beside what was before.
     """
@@ -353,9 +353,9 @@ def report(
     everywhere = list({round_.pk: round_ for round_ in [*rounds, *chosen]}.values())
     before = replace(asked, slice=replace(asked.slice, when="before"))
     is_after = asked.slice.when == "after"
-    discussed = {each.dimension.key: each for each in across(everywhere, asked)} if is_after else {}
+    discussed = {each.dimension.key: each for each in dimension_patterns(everywhere, asked)} if is_after else {}
     found = []
-    for each in across(everywhere, before):
+    for each in dimension_patterns(everywhere, before):
         here, everywhere_after = replace(each.only(chosen), is_headline=is_headline), discussed.get(each.dimension.key)
         if not here.counted:
             continue

@@ -33,7 +33,7 @@ BECAUSE = {
 """The reasons in words, in the order in which they are looked for: the first that leaves fewer than two ratings."""
 
 
-def left_out(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> dict[str, int]:
+def n_excluded(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> dict[str, int]:
     """How many units with a rating have fewer than two to compare, by reason; one query.
 
     What can't be told in another version is not known here.

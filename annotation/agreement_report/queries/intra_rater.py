@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.agreement_report.queries.patterns import POINTERS, Slice, Value, given_sql, value_of
+from annotation.agreement_report.queries.patterns import POINTERS, Slice, Value, ratings_sql, value_of
 from taxonomy.tree import TreeDimension, VersionTree
 
 TWICE = """
@@ -26,13 +26,13 @@ class RepeatedRating:
     n: int
 
 
-def said_twice(rounds: Sequence[tuple[int, VersionTree, TreeDimension]], part: Slice) -> list[RepeatedRating]:
+def repeated_ratings(rounds: Sequence[tuple[int, VersionTree, TreeDimension]], part: Slice) -> list[RepeatedRating]:
     """Counted by round, value and days between; rounds by id in their order with their own dimension. One query."""
     ids = [round_id for round_id, _, _ in rounds]
     pointer = POINTERS[part.when]
     said, params = [], []
     for place, (round_id, tree, dimension) in enumerate(rounds):
-        given, more = given_sql(round_id, tree, dimension, part, pointer, among=(TWICE, [ids]))
+        given, more = ratings_sql(round_id, tree, dimension, part, pointer, among=(TWICE, [ids]))
         said.append(f"""
             SELECT {place} AS place, g.item_id, g.part, g.rater_id, g.value, x.created_at
             FROM ({given}) AS g JOIN annotation_assignment a

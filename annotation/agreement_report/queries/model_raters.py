@@ -9,8 +9,8 @@ from agreement import by_pair
 from annotation.agreement_report.queries.across_rounds import (
     AgreementQuery,
     DimensionPatterns,
-    across,
     as_patterns,
+    dimension_patterns,
     rater_codes,
 )
 from annotation.core.access import Seat
@@ -46,7 +46,7 @@ def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery)
     """By dimension, each machine beside each person: [{machine, name, version, pairs: [{rater, cohen_kappa, …}]}].
 
     Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both rated. One query where
-    no machine rates in these rounds; else as `across`, and two more.
+    no machine rates in these rounds; else as `dimension_patterns`, and two more.
     """
     machines = machines_in(rounds)
     if not machines:
@@ -57,7 +57,7 @@ def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery)
     question = (replace(beside, dimension=None, metric=None), codes, named)
     return {
         each.dimension.key: each.kept("machines", question, partial(_told, each, codes, machines, asked))
-        for each in across(rounds, beside)
+        for each in dimension_patterns(rounds, beside)
     }
 
 

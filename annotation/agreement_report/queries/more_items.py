@@ -27,12 +27,12 @@ def width_of(given: str) -> float | None:
     return width
 
 
-def planned(head: Headline, width: float) -> PlannedUnits:
+def units_needed(head: Headline, width: float) -> PlannedUnits:
     """How many more units the primary coefficient of a dimension needs."""
     return units_for_width(width, head.units, head.se, head.undefined)
 
 
-def with_planned(entries: Sequence[dict[str, Any]], width: float | None) -> list[dict[str, Any]]:
+def with_units_needed(entries: Sequence[dict[str, Any]], width: float | None) -> list[dict[str, Any]]:
     """The entries with `planned` in each coefficient; as they are where no width is asked for."""
     if width is None:
         return list(entries)

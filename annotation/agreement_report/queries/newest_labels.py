@@ -42,7 +42,7 @@ def decisions_so_far(rounds: Sequence[Round]) -> tuple[int, int]:
     return found["n"], found["newest"] or 0
 
 
-def beside_agreed(round_: Round, dimension: TreeDimension, part: Slice) -> list[AgreedComparison]:
+def agreed_comparisons(round_: Round, dimension: TreeDimension, part: Slice) -> list[AgreedComparison]:
     """Patterns with the label agreed on, of the items where something was decided or an answer changed.
 
     A label that rests on one answer alone is none here: it agrees with its rater by itself. Anywhere else the patterns

@@ -95,7 +95,7 @@ def _packed(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Sl
     chosen = None if asked_of_either or part.machines else packing(round_id, dimension)
     if chosen is None:
         return None
-    given, params = given_sql(round_id, tree, dimension, part, POINTERS[part.when], every_answer=True)
+    given, params = ratings_sql(round_id, tree, dimension, part, POINTERS[part.when], every_answer=True)
     return [_pattern(dimension, *row) for row in chosen.counted(given, params)]
 
 
@@ -187,7 +187,7 @@ def units_sql(
 ) -> tuple[str, list[Any]]:
     """One row per unit: item_id, part, raters and given_values in the same order; `among` is a query for item ids."""
     pointer = POINTERS[part.when]
-    given, params = given_sql(round_id, tree, dimension, part, pointer, among=among)
+    given, params = ratings_sql(round_id, tree, dimension, part, pointer, among=among)
     steps = [f"given AS ({given})"]
     source = "given"
     if part.applies == "either" and dimension.applies_when is not None and not dimension.is_open:
@@ -275,7 +275,7 @@ _DRAWN = """FROM annotation_sample s JOIN annotation_sampleissue d ON d.sample_i
     WHERE s.study_id = (SELECT study_id FROM annotation_round WHERE id = %s) AND d.stratum = %s"""
 
 
-def given_sql(
+def ratings_sql(
     round_id: int,
     tree: VersionTree,
     dimension: TreeDimension,

@@ -9,10 +9,10 @@ from typing import TypedDict
 
 from agreement import Patterns, RaterEntry, against_reference, intra_rater
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, DimensionPatterns, RoundPatterns, at_level
-from annotation.agreement_report.queries.intra_rater import said_twice
+from annotation.agreement_report.queries.intra_rater import repeated_ratings
 from annotation.agreement_report.queries.mapped_patterns import LostValue
 from annotation.agreement_report.queries.model_raters import machines_in
-from annotation.agreement_report.queries.newest_labels import AgreedComparison, beside_agreed, decisions_so_far
+from annotation.agreement_report.queries.newest_labels import AgreedComparison, agreed_comparisons, decisions_so_far
 from annotation.agreement_report.queries.patterns import PatternRow, Value, patterns
 from annotation.labels.consensus import PENDING
 from annotation.models import Membership, Round
@@ -78,7 +78,7 @@ def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: Agre
     rounds = [(each.round.pk, published_version(each.round.taxonomy_version_id), each.told.own) for each in counted]
     tables: dict[int, Counter[tuple[Value, Value]]] = {pk: Counter() for pk in codes}
     days: dict[int, list[int]] = {pk: [] for pk in codes}
-    for row in said_twice(rounds, asked.slice):
+    for row in repeated_ratings(rounds, asked.slice):
         earlier, later = told[row.rounds[0]].value(row.earlier), told[row.rounds[1]].value(row.later)
         if row.rater not in codes or isinstance(earlier, LostValue) or isinstance(later, LostValue):
             continue
@@ -131,7 +131,7 @@ def _beside(each: RoundPatterns, machines: Sequence[Membership], asked: Agreemen
     tree, own = published_version(each.round.taxonomy_version_id), each.told.own
     part = replace(asked.slice.whole, applies="both", machines=tuple(machine.pk for machine in machines))
     whole = each.own_rows if part == asked.slice else patterns(each.round.pk, tree, own, part, n_answers=each.n_answers)
-    exceptions = beside_agreed(each.round, own, part)
+    exceptions = agreed_comparisons(each.round, own, part)
     counted = Counter({(row.raters, row.values): row.n for row in whole})
     for row in exceptions:
         counted[row.raters, row.values] -= row.n

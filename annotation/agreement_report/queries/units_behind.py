@@ -11,9 +11,9 @@ from annotation.agreement_report.queries.across_rounds import (
     RoundPatterns,
     at_level,
     dimensions_of,
+    map_to_version,
     no_such_dimension,
     rater_codes,
-    told_in,
 )
 from annotation.agreement_report.queries.exclusions import BECAUSE, units_left_out
 from annotation.agreement_report.queries.intra_rater import TWICE
@@ -151,7 +151,7 @@ class UnitPage:
     next: str
 
 
-def units_behind(
+def drill_down_units(
     seat: Seat, rounds: Sequence[Round], asked: AgreementQuery, behind: DrillDown, *, size: int = PAGE
 ) -> UnitPage:
     """The units of a dimension that are meant, round by round in their order; rounds must be such as may be seen.
@@ -223,7 +223,7 @@ def _having(rounds: Sequence[Round], asked: AgreementQuery) -> DimensionPatterns
         raise no_such_dimension(key)
     found = []
     for round_ in sorted(rounds, key=lambda each: -each.number):
-        told = told_in(round_, way(round_, asked.version), dimensions[key], asked)
+        told = map_to_version(round_, way(round_, asked.version), dimensions[key], asked)
         if told is not None:
             found.append(RoundPatterns(round_, told, asked))
     return DimensionPatterns(dimensions[key], found)

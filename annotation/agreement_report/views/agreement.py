@@ -13,12 +13,12 @@ from agreement import COEFFICIENTS
 from annotation.agreement_report.queries.across_rounds import CHOICES, AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.exclusions import BECAUSE
 from annotation.agreement_report.queries.headline import WORD, HeadlineSet, headline_set
-from annotation.agreement_report.queries.more_items import WIDTH, planned, width_of
+from annotation.agreement_report.queries.more_items import WIDTH, units_needed, width_of
 from annotation.agreement_report.queries.options import ask, choices
 from annotation.agreement_report.queries.report import agreement_report
-from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, drill_down_units
 from annotation.agreement_report.views.charts import files_of, section_charts, trend_charts
-from annotation.agreement_report.views.tables import DimensionSection, Links, beside, section
+from annotation.agreement_report.views.tables import DimensionSection, Links, comparison_tables, section
 from annotation.agreement_report.views.trend import trend
 from annotation.agreement_report.views.words import Names, which_rounds
 from annotation.assignments.actions.reading_log import PAGE, note_reading, note_results
@@ -26,7 +26,7 @@ from annotation.core.access import Seat, get_round
 from annotation.core.errors import Invalid
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.item_history import value_words
-from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.registration import has_coefficients
 from annotation.models import Round
 
@@ -99,11 +99,11 @@ def chosen_rounds(request: HttpRequest, seat: Seat, default: str = ALL) -> Chose
     return ChosenRounds([round_], round_, headline, word)
 
 
-def asked_for(request: HttpRequest, seat: Seat, default: str = ALL) -> tuple[AgreementQuery, ChosenRounds, Links]:
+def read_choice(request: HttpRequest, seat: Seat, default: str = ALL) -> tuple[AgreementQuery, ChosenRounds, Links]:
     """What the address asks for. Raises Invalid, NotFound, Blind."""
     asked = ask(seat, {name: str(value) for name, value in request.GET.items()})
     chosen = chosen_rounds(request, seat, default)
-    asked = replace(asked, version=told_version(seat, number_of(request, "version"), chosen.round))
+    asked = replace(asked, version=target_version(seat, number_of(request, "version"), chosen.round))
     words = {name: request.GET[name] for name in SLICE if request.GET.get(name)} | {"round": chosen.word}
     return asked, chosen, Links(seat.study.slug, words)
 
@@ -114,7 +114,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Agreement per dimension: the primary number, the trend, what to talk about, matrices, all coefficients."""
     seat = reading_seat(request, slug)
     seat.require_reading()
-    asked, found_rounds, links = asked_for(request, seat, WORD)
+    asked, found_rounds, links = read_choice(request, seat, WORD)
     round_, headline = found_rounds.round, found_rounds.headline
     found = agreement_report(seat, asked, found_rounds.rounds, round_=round_, is_headline=found_rounds.is_headline)
     sections = [section(each, links, found.models.get(each.across.dimension.key, [])) for each in found.dimensions]
@@ -136,7 +136,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in found.dimensions],
         sections=sections,
         drawn=[
-            (each, section_charts(each, links), beside(told, each.key, links))
+            (each, section_charts(each, links), comparison_tables(told, each.key, links))
             for each, told in zip(sections, found.raters, strict=True)
         ],
         plan=_plan(request, sections, links),
@@ -159,7 +159,7 @@ def _plan(request: HttpRequest, sections: Sequence[DimensionSection], links: Lin
         "width": f"{width:g}",
         "hidden": [(name, value) for name, value in request.GET.items() if name in (*links.slice, "dimension")],
         "lines": [
-            (each.title, COEFFICIENTS[each.headline.coefficient].title, planned(each.headline, width))
+            (each.title, COEFFICIENTS[each.headline.coefficient].title, units_needed(each.headline, width))
             for each in sections
             if has_coefficients(each.kind)
         ],
@@ -225,13 +225,13 @@ def agreement_items(request: HttpRequest, slug: str) -> HttpResponse:
     """The items behind a number of the page of agreement."""
     seat = reading_seat(request, slug)
     seat.require_reading()
-    asked, chosen, links = asked_for(request, seat)
+    asked, chosen, links = read_choice(request, seat)
     round_, every = chosen.round, chosen.rounds
     rounds = [each for each in every if each.pk not in seat.sealed_round_ids]
     if every and not rounds:
         seat.require_answers(every[0])
     behind = DrillDown.read({name: str(value) for name, value in request.GET.items()})
-    found = units_behind(seat, rounds, asked, behind)
+    found = drill_down_units(seat, rounds, asked, behind)
     note_reading(seat, rounds, "items behind agreement", PAGE)
     names = Names(found.across)
     query = request.GET.copy()

@@ -14,7 +14,7 @@ from annotation.charts.drawing import TYPES
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.charts.specifications import ChartStyle, Panel, TrendPoint, trend, trends
 from annotation.models import Round
-from shared.wording import counted
+from shared.wording import plural
 
 NAMES = {"trend": "Trend over rounds", "confusion": "Confusion", "pairs": "Pairs of raters"}
 """The figures by the word of their address."""
@@ -123,7 +123,7 @@ def pair_map(section: DimensionSection) -> HeatMap | None:
     for each in pairs:
         first, second = sorted(place[code] for code in each["raters"])
         kappa = each["cohen_kappa"]
-        words = f"{codes[first]} and {codes[second]}: kappa {decimals(kappa)} over {counted(each['n'], 'unit')}"
+        words = f"{codes[first]} and {codes[second]}: kappa {decimals(kappa)} over {plural(each['n'], 'unit')}"
         cells.append(HeatCell(second - 1, first, decimals(kappa), _heat_of(kappa), words, each["url"]))
     return HeatMap(
         title=f"{section.title}: Cohen's kappa of pairs of raters",

@@ -5,7 +5,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import report
-from annotation.agreement_report.views.agreement import SLICE, asked_for
+from annotation.agreement_report.views.agreement import SLICE, read_choice
 from annotation.agreement_report.views.charts import NAMES, figure
 from annotation.agreement_report.views.tables import section
 from annotation.assignments.actions.reading_log import FILE, note_results
@@ -25,7 +25,7 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
     seat.require_reading()
     if name not in NAMES or format not in TYPES:
         raise NotFound(f"Unknown figure {name}.{format}. Use one of {', '.join(NAMES)} as {', '.join(TYPES)}.")
-    asked, found_rounds, links = asked_for(request, seat)
+    asked, found_rounds, links = read_choice(request, seat)
     round_ = found_rounds.round
     if name != "trend" and asked.dimension is None:
         raise Invalid("This figure can't be drawn.", fields={"dimension": ["Name a dimension."]})

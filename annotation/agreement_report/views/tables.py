@@ -32,7 +32,7 @@ from annotation.agreement_report.views.words import (
     word_of,
 )
 from annotation.labels.consensus import PENDING
-from shared.wording import listed
+from shared.wording import series
 from taxonomy.kinds import HasKind
 
 MOST_CATEGORIES = 48
@@ -255,7 +255,7 @@ def section(report: DimensionReport, links: Links, machines: Sequence[ModelRater
     )
 
 
-def beside(found: RatersEntry, key: str, links: Links) -> dict[str, list[dict[str, Any]]]:
+def comparison_tables(found: RatersEntry, key: str, links: Links) -> dict[str, list[dict[str, Any]]]:
     """Raters beside the agreed labels, and beside themselves, with the addresses of the items behind."""
     return {
         "by_rater": [
@@ -283,7 +283,7 @@ def _rests_on(report: DimensionReport) -> str:
     having = [round_ for round_ in rounds if report.trend[round_.number].units]
     where = which_rounds(having or rounds)
     raters = report.headline.raters
-    who = listed(raters) if len(raters) <= MOST_NAMED else f"{len(raters)} raters, {raters[0]} to {raters[-1]},"
+    who = series(raters) if len(raters) <= MOST_NAMED else f"{len(raters)} raters, {raters[0]} to {raters[-1]},"
     return f"labeled by {who} in {where}" if having else f"in {where}"
 
 

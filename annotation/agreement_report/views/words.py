@@ -10,7 +10,7 @@ from annotation.agreement_report.queries.coefficients import AgreementEntry, Hea
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
 from annotation.labels.consensus import PENDING
 from annotation.models import Round
-from shared.wording import listed
+from shared.wording import series
 from taxonomy.tree import TreeCategory
 
 SCALE_WORDS = {"krippendorff": "Krippendorff’s scale", "landis_koch": "the scale of Landis and Koch"}
@@ -123,7 +123,7 @@ def word_of(each: CoefficientEntry) -> str:
 def about_coefficients(entry: AgreementEntry) -> list[str]:
     """What a reader of the table of coefficients would wonder about, in sentences."""
     if entry.raters > 2:
-        of_two = listed([each.title_within.replace("'", "’") for each in COEFFICIENTS.values() if each.is_of_two])
+        of_two = series([each.title_within.replace("'", "’") for each in COEFFICIENTS.values() if each.is_of_two])
         return [
             f"{of_two[0].upper()}{of_two[1:]} are defined for two raters and not listed. See the pairs of raters above."
         ]
@@ -152,8 +152,8 @@ def which_rounds(rounds: Sequence[Round]) -> str:
     numbers = sorted({round_.number for round_ in rounds})
     versions = sorted({round_.taxonomy_version.number for round_ in rounds})
     one = len(numbers) > 2 and all(after - before == 1 for before, after in pairwise(numbers))
-    named = f"{numbers[0]} to {numbers[-1]}" if one else listed([str(number) for number in numbers])
+    named = f"{numbers[0]} to {numbers[-1]}" if one else series([str(number) for number in numbers])
     return (
         f"round{'s' if len(numbers) > 1 else ''} {named} "
-        f"(version{'s' if len(versions) > 1 else ''} {listed([str(number) for number in versions])})"
+        f"(version{'s' if len(versions) > 1 else ''} {series([str(number) for number in versions])})"
     )

@@ -10,7 +10,7 @@ from annotation.analysis.combinations import Combinations
 from annotation.analysis.counts import Counts
 from annotation.analysis.crosstab import Crosstab
 from annotation.analysis.flow import Flow
-from annotation.analysis.folding import FoldedCategories, FoldingRule, as_wanted
+from annotation.analysis.folding import FoldedCategories, FoldingRule, fold_column
 from annotation.analysis.marks import MarkShares
 from annotation.analysis.numbers import Numbers
 from annotation.analysis.profiles import Profiles
@@ -253,7 +253,7 @@ def _columns(columns: Columns, question: AnalysisQuestion) -> tuple[dict[str, Co
             question.folds.get(key, question.folds.get("", 0.0) if is_asked else 0.0),
             frozenset(without.get(key, ())),
         )
-        found[key], folded[key] = as_wanted(column, wanted)
+        found[key], folded[key] = fold_column(column, wanted)
     return found, folded
 
 

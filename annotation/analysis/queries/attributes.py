@@ -7,7 +7,7 @@ from django.db import connection
 
 from annotation.core.binary_copy import read_binary
 from annotation.labels.columns import NONE, Categories, Ints, SingleColumn
-from annotation.labels.queries.batches.chunks import copied
+from annotation.labels.queries.batches.chunks import copy_rows
 from annotation.models import AuditEvent, Study
 from ingest.filters.fixes import NO_FIX, NOT_KNOWN, stratum_name
 from shared import cached_values
@@ -84,16 +84,16 @@ def attribute_names(study: Study) -> list[str]:
 
 def _read(study: Study) -> tuple[Ints, dict[str, SingleColumn]]:
     items = read_binary(IDS, [study.pk], id="bigint")["id"]
-    known = copied(
+    known = copy_rows(
         KNOWN, [study.pk], {"id": pa.int64(), REPOSITORY: pa.string(), YEAR: pa.string(), STATE: pa.string()}
     )
     said = {name: (known["id"], known[name]) for name in (REPOSITORY, YEAR, STATE)}
     orders: dict[str, list[str]] = {}
-    fixes = copied(FIXES, [study.pk, study.pk], {"id": pa.int64(), **dict.fromkeys(BY_FIX, pa.float64())})
+    fixes = copy_rows(FIXES, [study.pk, study.pk], {"id": pa.int64(), **dict.fromkeys(BY_FIX, pa.float64())})
     for name in BY_FIX:
         words, orders[name] = _in_bands(name, fixes)
         said[name] = (fixes["id"], words)
-    imported = copied(VALUES, [study.pk], {"id": pa.int64(), "name": pa.string(), "value": pa.string()})
+    imported = copy_rows(VALUES, [study.pk], {"id": pa.int64(), "name": pa.string(), "value": pa.string()})
     for name in sorted(pc.unique(imported["name"]).to_pylist()):
         mine = imported.filter(pc.equal(imported["name"], name))
         said[f"{IMPORTED}{name}" if name in TITLES.keys() - BY_FIX.keys() else name] = (mine["id"], mine["value"])

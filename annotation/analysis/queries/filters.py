@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.analysis.folding import FoldingRule, as_wanted, known
+from annotation.analysis.folding import FoldingRule, fold_column, has_value
 from annotation.analysis.queries.effort import MEASURES, effort
 from annotation.analysis.queries.labels import study_labels
 from annotation.core.access import Seat
@@ -56,12 +56,12 @@ def rows_with(columns: Columns, filters: Sequence[LabelFilter], levels: Mapping[
         column = columns.column(each.key)
         if column is None:
             raise _cannot([f"Dimension “{each.key[:60]}” is not in these labels."])
-        told, _ = as_wanted(column, FoldingRule(level=levels.get(each.key, "leaf")))
+        told, _ = fold_column(column, FoldingRule(level=levels.get(each.key, "leaf")))
         states = told.codes if isinstance(told, SingleColumn) else told.state
         here = np.zeros(columns.n_rows, dtype=bool)
         for value in each.values:
             if value in WITHOUT:
-                here |= known(told) if value == "~any" else states == WITHOUT[value]
+                here |= has_value(told) if value == "~any" else states == WITHOUT[value]
             elif value not in told.categories.place:
                 raise _cannot([f"“{each.key[:60]}” has no category “{value[:60]}” here."])
             elif isinstance(told, SingleColumn):

@@ -13,11 +13,11 @@ from annotation.core.access import Seat, get_round
 from annotation.exports.queries.rows import in_sight
 from annotation.labels.columns import NONE, Categories, Columns, MultiColumn, NumberColumn, SingleColumn
 from annotation.labels.queries.batches.changes import RoundRevision
-from annotation.labels.queries.cached_statistics import kept, standings
-from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labeled
+from annotation.labels.queries.cached_statistics import cached, standings
+from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, read_label_columns
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.screening import screened_out_of
-from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.queries.version_mapping import target_version
 from annotation.models import Round, RoundItem, Study
 from taxonomy.models import TaxonomyVersion
 
@@ -28,10 +28,10 @@ ROUND = "round"
 class StudyLabels:
     """Agreed labels as columns, with repository, year, round and imported attributes, and which labels they are.
 
-    `rounds` are those that count, `versions` by round number the version in whose terms its labels stand (`told_in`
-    where one was asked for). `hidden` are rounds whose labels this person may not see yet, `n_waiting` the items that
-    raters are not done with, `n_hidden` those that this person is yet to answer as a third rater. `n_screened_out` are
-    items that are screened out and here all the same, because the study keeps them.
+    `rounds` are those that count, `versions` by round number the version in whose terms its labels stand
+    (`told_in` where one was asked for). `hidden` are rounds whose labels this person may not see yet, `n_waiting` the
+    items that raters are not done with, `n_hidden` those that this person is yet to answer as a third rater.
+    `n_screened_out` are items that are screened out and here all the same, because the study keeps them.
     """
 
     columns: Columns
@@ -58,7 +58,7 @@ def study_labels(seat: Seat, *, round_number: int | None = None, version: int | 
     """
     seat.require_reading()
     named = None if round_number is None else get_round(seat, round_number)
-    told_in = told_version(seat, version, named)
+    told_in = target_version(seat, version, named)
     rounds = in_sight(seat, round_number)
     counting = Exists(RoundItem.objects.counting().filter(round=OuterRef("pk")))
     opened = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
@@ -68,8 +68,8 @@ def study_labels(seat: Seat, *, round_number: int | None = None, version: int | 
     held = standings(every)
     also = ([(each.pk, each.state) for each in every], decisions_so_far(every))
     asked = ([each.pk for each in rounds], told_in, standing)
-    read = partial(labeled, rounds, version=told_in, standing=standing)
-    found = kept(
+    read = partial(read_label_columns, rounds, version=told_in, standing=standing)
+    found = cached(
         "labels as columns",
         every,
         held,

@@ -8,7 +8,7 @@ from annotation.calibration.actions.training import (
     LONGEST_REASON,
     MOST,
     NOT_KEPT,
-    read_all_known,
+    read_all_gold,
     read_minimum,
     tell_admitted,
     tried_as_document,
@@ -25,7 +25,7 @@ from taxonomy.queries import published_version
 
 
 @transaction.atomic
-def set_known(*, seat: Seat, number: int, known: object) -> int:
+def set_gold(*, seat: Seat, number: int, known: object) -> int:
     """Makes issues training items of a draft round, or changes what is known; how many. Raises Invalid with the fields.
 
     `known` is as in a request: by item, labels or parts, and why. What is not in the round comes into it beside its
@@ -33,7 +33,7 @@ def set_known(*, seat: Seat, number: int, known: object) -> int:
     """
     round_ = _draft(seat, number)
     fields: dict[str, list[str]] = {}
-    read = read_all_known(round_.taxonomy_version, known, fields)
+    read = read_all_gold(round_.taxonomy_version, known, fields)
     wrong: dict[str, list[str]] = {}
     items = named_items(seat, seat.study, list(read), wrong, (IN, UNSCREENED, OPEN)) if read else []
     if wrong:
@@ -59,7 +59,7 @@ def set_known(*, seat: Seat, number: int, known: object) -> int:
 
 
 @transaction.atomic
-def remove_known(*, seat: Seat, number: int, item: Item) -> None:
+def remove_gold(*, seat: Seat, number: int, item: Item) -> None:
     """Makes a training item of a draft round an ordinary one again."""
     round_ = _draft(seat, number)
     if not RoundItem.objects.filter(round=round_, item=item, known__isnull=False).update(known=None):

@@ -24,7 +24,7 @@ from annotation.labels.answers import read_parts
 from annotation.labels.registration import NOT_MEASURED, Primary, primary_of
 from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater
 from shared.storable_json import check_storable
-from shared.wording import counted, did_you_mean
+from shared.wording import did_you_mean, plural
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -37,7 +37,7 @@ LONGEST_REASON = 2000
 NOT_KEPT = "Gold answer not saved."
 
 
-def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, list[str]]) -> Known | None:
+def read_gold(tree: VersionTree, given: object, path: str, fields: dict[str, list[str]]) -> Known | None:
     """A known answer in the shape that is kept, checked as an answer is; what is wrong goes into `fields` below `path`.
 
     `given` holds `labels` or `parts`, and `why` in words, which raters read with the feedback. Dimensions that are left
@@ -73,7 +73,7 @@ def read_known(tree: VersionTree, given: object, path: str, fields: dict[str, li
     return {"parts": [{"labels": each} for each in labels], "why": str(why).strip()}
 
 
-def read_all_known(version: TaxonomyVersion, known: object, fields: dict[str, list[str]]) -> dict[str, Known]:
+def read_all_gold(version: TaxonomyVersion, known: object, fields: dict[str, list[str]]) -> dict[str, Known]:
     """The known answers of a request by the items they are for; what is wrong goes into `fields`."""
     if not isinstance(known, Mapping):
         fields["known"] = ['Send {"owner/name#1": {"labels": {…}, "why": ""}, …}.']
@@ -83,11 +83,11 @@ def read_all_known(version: TaxonomyVersion, known: object, fields: dict[str, li
         return {}
     check_storable(known)
     tree = published_version(version.pk)
-    read = {str(name): read_known(tree, given, f"known.{name}", fields) for name, given in known.items()}
+    read = {str(name): read_gold(tree, given, f"known.{name}", fields) for name, given in known.items()}
     return {name: each for name, each in read.items() if each is not None}
 
 
-def known_of_round(
+def gold_of_round(
     seat: Seat, version: TaxonomyVersion, number: object, n_items: object, fields: dict[str, list[str]]
 ) -> list[tuple[Item, Known]]:
     """The first `n_items` items of a closed round with what was agreed on them, as far as it follows into `version`.
@@ -111,11 +111,11 @@ def known_of_round(
             break
         if item.pk in withheld:
             continue
-        known = read_known(tree, answer, "known", {})
+        known = read_gold(tree, answer, "known", {})
         if known is not None and item.screening != Item.Screening.OUT:
             found.append((item, known))
     if len(found) < n_items:
-        items = counted(len(found), f"item of round {number} has", f"items of round {number} have")
+        items = plural(len(found), f"item of round {number} has", f"items of round {number} have")
         fields["n_training"] = [f"Only {items} agreed labels for every dimension under version {version.number}."]
     return found
 

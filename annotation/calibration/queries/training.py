@@ -35,7 +35,7 @@ from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 
-def known_parts(known: Mapping[str, Any]) -> list[dict[str, Values]]:
+def gold_parts(known: Mapping[str, Any]) -> list[dict[str, Values]]:
     """The values of each part of a known answer, as consensus writes them."""
     return [
         {
@@ -156,7 +156,7 @@ def _feedback(assignment: Assignment, annotation: Annotation, known: Mapping[str
         return None
     tree = published_version(assignment.round.taxonomy_version_id)
     given = [] if annotation.skip_reason else _parts_of(annotation, read_values(tree, [annotation.pk]))
-    compared = compare(list(tree.by_key), given, known_parts(known), partial(applies, tree))
+    compared = compare(list(tree.by_key), given, gold_parts(known), partial(applies, tree))
     return Feedback(
         assignment.item.identifier,
         [_side(tree.by_key[each.dimension], each) for each in compared],
@@ -174,7 +174,7 @@ def feedback_of(assignment: Assignment, annotation: Annotation) -> Feedback | No
     return _feedback(assignment, annotation, getattr(assignment, "known", None))
 
 
-def feedback_seen(assignment: Assignment) -> Feedback | None:
+def visible_feedback(assignment: Assignment) -> Feedback | None:
     """What the rater was told of an answer they look at again; none before they answered. One query, three for more."""
     if assignment.current is None:
         return None
@@ -247,7 +247,7 @@ def _training_item(tree: VersionTree, place: RoundItem, is_hidden: bool) -> Trai
         return TrainingItem(place.item, title, None, "", None)
     labels = [
         (number, tree.by_key[key].title, words(tree.by_key[key], values))
-        for number, part in enumerate(known_parts(place.known), start=1)
+        for number, part in enumerate(gold_parts(place.known), start=1)
         for key, values in sorted(part.items(), key=lambda entry: tree.by_key[entry[0]].position)
     ]
     return TrainingItem(place.item, title, labels, place.known["why"], place.known)
@@ -373,7 +373,7 @@ def _result(
     compared: list[list[GoldComparison]] = []
     for each in answers:
         given = [] if each.skip_reason else _parts_of(each, values)
-        right = known_parts(known[each.assignment.item_id])
+        right = gold_parts(known[each.assignment.item_id])
         compared.append(compare(list(tree.by_key), given, right, partial(applies, tree)))
     primary = round_.study.primary
     coefficients = {
@@ -436,7 +436,7 @@ def tries_of_people(rounds: Sequence[Round], which: Q) -> list[TrainingResult]:
     return [one for each in in_order for one in _trained(each, known[each.pk], people)]
 
 
-def known_in_sight(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[int, Any]]:
+def visible_gold(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[int, Any]]:
     """By round the known answers of its training items by item, excluded ones left out; one query, and two per round.
 
     Without those of items that this person has in another open round.

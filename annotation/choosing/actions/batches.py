@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.assignments.planning import AssignmentPlan, own_order, plan, raters_planned
 from annotation.choosing.actions.items import WANTED, make_items
-from annotation.choosing.queries.samples import OWN_WORDS, kept_strata, unused_of
+from annotation.choosing.queries.samples import OWN_WORDS, kept_strata, unused_issues
 from annotation.choosing.sampling import drawn_indexes
 from annotation.core.access import Seat
 from annotation.core.bulk_jobs import job_of
@@ -70,7 +70,7 @@ def require_whole(row: Round | Sample) -> None:
 Made = TypeVar("Made", Round, Sample)
 
 
-def made_before(model: type[Made], seat: Seat, key: str, request: str) -> Made | None:
+def earlier_row(model: type[Made], seat: Seat, key: str, request: str) -> Made | None:
     """The row that this person's request with this Idempotency-Key made before. Raises Conflict for another request.
 
     `request` is a digest of it. Call it with the study's row locked.
@@ -186,7 +186,7 @@ def take_issues(
     assert round_.sample is not None
     if drawn >= round_.sample.size:
         raise Conflict("The sample now has fewer unused issues than when the round was created.")
-    wanted = unused_of(round_.sample.pk, standings)
+    wanted = unused_issues(round_.sample.pk, standings)
     rows = wanted.filter(position__gt=drawn, position__lte=drawn + BATCH).order_by("position")
     sql, params = rows.values_list("issue", "position")[: len(planned) - taken].query.sql_with_params()
     stage(WANTED, {"issue_id": "bigint", "place": "int"}, ())

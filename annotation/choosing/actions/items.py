@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.expressions import RawSQL
 
 from annotation.choosing.queries.samples import standing_counts
-from annotation.core.access import Seat, items_called
+from annotation.core.access import Seat, items_by_identifier
 from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.core.issue_states import newest_takeable
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
@@ -117,7 +117,7 @@ def named_items(
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
         return []
     wanted = list(dict.fromkeys(str(name) for name in names))
-    known = items_called(study, wanted)
+    known = items_by_identifier(study, wanted)
     identified: dict[str, Identified] = {}
     for name in wanted:
         if name in known:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from django.db import connection, transaction
 
 from annotation.choosing.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
-from annotation.core.access import OWNER, Seat, items_called
+from annotation.core.access import OWNER, Seat, items_by_identifier
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, Stale
 from annotation.models import Item
@@ -63,7 +63,7 @@ def repin_items(*, seat: Seat, items: Sequence[str] | None = None, everything: b
     if len(items) > NAMED_MOST:
         raise Invalid("Too many items.", fields={"items": [f'Name at most {NAMED_MOST:,}, or send "all": true.']})
     wanted = [name.replace("\x00", "") for name in items]
-    found = {name: item.pk for name, item in items_called(seat.study, wanted).items()}
+    found = {name: item.pk for name, item in items_by_identifier(seat.study, wanted).items()}
     if unknown := [name for name in wanted if name not in found]:
         sentences = [f"The study has no item “{name[:100]}”." for name in unknown[:10]]
         raise Invalid("Some of these are not items of the study.", fields={"items": sentences})

@@ -13,9 +13,9 @@ from accounts.models import User
 from annotation.choosing.actions.batches import (
     SAMPLED,
     SampleDraw,
+    earlier_row,
     frame_to_store,
     is_large,
-    made_before,
     require_whole,
     start_job,
 )
@@ -30,7 +30,7 @@ from annotation.choosing.queries.samples import (
     selection_lines,
     with_repository,
 )
-from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_called, require_at_work
+from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_by_identifier, require_at_work
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, NotFound
@@ -80,7 +80,7 @@ def draw_sample(
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     request = digest([filter, selection, wish])
-    if (before := made_before(Sample, seat, idempotency_key, request)) is not None:
+    if (before := earlier_row(Sample, seat, idempotency_key, request)) is not None:
         return before
     require_prepared(study)
     asked = SampleRequest(**wish)
@@ -240,7 +240,7 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
     if len(names) > NAMED_MOST:
         raise Invalid("Items not screened.", fields={"items": [f"Send at most {NAMED_MOST} at once."]})
     wanted = set(names)
-    known = items_called(seat.study, wanted)
+    known = items_by_identifier(seat.study, wanted)
     items = {item.pk for item in known.values()}
     if unknown := wanted - known.keys():
         present = {name: name for name in unknown} | present_identifiers(unknown)

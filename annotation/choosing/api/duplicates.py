@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from annotation.choosing.actions.duplicates import find_duplicates
 from annotation.choosing.queries.duplicates import likely_duplicates
 from annotation.core.access import ADJUDICATOR, OWNER, get_sample
-from annotation.core.api_pages import PAGE, JobShape, paged, pages_of
+from annotation.core.api_pages import PAGE, JobShape, list_page, pages_of
 from annotation.core.api_requests import seat_of
 from annotation.core.bulk_jobs import job_as_document
 from annotation.models import BulkJob, Item, LikelyDuplicate
@@ -51,7 +51,7 @@ class Duplicates(APIView):
         """What the newest search found; empty before the first one."""
         seat = seat_of(request, slug)
         seat.require(OWNER, ADJUDICATOR)
-        return paged(self, request, likely_duplicates(seat, get_sample(seat, pk)), duplicate_answer)
+        return list_page(self, request, likely_duplicates(seat, get_sample(seat, pk)), duplicate_answer)
 
     @extend_schema(request=None, responses={200: SearchShape, 202: SearchShape}, operation_id="studies_samples_search")
     def post(self, request: Request, slug: str, pk: str) -> Response:

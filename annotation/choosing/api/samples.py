@@ -15,8 +15,8 @@ from annotation.choosing.queries import samples as queries
 from annotation.choosing.views.frames import FLOW_FORMATS, FRAME_FORMATS, flow_file, frame_file
 from annotation.core.access import get_sample
 from annotation.core.api_bodies import Body, StringField
-from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
-from annotation.core.api_requests import caller, picked, seat_of
+from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, list_page, pages_of
+from annotation.core.api_requests import caller, present_entries, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.core.download_log import record_download
 from annotation.models import Item, Sample, SampleIssue
@@ -147,7 +147,7 @@ class Samples(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         rows = queries.samples_of(seat.study).prefetch_related("bulk_jobs")
-        return paged(self, request, rows, lambda sample: SampleShape(sample).data)
+        return list_page(self, request, rows, lambda sample: SampleShape(sample).data)
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=SampleBody, responses={201: SampleShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -158,7 +158,7 @@ class Samples(APIView):
             filter=body.get("filter"),
             selection=body.get("selection", ""),
             idempotency_key=request.headers.get("Idempotency-Key", ""),
-            **picked(body, *wish),
+            **present_entries(body, *wish),
         )
         if job_of(sample) is not None:
             return Response({**SampleShape(sample).data, "state": "preparing"}, status=201)
@@ -174,7 +174,7 @@ class OneSample(APIView):
     @extend_schema(responses=pages_of(DrawnShape), parameters=PAGE, operation_id="studies_samples_read")
     def get(self, request: Request, slug: str, pk: str) -> Response:
         seat = seat_of(request, slug)
-        return paged(self, request, queries.drawn_issues(seat, get_sample(seat, pk)), drawn_answer)
+        return list_page(self, request, queries.drawn_issues(seat, get_sample(seat, pk)), drawn_answer)
 
     @extend_schema(responses={204: None}, operation_id="studies_samples_discard")
     def delete(self, request: Request, slug: str, pk: str) -> Response:
@@ -242,7 +242,7 @@ class Screening(APIView):
         rows = Item.objects.filter(study=seat.study)
         if wanted := request.query_params.get("screening"):
             rows = rows.filter(screening=wanted)
-        return paged(self, request, rows, screening_answer)
+        return list_page(self, request, rows, screening_answer)
 
     @extend_schema(request=ScreeningBody, responses=ScreenedShape)
     def post(self, request: Request, slug: str) -> Response:

@@ -8,7 +8,7 @@ import orjson
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
-from annotation.choosing.duplicates import marked
+from annotation.choosing.duplicates import duplicate_mark
 from annotation.core.access import Seat
 from annotation.core.constant_lookups import item_of
 from annotation.core.issue_states import newest_readable, readable_states
@@ -98,14 +98,14 @@ def texts_of(seat: Seat, issues: Sequence[int]) -> list[IssueText]:
         said: dict[int, tuple[str, int]] = {}
         cursor.execute(_COMMENTS, [[row[0] for row in rows.values() if row[0]]])
         for snapshot, body in cursor.fetchall():
-            if snapshot not in said and (found := marked(body)):
+            if snapshot not in said and (found := duplicate_mark(body)):
                 said[snapshot] = found
     texts = []
     for pk in issues:
         snapshot, title, body, reason, home, is_private, event = rows[pk]
         mark = _marked_at_github(event)
         if event is None:
-            mark = marked(body or "") or said.get(snapshot)
+            mark = duplicate_mark(body or "") or said.get(snapshot)
         needed = None if is_private and event is not None else snapshot
         texts.append(IssueText(needed, title or "", body or "", reason == "duplicate", mark, home))
     return texts

@@ -21,9 +21,9 @@ from annotation.models import Assignment, Item, Round, RoundItem, Sample, Sample
 from ingest import filters
 from ingest.filters.frames import Stratum
 from ingest.identifiers import full_name, parse_repository
-from ingest.models import Issue, Repository, Snapshot, lowered, names_after
+from ingest.models import Issue, Repository, Snapshot, lower_name, names_after
 from ingest.selections import Selection
-from shared.wording import counted, for_markdown
+from shared.wording import for_markdown, plural
 
 OWN_WORDS = {
     "exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all",
@@ -166,7 +166,7 @@ def draft(seat: Seat, conditions: object, wish: SampleRequest, *, is_draw: bool 
         )
         raise Invalid("Sample not drawn.", fields={"size": [sentence]})
     if size is not None and n_frame and size > n_frame:
-        sentence = f"The filter matches {counted(n_frame, 'issue')}, fewer than {size}."
+        sentence = f"The filter matches {plural(n_frame, 'issue')}, fewer than {size}."
         raise Invalid("Sample not drawn.", fields={"size": [sentence]})
     return SampleDraft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
 
@@ -300,7 +300,7 @@ def has_screening(study: Study) -> bool:
     return rounds.exclude(state=Round.State.DRAFT).exists()
 
 
-def unused_of(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) -> QuerySet[SampleIssue]:
+def unused_issues(sample: int, standings: Sequence[str] = (IN, UNSCREENED, OPEN)) -> QuerySet[SampleIssue]:
     """What a coding round may still take of a sample: in no coding round, of these standings to screening.
 
     Having been screened uses nothing up. Without standings: what a screening round may take.
@@ -690,9 +690,9 @@ def selection_lines(seat_user: Any, chosen: Sequence[Selection]) -> list[Selecti
     A repository that is stored under a later name is stored.
     """
     visible = Repository.objects.visible_to(seat_user)
-    stored = {lowered(name) for name in visible.values_list("host", "owner", "name")}
-    named = {name: lowered(parse_repository(name)) for each in chosen for name in each.repositories}
-    stored |= {former for former, now in names_after(named.values()).items() if lowered(now) in stored}
+    stored = {lower_name(name) for name in visible.values_list("host", "owner", "name")}
+    named = {name: lower_name(parse_repository(name)) for each in chosen for name in each.repositories}
+    stored |= {former for former, now in names_after(named.values()).items() if lower_name(now) in stored}
     return [SelectionLine(each, [name for name in each.repositories if named[name] not in stored]) for each in chosen]
 
 

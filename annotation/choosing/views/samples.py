@@ -28,7 +28,7 @@ from annotation.models import Item, Round, Study
 from ingest.queries import repositories
 from ingest.selections import selection, selections
 from shared.forms import explaining, form_page, status_of
-from shared.wording import counted
+from shared.wording import plural
 
 PAGE_AND_ONE = 51
 
@@ -58,7 +58,7 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
                 else:
                     sample = actions.draw_sample(seat=seat, filter=form.filter, **form.wish)
                     if job_of(sample) is None:
-                        messages.success(request, f"{sample} is drawn: {counted(sample.size, 'issue')}.")
+                        messages.success(request, f"{sample} is drawn: {plural(sample.size, 'issue')}.")
                     return redirect(f"{request.path}?sample={sample.pk}")
     shown = get_sample(seat, request.GET["sample"]) if "sample" in request.GET else lines[0].sample if lines else None
     is_owner = seat.has_role(OWNER)

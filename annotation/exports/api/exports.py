@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from accounts.api import AnyAccept
 from annotation.assignments.actions.reading_log import FILE, note_reading, note_results
 from annotation.core.access import OWNER, Seat, get_export
-from annotation.core.api_pages import PAGE, paged, pages_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
 from annotation.core.api_requests import body_of, caller, seat_of
 from annotation.core.download_log import record_download
 from annotation.exports import actions
@@ -24,7 +24,7 @@ from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries.files import exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.queries.options import SHAPES
-from annotation.exports.views.downloads import OTHER_TYPES, handed_out
+from annotation.exports.views.downloads import OTHER_TYPES, file_response
 from annotation.labels.queries.rows import REVISIONS
 from annotation.models import Export
 
@@ -123,7 +123,7 @@ class ExportsOfStudy(APIView):
         seat = seat_of(request, slug)
         if not seat.user.is_staff:
             seat.require(OWNER)
-        return paged(self, request, exports_of(seat.study), lambda each: export_answer(request, seat, each))
+        return list_page(self, request, exports_of(seat.study), lambda each: export_answer(request, seat, each))
 
     @extend_schema(request=ExportBody, responses={202: ExportShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -180,7 +180,7 @@ class DownloadExport(APIView):
     def get(self, request: Request, pk: UUID) -> HttpResponseBase:
         seat, export = get_export(caller(request), pk)
         require_download(seat, export)
-        answer = handed_out(export)
+        answer = file_response(export)
         note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
         note_results(seat, f"export {export.number}", FILE)
         record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)

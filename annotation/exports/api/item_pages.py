@@ -33,7 +33,7 @@ def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list
     following = None
     for place, here in found:
         if len(gathered) >= size and here:
-            following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
+            following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(last))
             break
         if here:
             gathered.extend(here)
@@ -43,7 +43,7 @@ def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list
     )
 
 
-def encoded(place: label_rows.Place) -> str:
+def encode_cursor(place: label_rows.Place) -> str:
     """A place as a cursor, from which nothing can be read: the number of its round above the position in it."""
     return public_id(CURSOR_OF_ITEMS, place[0] << 32 | place[1])
 

@@ -52,7 +52,7 @@ class Labels(APIView):
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
-            answer: Any = rows.streamed(seat, "labels", format, options={**asked, "shape": shape})
+            answer: Any = rows.stream_rows(seat, "labels", format, options={**asked, "shape": shape})
             filters = filters_of({**asked, "shape": shape})
             record_download(seat=seat, what="labels", format=format, method=request.method, **filters)
         else:
@@ -66,7 +66,7 @@ def _about_issues(request: Request, slug: str, what: str, read: Callable[..., ro
     seat = seat_of(request, slug)
     format = format_of(request)
     if format:
-        answer = rows.streamed(seat, what, format)
+        answer = rows.stream_rows(seat, what, format)
         record_download(seat=seat, what=what, format=format, method=request.method)
         return answer
     return page_of_items(request, read(seat, after=cursor_of(request)))

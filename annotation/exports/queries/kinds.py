@@ -37,7 +37,7 @@ def write_rows(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: Expo
         read = sum(size for each, size in sizes.items() if each < number) + position
         progress(n_rows, n_expected=max(n_rows, round(n_rows * sum(sizes.values()) / max(read, 1))))
 
-    for piece in rows.written(seat, asked.what, asked.format, options, tell):
+    for piece in rows.file_pieces(seat, asked.what, asked.format, options, tell):
         file.write(piece)
 
 
@@ -142,7 +142,7 @@ KINDS: dict[str, ExportKind] = {
 """Kinds by name. Those of other features are named in `annotation.apps`, because this module knows none of them."""
 
 
-def read_asked(seat: Seat, what: object, format: object, options: Mapping[str, Any]) -> ExportRequest:
+def read_export_request(seat: Seat, what: object, format: object, options: Mapping[str, Any]) -> ExportRequest:
     """What a request asks for. Raises Invalid with the fields, NotFound for a round that is not there, and Blind."""
     kind = KINDS.get(what) if isinstance(what, str) else None
     if kind is None:

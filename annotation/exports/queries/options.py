@@ -7,7 +7,7 @@ from annotation.core.access import Seat, get_round
 from annotation.core.errors import Invalid
 from annotation.core.imported import number_of_label
 from annotation.labels.queries.rows import REVISIONS
-from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.queries.version_mapping import target_version
 
 REFUSED = "Export not created."
 LONGEST = 200
@@ -43,7 +43,7 @@ def reader(*names: str) -> Callable[[Seat, Mapping[str, Any]], Options]:
         if "round" in found:
             round_ = get_round(seat, found["round"])
             seat.require_sight(round_)
-        told_version(seat, found.get("version"), round_)
+        target_version(seat, found.get("version"), round_)
         return found
 
     return read

@@ -12,7 +12,7 @@ from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
 from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
 from annotation.exports.record_batches import write_batches
-from annotation.exports.wide_tables import wide_columns, widened
+from annotation.exports.wide_tables import wide_columns, widen
 from annotation.labels.pseudonyms import Pseudonyms
 from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries.batches.labels import Batches
@@ -20,7 +20,7 @@ from annotation.labels.queries.batches.labels import label_batches as of_labels
 from annotation.labels.queries.batches.ratings import rating_batches as of_ratings
 from annotation.labels.queries.evidence import evidence_rows
 from annotation.labels.queries.label_version import label_version, standing_version
-from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.resolution_notes import NOTES
 from annotation.models import Item, Round, Study
 from taxonomy.models import TaxonomyVersion
@@ -257,7 +257,7 @@ def _told_in(seat: Seat, version: int | None, round_number: int | None) -> Taxon
     """The version that is asked for: of a named round's taxonomy, else of the study's."""
     if version is None:
         return None
-    return told_version(seat, version, None if round_number is None else get_round(seat, round_number))
+    return target_version(seat, version, None if round_number is None else get_round(seat, round_number))
 
 
 def in_sight(seat: Seat, number: int | None) -> list[Round]:
@@ -307,19 +307,21 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
             yield said
 
 
-def streamed(seat: Seat, what: str, format: str, *, options: Mapping[str, Any] | None = None) -> StreamingHttpResponse:
+def stream_rows(
+    seat: Seat, what: str, format: str, *, options: Mapping[str, Any] | None = None
+) -> StreamingHttpResponse:
     """All rows as a file, written while it is sent. Raises what the reading of this kind does."""
-    return sent(seat, what, format, written(seat, what, format, options or {}))
+    return response_pieces(seat, what, format, file_pieces(seat, what, format, options or {}))
 
 
-def sent(seat: Seat, what: str, format: str, pieces: Iterable[bytes]) -> StreamingHttpResponse:
+def response_pieces(seat: Seat, what: str, format: str, pieces: Iterable[bytes]) -> StreamingHttpResponse:
     """The pieces of a file as an answer."""
     answer = StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[format])
     answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-{what}.{format}"'
     return answer
 
 
-def written(
+def file_pieces(
     seat: Seat, what: str, format: str, options: Mapping[str, Any], tell: Tell | None = None
 ) -> Iterator[bytes]:
     """The bytes of a file of rows in pieces; `tell` hears how many rows were written, and up to which place.
@@ -334,7 +336,7 @@ def written(
             return write_batches(COLUMNS[what], format, _told_batches(seat, found, tell))
         narrowed = {name: value for name, value in asked.items() if name in ("round_number", "dimension", "version")}
         dimensions = _dimensions(seat, what, **narrowed)
-        wide = ((place, each) for place, batch in found for each in widened(what, [batch], dimensions))
+        wide = ((place, each) for place, batch in found for each in widen(what, [batch], dimensions))
         return write_batches(wide_columns(what, dimensions), format, _told_batches(seat, wide, tell))
     return write(what, format, _told_rows(flat(seat, of_kind(what, seat, **options)), tell))
 

@@ -9,7 +9,7 @@ from annotation.models import Export
 OTHER_TYPES = {"json": "application/json", "zip": "application/zip"}
 
 
-def handed_out(export: Export) -> FileResponse:
+def file_response(export: Export) -> FileResponse:
     """The file of an export that is done. It comes from here, whatever the storage: who may have it was asked here.
 
     Raises NotFound where the storage has it no more, StorageAway where it does not answer.

@@ -21,10 +21,10 @@ from annotation.exports import actions
 from annotation.exports.queries import FORMATS, rows
 from annotation.exports.queries.files import SINGLE_ANSWERS, exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.queries.kinds import KINDS
-from annotation.exports.views.downloads import handed_out
+from annotation.exports.views.downloads import file_response
 from annotation.exports.views.words import FORMAT_WORDS, OPTION_WORDS
 from annotation.labels.queries.label_version import standing_version
-from annotation.labels.queries.version_mapping import told_version, versions_to_tell_in
+from annotation.labels.queries.version_mapping import target_version, versions_to_tell_in
 from annotation.models import Export, Membership, Round
 from shared.site_links import absolute
 from taxonomy.queries import published_version
@@ -48,7 +48,7 @@ def _page(
 ) -> HttpResponse:
     seat.require_reading()
     study = seat.study
-    version = told_version(seat, number_of(request, "version"))
+    version = target_version(seat, number_of(request, "version"))
     versions = versions_to_tell_in(seat)
     rounds = list(study.rounds.select_related("taxonomy_version").order_by("number"))
     makes = seat.has_role(OWNER)
@@ -159,7 +159,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     }
     if "shape" in kind.takes and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
-    answer = rows.streamed(seat, what, format, options=asked)
+    answer = rows.stream_rows(seat, what, format, options=asked)
     if what in SINGLE_ANSWERS:
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), what, FILE)
     elif not kind.has_texts:
@@ -204,7 +204,7 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
     seat = get_seat(me(request), slug)
     export = get_export_at(seat, number)
     require_download(seat, export)
-    answer = handed_out(export)
+    answer = file_response(export)
     note_reading(seat, rounds_held(export), f"export {export.number}", FILE)
     note_results(seat, f"export {export.number}", FILE)
     record_download(seat=seat, what=export.what, format=export.format, method=request.method, export=export.number)

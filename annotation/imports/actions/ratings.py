@@ -234,7 +234,7 @@ def import_plan(
     """Takes a file that was read. With `dry_run` nothing is stored. Raises as `import_ratings`."""
     require_answers(plan.questions)
     new = NewStudy(study, several=plan.several, scales=scales(plan.mapping)) if create else None
-    return import_gathered(
+    return import_sheet(
         user=user,
         study=study,
         sheet=plan.sheet,
@@ -261,7 +261,7 @@ def require_answers(questions: Sequence[SheetQuestion]) -> None:
     )
 
 
-def import_gathered(
+def import_sheet(
     *,
     user: User,
     study: str,

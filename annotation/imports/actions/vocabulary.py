@@ -16,7 +16,7 @@ from annotation.imports.sheets.values import ASKS, NAME_MAX, RejectedValue, loos
 from annotation.labels.consensus import PENDING
 from annotation.models import Spelling
 from annotation.studies.actions.studies import create_study
-from shared.names import cleaned
+from shared.names import clean_name
 from taxonomy.access import require_maintainer
 from taxonomy.actions import load_document, new_draft, publish_version
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -120,7 +120,7 @@ def _add_categories(document: dict[str, Any], name: str, texts: Sequence[str]) -
             number += 1
             key = f"{base[:90]}-{number}"
         taken[key] += 1
-        categories.append({"key": key, "name": cleaned(text)[:NAME_MAX]})
+        categories.append({"key": key, "name": clean_name(text)[:NAME_MAX]})
 
 
 def _keys(categories: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -18,7 +18,7 @@ from accounts.models import User
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid, Unreadable, WrongState
-from annotation.imports.actions.ratings import ImportReport, import_gathered, import_plan, plan_import, require_answers
+from annotation.imports.actions.ratings import ImportReport, import_plan, import_sheet, plan_import, require_answers
 from annotation.imports.actions.vocabulary import NewStudy
 from annotation.imports.queries.workbooks import keep_book, opened_book, read
 from annotation.imports.sheets.books import SheetBook, open_book
@@ -223,7 +223,7 @@ def _import(workbook: Workbook, told: Callable[[int, int], None]) -> ImportRepor
         _check_study(asked, workbook.created_by)
         levels = dimensions_in_levels(choices.book)
         new = NewStudy(asked.slug, asked.title.strip(), asked.taxonomy, choices.several(), levels, choices.scales())
-    return import_gathered(
+    return import_sheet(
         user=workbook.created_by,
         study=workbook.study.slug if workbook.study else asked.slug,
         sheet=sheet,

@@ -14,7 +14,7 @@ from annotation.imports.sheets import ItemName
 from annotation.labels.consensus import PENDING, Values
 from annotation.labels.queries.verdicts import resolution_values
 from annotation.models import Assignment, Item, Membership, Resolution, Round, Spelling, Study
-from ingest.models import Issue, Repository, lowered, names_after
+from ingest.models import Issue, Repository, lower_name, names_after
 from taxonomy.tree import VersionTree
 
 CHUNK = 1_000
@@ -61,7 +61,7 @@ def stored_issues(user: User, names: Iterable[ItemName]) -> dict[str, Issue]:
     found: dict[str, Issue] = {}
     for chunk in _chunks(list(wanted), REPOSITORIES_AT_ONCE):
         for former, now in names_after(chunk).items():
-            wanted.setdefault(lowered(now), {}).update(wanted[former])
+            wanted.setdefault(lower_name(now), {}).update(wanted[former])
     for chunk in _chunks(wanted, REPOSITORIES_AT_ONCE):
         named = reduce(
             or_, (Q(host__iexact=host, owner__iexact=owner, name__iexact=name) for host, owner, name in chunk)

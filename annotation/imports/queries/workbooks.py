@@ -31,7 +31,13 @@ from annotation.imports.sheets.plans import read_book
 from annotation.imports.sheets.questions import SheetQuestion
 from annotation.imports.sheets.rounds import number_rounds
 from annotation.imports.sheets.shifted_values import RowDoubt, Vocabulary, doubts
-from annotation.imports.sheets.spellings import DimensionSpellings, Meanings, new_values, respelled, unknown_values
+from annotation.imports.sheets.spellings import (
+    DimensionSpellings,
+    Meanings,
+    apply_spellings,
+    new_values,
+    unknown_values,
+)
 from annotation.imports.sheets.values import loose, read_decisions
 from annotation.models import Study, Workbook
 from annotation.studies.queries.studies import usable_taxonomies
@@ -133,7 +139,7 @@ def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> 
         sheet, found.questions = _read(book, choices, None)
         found.values = new_values(given, meanings, choices.several())
         if found.is_partial:
-            sheet = gather(respelled(rows, meanings, choices.several()), choices.book.final)
+            sheet = gather(apply_spellings(rows, meanings, choices.several()), choices.book.final)
         try:
             levels = dimensions_in_levels(choices.book)
             made = document_from_values(

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.names import cleaned
+from shared.names import clean_name
 
 NAME_MAX, VALUE_MAX = 80, 200
 APART = re.compile(r"[,:]+")
@@ -11,7 +11,7 @@ APART = re.compile(r"[,:]+")
 
 def attribute_name(head: str) -> str:
     """The name of an attribute by the head of its column; empty where that says nothing or too much."""
-    name = " ".join(APART.sub(" ", cleaned(head)).split())
+    name = " ".join(APART.sub(" ", clean_name(head)).split())
     return name if len(name) <= NAME_MAX else ""
 
 

@@ -14,10 +14,10 @@ from annotation.imports.sheets.columns import own_roles
 from annotation.imports.sheets.other_tools import (
     ToolSheet,
     are_examples,
+    flatten_json,
     is_json,
     sheet_of_examples,
     sheets_of_json,
-    spelled_out,
 )
 from ingest.tables.files import COLUMNS_MAX, NOT_UTF8, TableRow, as_written, open_lines
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX, StreamedWorkbook
@@ -146,7 +146,7 @@ def _sheets(file: IO[bytes], name: str, *, inside: bool = False) -> Iterator[She
         if sheet.lines and are_examples(sheet.lines[0].cells):
             yield _of_tool(name, sheet_of_examples(sheet.lines, PurePath(name).stem))
             return
-        sheet.kind = spelled_out(sheet.lines)
+        sheet.kind = flatten_json(sheet.lines)
         yield sheet
 
 

@@ -273,7 +273,7 @@ def _place(columns: Sequence[str], mapping: Mapping[str, str], name: str, fields
     return -1
 
 
-def whole(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     """A whole number as spreadsheets write it ("2", "2.0"), or None."""
     found = WHOLE.fullmatch(text)
     return int(found[1]) if found else None

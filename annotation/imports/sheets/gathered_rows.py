@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from annotation.imports.sheets.attributes import VALUE_MAX
-from annotation.imports.sheets.columns import TEXTS, SheetRow, whole
+from annotation.imports.sheets.columns import TEXTS, SheetRow, whole_number
 from annotation.labels.answers import MOST_PARTS
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 from ingest.tables import TableRow as Row
-from shared.names import cleaned
+from shared.names import clean_name
 
 IDENTIFIER_MAX = 500
 RATER_MAX = 150
@@ -107,14 +107,14 @@ class GatheredSheet:
         Where the item has `n_known` parts already, numbers among them are those parts; in a file of Concord all are.
         """
         labels = list(self.part_labels[round_, item])
-        numbers = [whole(label) for label in labels]
+        numbers = [whole_number(label) for label in labels]
         most = MOST_PARTS if round_ in self.versions else n_known
         if all(number is not None and 1 <= number <= most for number in numbers):
             return {label: number or 0 for label, number in zip(labels, numbers, strict=True)}
         if all(number is not None for number in numbers):
             in_order = sorted({number for number in numbers if number is not None})
             place = {number: n for n, number in enumerate(in_order, start=1)}
-            return {label: place[whole(label) or 0] for label in labels}
+            return {label: place[whole_number(label) or 0] for label in labels}
         return {label: n for n, label in enumerate(labels, start=1)}
 
 
@@ -155,7 +155,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredShee
         if not row.values:
             continue
         item, rater, part = name.key, row.rater.casefold(), row.part or "1"
-        round_ = str(whole(row.round) or row.round)
+        round_ = str(whole_number(row.round) or row.round)
         round_ = spelled.setdefault(round_.casefold(), round_)
         labels = sheet.part_labels.setdefault((round_, item), {})
         if part not in labels and len(labels) >= MOST_PARTS:
@@ -171,7 +171,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredShee
             sheet.round_labels[round_] = row.round_label
         if row.round_kind:
             sheet.round_kinds[round_] = row.round_kind.casefold()
-        if number := whole(row.version):
+        if number := whole_number(row.version):
             sheet.versions[round_] = number
         revision, role = row.revision.casefold(), row.role.casefold()
         row = _lighter(row, round_, item, rater, part, kept, with_blanks=is_final)
@@ -221,11 +221,11 @@ def _seen(row: SheetRow) -> SheetRow:
         return row
     return replace(
         row,
-        item=cleaned(row.item),
-        rater=cleaned(row.rater),
-        round=cleaned(row.round),
-        part=cleaned(row.part),
-        values=tuple((cleaned(name), text) for name, text in row.values),
+        item=clean_name(row.item),
+        rater=clean_name(row.rater),
+        round=clean_name(row.round),
+        part=clean_name(row.part),
+        values=tuple((clean_name(name), text) for name, text in row.values),
     )
 
 
@@ -248,7 +248,7 @@ def _fault(row: SheetRow) -> str:
         return f"The round's name is longer than {ROUND_LABEL_MAX} characters."
     if len(row.part) > ROUND_LABEL_MAX:
         return f"The part's name is longer than {ROUND_LABEL_MAX} characters."
-    if row.seconds and whole(row.seconds) is None and not _is_fraction(row.seconds):
+    if row.seconds and whole_number(row.seconds) is None and not _is_fraction(row.seconds):
         return f"“{row.seconds[:50]}” is not a number of seconds."
     if any(not dimension for dimension, _ in row.values):
         return "The row has no dimension."

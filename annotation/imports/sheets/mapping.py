@@ -122,7 +122,7 @@ class BookReader:
         count, title = self.counts[-1], self.book.title_of(number)
         groups = answer_groups(mapping)
         item = ""
-        for line, cells in filled(sheet, mapping):
+        for line, cells in fill_cells(sheet, mapping):
             if line.fault:
                 yield SheetFault(line.line, (), line.fault, line.text, sheet=title)
                 continue
@@ -130,7 +130,7 @@ class BookReader:
             if fate == LEAVE:
                 count.n_left_out += 1
                 continue
-            cells = shifted(cells, mapping, fate)
+            cells = shift_cells(cells, mapping, fate)
             own = self._item(sheet, mapping, line.line, cells)
             item = own or (item if mapping.fills else "")
             found = False
@@ -280,7 +280,7 @@ def _joined(cells: Sequence[str]) -> str:
     return next((text for text in texts if len(texts) > 1 and ASKS.fullmatch(text)), SEPARATOR.join(texts))
 
 
-def filled(sheet: Sheet, mapping: SheetMapping) -> Iterator[tuple[TableRow, list[str]]]:
+def fill_cells(sheet: Sheet, mapping: SheetMapping) -> Iterator[tuple[TableRow, list[str]]]:
     """The lines below the head with as many cells as there are columns; merged cells say the same in all lines."""
     width = len(mapping.columns)
     spans = sorted(((top, bottom, left) for top, bottom, left, _ in sheet.merged if bottom > top), reverse=True)
@@ -312,7 +312,7 @@ def block(mapping: SheetMapping) -> list[int]:
     return found
 
 
-def shifted(cells: Sequence[str], mapping: SheetMapping, fate: str) -> list[str]:
+def shift_cells(cells: Sequence[str], mapping: SheetMapping, fate: str) -> list[str]:
     """The cells of a row with those of its answers moved: `insert:K` puts a blank one at place K, `remove:K` takes it
     out. The row as it is where the fate is neither, or where a text would fall off the end.
     """

@@ -188,7 +188,7 @@ def _short(value: Any) -> str:
     return _person(value) if isinstance(value, dict) else _text(value)
 
 
-def spelled_out(lines: list[TableRow]) -> str:
+def flatten_json(lines: list[TableRow]) -> str:
     """Rewrites the JSON in cells of a CSV of Label Studio as plain values; what made the file, if that is known."""
     if not lines or "annotation_id" not in lines[0].cells or "annotator" not in lines[0].cells:
         return ""

@@ -26,7 +26,7 @@ from annotation.imports.sheets.questions import (
     row_questions,
     scale_questions,
 )
-from annotation.imports.sheets.spellings import Meanings, respelled
+from annotation.imports.sheets.spellings import Meanings, apply_spellings
 from annotation.imports.sheets.values import ValueReader, is_empty_set, loose
 from ingest.tables.files import TableRow
 
@@ -157,7 +157,7 @@ def read_book(
     tally = RowTally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
     rows: Iterable[TableRow | SheetRow] = BookReader(book, mapping).rows()
     if meanings:
-        rows = respelled(rows, meanings, several)
+        rows = apply_spellings(rows, meanings, several)
     fills = mapping.answers.get(BLANK_OPTION) == EMPTY
     sheet = gather(tally.counted(rows, final=mapping.final, fills=fills), mapping.final)
     how = mapping.answers.get(DUPLICATES_OPTION, "")

@@ -26,15 +26,15 @@ from annotation.imports.sheets.values import (
     SCALE_VALUE,
     RejectedValue,
     ValueReader,
-    folded,
+    exclusion_reason,
+    fold_value,
     is_empty_set,
     loose,
-    ruled_out,
 )
 from annotation.labels.answers import AnswerPart
 from annotation.labels.consensus import Values
 from ingest.tables.files import TableRow
-from shared.wording import counted
+from shared.wording import plural
 
 DUPLICATES = REJECT, FIRST, LAST = ("reject", "first", "last")
 BLANKS = NONE, EMPTY = ("none", "empty")
@@ -110,7 +110,9 @@ class RowTally:
             return blank
         values = self._read(self.reader, row)
         dimensions = {name: self.reader.dimension(name) for name in blank}
-        return [name for name, each in dimensions.items() if each and not ruled_out(self.reader.tree, each, values)]
+        return [
+            name for name, each in dimensions.items() if each and not exclusion_reason(self.reader.tree, each, values)
+        ]
 
     def _read(self, reader: ValueReader, row: SheetRow) -> Mapping[str, Values]:
         found: dict[str, Values] = {}
@@ -243,7 +245,7 @@ def row_questions(
     for title, n_rows in tally.n_rows.items():
         n_units = len(tally.units[title])
         if n_rows >= ROWS_LEAST and n_rows >= ROWS_PER_ITEM * n_units and "item" not in named:
-            items = counted(n_units, "item")
+            items = plural(n_units, "item")
             found.append(
                 SheetQuestion(
                     f"few_items:{title}",
@@ -261,7 +263,7 @@ def row_questions(
         found.append(
             SheetQuestion(
                 DUPLICATES_OPTION,
-                f"{counted(len(conflicts), 'label was', 'labels were')} given twice, differently. Which one counts? "
+                f"{plural(len(conflicts), 'label was', 'labels were')} given twice, differently. Which one counts? "
                 f"{shown}",
                 [(FIRST, "The first one"), (LAST, "The last one"), (REJECT, "Neither: reject both")],
                 DUPLICATES_OPTION,
@@ -390,11 +392,11 @@ def _key(reader: ValueReader | None, name: str) -> str:
 def _meaning(reader: ValueReader | None, name: str, text: str) -> tuple[str, str]:
     dimension = reader.dimension(name) if reader else None
     if reader is None or dimension is None:
-        return loose(name), EMPTY_SET if is_empty_set(text) else folded(text)
+        return loose(name), EMPTY_SET if is_empty_set(text) else fold_value(text)
     try:
         return dimension.key, repr(reader.read(dimension, text))
     except RejectedValue:
-        return dimension.key, folded(text)
+        return dimension.key, fold_value(text)
 
 
 def _text(row: SheetRow, title: str) -> str:

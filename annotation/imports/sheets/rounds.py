@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from annotation.imports.sheets.columns import whole
+from annotation.imports.sheets.columns import whole_number
 
 APART = re.compile(r"[\W_]+")
 TRIALS = frozenset({"pilot", "pilots", "calibration", "training", "trial"})
@@ -41,10 +41,10 @@ def number_rounds(
     known = {label.casefold(): number for number, label in there.items() if label}
     names = {label: (called or {}).get(label) or label for label in labels}
     found = {label: known[name.casefold()] for label, name in names.items() if name.casefold() in known}
-    are_numbers = all(whole(label) for label in labels)
+    are_numbers = all(whole_number(label) for label in labels)
     highest = max(there, default=0)
     for label in in_order(label for label in labels if label not in found):
-        number = (whole(label) or 0) if are_numbers else 0
+        number = (whole_number(label) or 0) if are_numbers else 0
         if number not in there or there[number] or names[label] != label:
             number = max(number, highest + 1)
         found[label] = number

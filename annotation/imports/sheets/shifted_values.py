@@ -14,10 +14,10 @@ from annotation.imports.sheets.mapping import (
     BookMapping,
     SheetMapping,
     block,
-    filled,
-    shifted,
+    fill_cells,
+    shift_cells,
 )
-from annotation.imports.sheets.values import ASKS, folded, loose
+from annotation.imports.sheets.values import ASKS, fold_value, loose
 
 OWN_SHARE_MOST = 0.25
 CELLS_SHOWN = 12
@@ -51,10 +51,10 @@ def vocabulary(book: SheetBook, mapping: BookMapping) -> dict[str, Counter[str]]
         if not each.is_used or each.form == LONG:
             continue
         places = [(place, loose(each.columns[place].dimension)) for place in each.places("answer")]
-        for line, cells in filled(sheet, each):
+        for line, cells in fill_cells(sheet, each):
             if not line.fault:
                 for place, dimension in places:
-                    if text := folded(cells[place]):
+                    if text := fold_value(cells[place]):
                         found[dimension][text] += 1
     return found
 
@@ -65,7 +65,7 @@ def doubts(book: SheetBook, mapping: BookMapping, known: Vocabulary | None = Non
     for dimension, values in (known or {}).items():
         words.setdefault(dimension, Counter()).update(values)
     heads = {
-        folded(name): name
+        fold_value(name): name
         for each in mapping.sheets
         if each.is_used
         for column in each.columns
@@ -76,7 +76,7 @@ def doubts(book: SheetBook, mapping: BookMapping, known: Vocabulary | None = Non
     for number, (sheet, each) in enumerate(zip(book.sheets, mapping.sheets, strict=True)):
         if not each.is_used or each.form == LONG:
             continue
-        for line, cells in filled(sheet, each):
+        for line, cells in fill_cells(sheet, each):
             if line.fault:
                 continue
             doubt = _headed(each, cells, heads) or _shifted(each, cells, words)
@@ -91,15 +91,15 @@ def doubts(book: SheetBook, mapping: BookMapping, known: Vocabulary | None = Non
 def _headed(mapping: SheetMapping, cells: Sequence[str], heads: Mapping[str, str]) -> tuple[str, str, str] | None:
     """A row with the name of a column where a value should stand: a head that is repeated, or a slip."""
     for place in mapping.places("answer"):
-        text = folded(cells[place])
-        if text and text in heads and (text != folded(mapping.columns[place].name) or _is_head(cells, heads)):
+        text = fold_value(cells[place])
+        if text and text in heads and (text != fold_value(mapping.columns[place].name) or _is_head(cells, heads)):
             column = mapping.columns[place].name
             return f"“{cells[place].strip()}” is the name of a column, but it is in “{column}”.", "", LEAVE
     return None
 
 
 def _is_head(cells: Sequence[str], heads: Mapping[str, str]) -> bool:
-    texts = [folded(cell) for cell in cells if cell.strip()]
+    texts = [fold_value(cell) for cell in cells if cell.strip()]
     return sum(text in heads for text in texts) * 2 > len(texts)
 
 
@@ -113,7 +113,7 @@ def _shifted(mapping: SheetMapping, cells: Sequence[str], words: Vocabulary) -> 
         run: list[int] = []
         for place in reversed(answers) if way == 1 else answers:
             beside = place + way
-            is_same = way == -1 and folded(cells[beside]) == folded(cells[place])
+            is_same = way == -1 and fold_value(cells[beside]) == fold_value(cells[place])
             is_free = beside in answers and (is_same or not cells[beside].strip())
             own, there = _counts(mapping, answers, cells, place, way, words)
             if there > own and (run or is_free):
@@ -137,7 +137,7 @@ def _counts(
     mapping: SheetMapping, answers: Sequence[int], cells: Sequence[str], place: int, way: int, words: Vocabulary
 ) -> tuple[int, int]:
     """How often the text of a cell stands in columns of its own dimension, and of the one beside."""
-    text, beside = folded(cells[place]), place + way
+    text, beside = fold_value(cells[place]), place + way
     if not text or ASKS.fullmatch(text) or beside not in answers:
         return 0, 0
     one, other = mapping.columns[place], mapping.columns[beside]
@@ -157,13 +157,13 @@ def _move(mapping: SheetMapping, cells: Sequence[str], first: int, way: int) -> 
     """The way back for a row whose first stray cell is `first`; "" where a value would be lost."""
     if way == 1:
         fate = f"{INSERT}:{first}"
-    elif folded(cells[first - 1]) == folded(cells[first]):
+    elif fold_value(cells[first - 1]) == fold_value(cells[first]):
         fate = f"{REMOVE}:{first}"
     elif not cells[first - 1].strip():
         fate = f"{REMOVE}:{first - 1}"
     else:
         return ""
     before = [cell for cell in cells if cell.strip()]
-    after = [cell for cell in shifted(cells, mapping, fate) if cell.strip()]
+    after = [cell for cell in shift_cells(cells, mapping, fate) if cell.strip()]
     lost = len(before) - len(after) - (way == -1 and fate == f"{REMOVE}:{first}")
-    return fate if not lost and shifted(cells, mapping, fate) != list(cells) else ""
+    return fate if not lost and shift_cells(cells, mapping, fate) != list(cells) else ""

@@ -11,7 +11,7 @@ from annotation.imports.sheets.values import (
     RejectedValue,
     ValueReader,
     closest,
-    folded,
+    fold_value,
     is_empty_set,
     loose,
     nearest_category,
@@ -62,7 +62,7 @@ class DimensionSpellings:
         return [each for each in self.values if not (each.reason or each.nearest or each.meaning is not None)]
 
 
-def respelled(
+def apply_spellings(
     rows: Iterable[TableRow | SheetRow], meanings: Meanings, several: Collection[str] = ()
 ) -> Iterator[TableRow | SheetRow]:
     """The rows with every value told as what it stands for; the cells of the dimensions `several` hold several."""
@@ -70,9 +70,9 @@ def respelled(
 
     def told(name: str, text: str) -> str:
         if name in multi and SEPARATORS.search(text):
-            words = [meanings.get((name, folded(word)), word) for word in words_of(text)]
+            words = [meanings.get((name, fold_value(word)), word) for word in words_of(text)]
             return "; ".join(dict.fromkeys(word for word in words if word))
-        return meanings.get((name, folded(text)), text)
+        return meanings.get((name, fold_value(text)), text)
 
     for row in rows:
         if isinstance(row, TableRow) or not meanings:
@@ -91,7 +91,7 @@ def _counted(
         for dimension, text in row.values:
             name = loose(dimension)
             for word in words_of(text) if name in multi else (text,):
-                key = folded(word)
+                key = fold_value(word)
                 if not key or is_empty_set(key) or ASKS.fullmatch(key):
                     continue
                 names.setdefault(name, dimension)
@@ -114,7 +114,7 @@ def new_values(rows: Iterable[SheetRow], meanings: Meanings, several: Collection
         values = sorted(by_key.values(), key=lambda each: -each.n)
         frequent: list[str] = []
         for value in values:
-            key = folded(value.text)
+            key = fold_value(value.text)
             value.meaning = meanings.get((name, key))
             if len(frequent) < VALUES_MOST:
                 value.nearest = _text_of(by_key, closest(key, frequent, LOOKS_ALIKE))

@@ -8,7 +8,7 @@ from annotation.imports.sheets.columns import SheetRow
 from annotation.labels.answers import AnswerPart, applies
 from annotation.labels.consensus import PENDING, ProposalRequest, Values
 from annotation.labels.resolution_notes import NO_NOTES, ResolutionNotes
-from shared.names import cleaned, visible
+from shared.names import clean_name, visible
 from shared.wording import nearest
 from taxonomy.kinds import Value, WrongValue
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -77,9 +77,9 @@ class ValueReader:
         try:
             return _read(dimension, text)
         except RejectedValue:
-            instead = self.spellings.get((dimension.key, folded(text)))
+            instead = self.spellings.get((dimension.key, fold_value(text)))
             words = words_of(text) if instead is None and dimension.is_set else []
-            if instead is None and not any((dimension.key, folded(word)) in self.spellings for word in words):
+            if instead is None and not any((dimension.key, fold_value(word)) in self.spellings for word in words):
                 raise
         if instead is None:
             found = [value for word in words for value in self._read(dimension, word)]
@@ -87,9 +87,9 @@ class ValueReader:
         return _read(dimension, instead) if instead else ()
 
 
-def folded(text: str) -> str:
+def fold_value(text: str) -> str:
     """A value as it is compared: trimmed, inner blanks collapsed, without case and what can't be seen."""
-    return cleaned(text).casefold()
+    return clean_name(text).casefold()
 
 
 def is_empty_set(text: str) -> bool:
@@ -183,7 +183,7 @@ def nearest_category(dimension: TreeDimension, text: str) -> TreeCategory | None
 
 def closest(text: str, words: Sequence[str], likeness: float = LIKENESS) -> str:
     """The word most like a text, both without case; "" where none is at least so like it (0–100)."""
-    return nearest(folded(text)[:NAME_MAX], words, likeness_min=likeness, processor=_bare)
+    return nearest(fold_value(text)[:NAME_MAX], words, likeness_min=likeness, processor=_bare)
 
 
 def _bare(text: str) -> str:
@@ -285,7 +285,7 @@ class _Part:
             key = dimension.key
             if key not in self.rows:
                 continue
-            if reason := ruled_out(tree, dimension, found):
+            if reason := exclusion_reason(tree, dimension, found):
                 refuse(self.rows[key], reason)
                 self.proposals.pop(key, None)
                 continue
@@ -295,18 +295,18 @@ class _Part:
         return AnswerPart(found, self.proposals, "\n".join(self.memos))
 
 
-def ruled_out(tree: VersionTree, dimension: TreeDimension, values: Mapping[str, Values]) -> str:
+def exclusion_reason(tree: VersionTree, dimension: TreeDimension, values: Mapping[str, Values]) -> str:
     """Why a dimension can't have a value under these; a blank or pending answer before it rules nothing out."""
     condition = dimension.applies_when
     if condition is None:
         return ""
     before = values.get(condition.dimension)
     if before is None:
-        return ruled_out(tree, tree.by_key[condition.dimension], values)
+        return exclusion_reason(tree, tree.by_key[condition.dimension], values)
     if PENDING in before or applies(tree, dimension.key, values):
         return ""
     other = tree.by_key[condition.dimension]
-    if reason := ruled_out(tree, other, values):
+    if reason := exclusion_reason(tree, other, values):
         return reason
     said = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in before)
     return f"“{dimension.title}” does not apply where “{other.title}” is {said or 'empty'}."

@@ -9,7 +9,7 @@ from annotation.imports.sheets.columns import SheetRow
 from annotation.imports.sheets.gathered_rows import GatheredSheet
 from annotation.imports.sheets.mapping import SEPARATOR
 from annotation.imports.sheets.values import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
-from shared.names import cleaned
+from shared.names import clean_name
 from taxonomy.kinds import KINDS
 from taxonomy.kinds.multi import MULTI
 from taxonomy.kinds.single import SINGLE
@@ -50,7 +50,7 @@ def document_from_values(
         for dimension, text in row.values:
             name = loose(dimension)
             for word in words_of(text) if name in multi else (text,):
-                value = cleaned(word)
+                value = clean_name(word)
                 if value and not is_empty_set(value) and len(value) <= NAME_MAX and not ASKS.fullmatch(value):
                     names.setdefault(name, dimension)
                     found[name][value.casefold()][value] += 1
@@ -91,7 +91,7 @@ def _conditions(
     for place, rows in (*sheet.answers.items(), *sheet.finals.items()):
         for row in rows:
             for dimension, text in row.values:
-                if value := cleaned(text).casefold():
+                if value := clean_name(text).casefold():
                     parts[(len(place), *place, row.part)][names.get(loose(dimension), "")] = value
     found: dict[str, tuple[str, set[str]]] = {}
     for position, name in enumerate(in_order):

@@ -78,7 +78,7 @@ def _before_third(seat: Seat, round_: Round) -> Assignment | None:
     return _take_from_pool(seat, round_)
 
 
-def require_here(seat: Seat) -> None:
+def require_present(seat: Seat) -> None:
     """Raises Conflict for a rater who is away, with the day of their return."""
     member = seat.membership
     if member is not None and member.is_away:

@@ -13,7 +13,15 @@ from annotation.assignments.actions.reading_log import FILE, REST, note_reading
 from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL
 from annotation.core.api_requests import dimension_in_address, rater_in_address, round_number_in_address, seat_of
 from annotation.core.download_log import filters_of, record_download
-from annotation.exports.api.item_pages import CURSOR, MOST_PER_PAGE, PAGE, PAGE_SIZE, cursor_of, encoded, pages_of_rows
+from annotation.exports.api.item_pages import (
+    CURSOR,
+    MOST_PER_PAGE,
+    PAGE,
+    PAGE_SIZE,
+    cursor_of,
+    encode_cursor,
+    pages_of_rows,
+)
 from annotation.exports.queries import rows, write
 from ingest.api.files import FORMAT
 from shared.request_checks import page_size
@@ -51,12 +59,12 @@ class EvidenceOfStudy(APIView):
         note_reading(seat, read, "evidence", FILE if format else REST)
         if format:
             record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))
-            return rows.sent(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
+            return rows.response_pieces(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
         gathered: list[dict[str, Any]] = []
         following, last = None, (0, 0)
         for place, here in found:
             if len(gathered) == size and here:
-                following = replace_query_param(request.build_absolute_uri(), "cursor", encoded(last))
+                following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(last))
                 break
             if here:  # a quote that is withheld moves no cursor, which would tell that it is there
                 gathered.extend(here)

@@ -18,9 +18,9 @@ from annotation.core.api_requests import body_of, caller, seat_of
 from annotation.core.errors import Invalid
 from annotation.invitations.actions.own_invitations import accept_by_next
 from annotation.labeling.actions.answers import submit_annotation
-from annotation.labeling.actions.next_item import require_here, take_following, take_next
+from annotation.labeling.actions.next_item import require_present, take_following, take_next
 from annotation.labeling.queries.assignments import draft_of, progress, snapshot_to_read
-from annotation.labeling.queries.earlier_answers import carried_answer
+from annotation.labeling.queries.earlier_answers import prefilled_answer
 from annotation.models import Assignment, Round
 from ingest.queries import issue_as_document
 from taxonomy.queries import published_version
@@ -131,7 +131,7 @@ class Next(APIView):
             accept_by_next(user=caller(request), slug=slug, number=number)
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
-        require_here(seat)
+        require_present(seat)
         found = take_next(seat=seat, round_=round_, after=request.query_params.get("after") or None)
         return Response(status=204) if found is None else Response(next_answer(seat, round_, found))
 
@@ -141,7 +141,7 @@ def next_answer(seat: Seat, round_: Round, assignment: Assignment) -> dict[str, 
     snapshot = snapshot_to_read(assignment.item)
     tree = published_version(round_.taxonomy_version_id)
     assignment.round = round_
-    carried = carried_answer(assignment, tree)
+    carried = prefilled_answer(assignment, tree)
     draft = draft_of(assignment)
     return {
         "assignment": assignment.public_id if assignment.pk else None,

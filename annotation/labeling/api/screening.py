@@ -12,10 +12,10 @@ from accounts.api import scope
 from annotation.calibration.actions.training import require_admission
 from annotation.core.access import RATER, Seat, get_round
 from annotation.core.api_bodies import Body, CheckedListField, StringField, Switch
-from annotation.core.api_pages import PAGE, paged, pages_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
 from annotation.core.api_requests import choice_in_address, seat_of
 from annotation.core.errors import Forbidden, Invalid, NotFound
-from annotation.labeling.actions.next_item import require_here
+from annotation.labeling.actions.next_item import require_present
 from annotation.labeling.actions.screening_answers import set_maybe, set_own_keywords
 from annotation.labeling.queries.assignments import has_part_in
 from annotation.labels.queries import screening as queries
@@ -87,7 +87,7 @@ class OwnScreenings(APIView):
         """409 `away` for a rater who is away; 409 `below_minimum` before the round's minimum on calibration items."""
         seat = seat_of(request, slug)
         round_ = _round(seat, number)
-        require_here(seat)
+        require_present(seat)
         assert seat.membership is not None
         require_admission(round_, seat.membership, None)
         show = choice_in_address(request, "show", queries.SHOWN, "all") or "all"
@@ -105,7 +105,7 @@ class OwnScreenings(APIView):
                 "reason": line.reason,
             }
 
-        return paged(self, request, rows, shown)
+        return list_page(self, request, rows, shown)
 
     @extend_schema(request=MaybeBody, responses=MaybeBody, operation_id="studies_rounds_maybe")
     def post(self, request: Request, slug: str, number: int) -> Response:

@@ -194,7 +194,7 @@ BEHIND = 60
 """So many come at once where somebody asks for more of them."""
 
 
-def around(round_: Round, rater: Membership, place: int | None) -> list[Assignment]:
+def nearby_assignments(round_: Round, rater: Membership, place: int | None) -> list[Assignment]:
     """The rater's own assignments near a place in their order (None: the end of it), in order; one bounded read.
 
     They are the `NEAR` positions before the place and at least `AHEAD` items after it, if there are so many.
@@ -224,7 +224,7 @@ SHOWN = ("all", "skipped", "flagged", "back")
 MOST_COUNTED = 99
 
 
-def before(
+def earlier_assignments(
     round_: Round, rater: Membership, place: int | None, show: str = "all", back: Sequence[int] = ()
 ) -> list[Assignment]:
     """The rater's finished assignments that come before a place (None: the end), the nearest BEHIND of them, in order.
@@ -320,7 +320,7 @@ def answer_of(assignment: Assignment, tree: VersionTree) -> CurrentAnswer | None
         return None
     ratings = list(with_evidence(Rating.objects.filter(annotation=annotation).order_by("pk")))
     asked = {row.pk: row for row in Proposal.objects.filter(annotation=annotation)} if annotation.n_proposals else {}
-    parts = parts_said(annotation, tree, ratings, asked)
+    parts = answer_parts(annotation, tree, ratings, asked)
     for part in parts:
         part["proposals"] = {key: {"name": row.name, "memo": row.memo} for key, row in part["proposals"].items()}
     memos = annotation.part_memos or [annotation.memo]
@@ -347,7 +347,7 @@ def answer_of(assignment: Assignment, tree: VersionTree) -> CurrentAnswer | None
     }
 
 
-def parts_said(
+def answer_parts(
     annotation: Annotation, tree: VersionTree, ratings: Iterable[Rating], asked: Mapping[int, Proposal]
 ) -> list[PartLabels]:
     """The labels and proposals of each part of an answer by dimension, as in a request; proposals as their rows.

@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.calibration.queries import training
 from annotation.core.access import Seat
 from annotation.labeling.queries import assignments
-from annotation.labeling.queries.earlier_answers import PrefilledAnswer, carried_answer
+from annotation.labeling.queries.earlier_answers import PrefilledAnswer, prefilled_answer
 from annotation.labels.queries.item_history import reads_otherwise
 from annotation.models import Assignment, Membership, Round, RoundItem, Study
 from annotation.proposals import queries as proposal_queries
@@ -143,9 +143,9 @@ def desk(seat: Seat, round_: Round, assignment: Assignment | None, at_hand: Sequ
     """The desk with an assignment, or without one; `at_hand` are the readings that the page has already."""
     rater = seat.membership
     assert rater is not None
-    near = assignments.around(round_, rater, assignment.position if assignment else None)
+    near = assignments.nearby_assignments(round_, rater, assignment.position if assignment else None)
     progress = assignments.progress(round_, rater)
-    own = listed(near, seat.study.slug, round_, assignment.pk if assignment else None)
+    own = list_lines(near, seat.study.slug, round_, assignment.pk if assignment else None)
     here = next((number for number, line in enumerate(own.lines) if line.is_here), len(own.lines))
     finished = [line.url for line in own.lines[:here] if line.state in Assignment.FINISHED]
     asks_back = assignment is None or any(each.current is not None and each.current.n_proposals for each in near)
@@ -182,7 +182,7 @@ def reading(
         turn=turn,
         is_at_hand=turn.reading in at_hand,
         answered_on=answer.snapshot_id if answer and reads_otherwise(answer, assignment.item) else None,
-        trained=training.feedback_seen(assignment),
+        trained=training.visible_feedback(assignment),
         is_excluded=assignment.state == Assignment.State.WITHDRAWN
         and RoundItem.objects.filter(round=round_, item=assignment.item_id, excluded=True).exists(),
     )
@@ -199,9 +199,9 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> D
         assignment,
         snapshot,
         answer=said,
-        carried=carried_answer(assignment, tree),
+        carried=prefilled_answer(assignment, tree),
         draft=assignments.draft_of(assignment),
-        outcomes=proposal_queries.answered_in(answer.pk, tree) if answer is not None and answer.n_proposals else (),
+        outcomes=proposal_queries.answers_in(answer.pk, tree) if answer is not None and answer.n_proposals else (),
     )
 
 
@@ -224,7 +224,7 @@ class OwnList:
     after: int | None
 
 
-def listed(
+def list_lines(
     near: Sequence[Assignment],
     slug: str,
     round_: Round,

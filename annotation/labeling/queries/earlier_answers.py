@@ -9,12 +9,12 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.assignments.queries import is_absent
-from annotation.labeling.queries.assignments import PartLabels, parts_said
+from annotation.labeling.queries.assignments import PartLabels, answer_parts
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
 from annotation.proposals.queries import outcomes_of
-from shared.wording import listed
+from shared.wording import series
 from taxonomy.migration import BlockedValue, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
@@ -73,7 +73,7 @@ class _MappedAnswer:
     words: str = ""
 
 
-def carried_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnswer | None:
+def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnswer | None:
     """The earlier answer of the rater on the item of a worklist, followed into its version `tree`; else None.
 
     The newest finished one of an earlier round that is over; before all others one of an undone worklist under the same
@@ -169,7 +169,7 @@ def _said(assignments: Sequence[Assignment], orders: Mapping[int, Sequence[int]]
     for each in assignments:
         assert each.current is not None
         own_tree = published_version(each.round.taxonomy_version_id)
-        parts = parts_said(each.current, own_tree, ratings[each.current.pk], asked)
+        parts = answer_parts(each.current, own_tree, ratings[each.current.pk], asked)
         found[each.pk] = [parts[number] for number in orders[each.pk]]
     return found
 
@@ -310,7 +310,7 @@ class _EarlierAnswer:
         )
 
     def _has_said(self, values: Sequence[OldValue]) -> str:
-        return f"{self.who} said {listed([each.path for each in values]) or 'none of them'}"
+        return f"{self.who} said {series([each.path for each in values]) or 'none of them'}"
 
     def _began(self, values: Sequence[OldValue]) -> str:
         return f"In version {self.old_tree.number} {self._has_said(values)}"
@@ -376,7 +376,7 @@ class _EarlierAnswer:
         found = self.way.follow(new.key, old.key)
         subject = "it" if is_only else old.name
         if isinstance(found, BlockedValue):
-            into = listed([new.by_key[key].name if key in new.by_key else key for key in found.into])
+            into = series([new.by_key[key].name if key in new.by_key else key for key in found.into])
             ends = {"split": f"was split into {into}", "retired": "was retired", "merged": f"was merged from {into}"}
             return None, found.reason, f"{subject} {ends.get(found.reason, 'is not there')}"
         category = new.by_key[found]

@@ -27,7 +27,7 @@ from annotation.labeling.actions.next_item import take_following, take_next
 from annotation.labeling.prompts import description, prompts
 from annotation.labeling.queries import desk as queries
 from annotation.labeling.queries.desk import lines_of
-from annotation.labeling.views.own_items import shown, wanted
+from annotation.labeling.views.own_items import list_context, list_filter
 from annotation.labels.queries.label_version import plan_of
 from annotation.models import Assignment, Round
 from ingest.models import Snapshot
@@ -193,8 +193,8 @@ def _page(
 ) -> HttpResponse:
     asked = prompts(published_version(round_.taxonomy_version_id))
     context = _context(queries.desk(seat, round_, assignment)) | {"held": held}
-    if (show := wanted(request)) != "all":
-        context |= shown(seat, round_, show, assignment.pk if assignment else None)
+    if (show := list_filter(request)) != "all":
+        context |= list_context(seat, round_, show, assignment.pk if assignment else None)
     context |= {
         "prompts": asked,
         "plan": plan_of(round_),

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from accounts.models import User
 from annotation.core.access import RATER, Seat, get_own_assignment_of, get_round, get_seat
 from annotation.labeling.queries import assignments as queries
-from annotation.labeling.queries.desk import lines_of, listed, place_before
+from annotation.labeling.queries.desk import lines_of, list_lines, place_before
 from annotation.models import Assignment, Membership, Round
 from annotation.proposals import queries as proposal_queries
 
@@ -23,7 +23,7 @@ from annotation.proposals import queries as proposal_queries
 def own_list(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The list as `?show=` wants it, with how many there are of each; `?here=` is the assignment at hand."""
     seat, round_ = _seat_and_round(request, slug, number)
-    context = shown(seat, round_, wanted(request), _here(request))
+    context = list_context(seat, round_, list_filter(request), _here(request))
     return render(request, "annotation/labeling/_own_list.html", context | {"study": seat.study, "round": round_})
 
 
@@ -38,7 +38,7 @@ def own_counts(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "study": seat.study,
         "round": round_,
         "here": Assignment.public_id_of(here) if here else None,
-        "show": wanted(request),
+        "show": list_filter(request),
         "counts": queries.own_counts(round_, _rater(seat), _back(seat, round_)),
     }
     return render(request, "annotation/labeling/_shown.html", context)
@@ -51,14 +51,16 @@ def earlier(request: HttpRequest, slug: str, number: int, place: int) -> HttpRes
     """More of the list: the finished items before a place, of those that `?show=` wants; with `?later` all after it."""
     seat, round_ = _seat_and_round(request, slug, number)
     if "later" in request.GET:
-        own = listed(queries.later(round_, _rater(seat), place), seat.study.slug, round_, None, queries.BEHIND)
+        own = list_lines(queries.later(round_, _rater(seat), place), seat.study.slug, round_, None, queries.BEHIND)
         return render(
             request,
             "annotation/labeling/_lines.html",
             {**vars(own), "before": None, "study": seat.study, "round": round_, "show": "all"},
         )
-    show = wanted(request)
-    found = queries.before(round_, _rater(seat), place, show, _back(seat, round_) if show == "back" else [])
+    show = list_filter(request)
+    found = queries.earlier_assignments(
+        round_, _rater(seat), place, show, _back(seat, round_) if show == "back" else []
+    )
     context = {
         "lines": lines_of(found, seat.study.slug, round_, None),
         "before": place_before(found, show),
@@ -79,15 +81,15 @@ def of_item(request: HttpRequest, slug: str, number: int) -> JsonResponse:
     return JsonResponse({"assignment": named, "url": reverse("label_one", args=[slug, number, named])})
 
 
-def shown(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, object]:
+def list_context(seat: Seat, round_: Round, show: str, here: int | None) -> dict[str, object]:
     """What the list needs where the rater asked for a part of it; `here` is the assignment at hand."""
     rater, back = _rater(seat), _back(seat, round_)
     if show == "all":
         own = Assignment.objects.filter(pk=here or 0, round=round_, rater=rater)
         at = own.values_list("position", flat=True).first()
-        lists = vars(listed(queries.around(round_, rater, at), seat.study.slug, round_, here))
+        lists = vars(list_lines(queries.nearby_assignments(round_, rater, at), seat.study.slug, round_, here))
     else:
-        found = queries.before(round_, rater, None, show, back)
+        found = queries.earlier_assignments(round_, rater, None, show, back)
         lists = {"lines": lines_of(found, seat.study.slug, round_, here), "before": place_before(found, show)}
     return {
         "show": show,
@@ -108,7 +110,7 @@ def _rater(seat: Seat) -> Membership:
     return seat.membership
 
 
-def wanted(request: HttpRequest) -> str:
+def list_filter(request: HttpRequest) -> str:
     """The part of the list that an address asks for; all of it where it asks for nothing that there is."""
     asked = request.GET.get("show", "")
     return asked if asked in queries.SHOWN else "all"

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from annotation.calibration.actions.training import require_admission
-from annotation.calibration.queries.training import feedback_seen
+from annotation.calibration.queries.training import visible_feedback
 from annotation.core.access import RATER, Seat, get_own_assignment, get_round, get_seat
 from annotation.core.errors import Forbidden, Invalid, MinimumNotReached, NotFound
 from annotation.core.locks import require_prepared
@@ -85,7 +85,7 @@ def screen_one(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpRe
     round_ = get_round(seat, number)
     take_beside_maybes(seat=seat, round_=round_)
     following = queries.next_to_screen(round_, _rater(seat), show, found.position)
-    if said == "open" or feedback_seen(_assignment(seat, round_, pk)):
+    if said == "open" or visible_feedback(_assignment(seat, round_, pk)):
         following = found
     following = following and _assignment(seat, round_, following.public_id)
     if not request.headers.get("HX-Request"):
@@ -232,7 +232,7 @@ def _context(seat: Seat, round_: Round, show: str, found: Assignment | None) -> 
         "may_change": may_change(round_, found),
         "is_finished": found.state in Assignment.FINISHED,
         "reasons": _reasons(round_),
-        "trained": feedback_seen(found),
+        "trained": visible_feedback(found),
     }
 
 

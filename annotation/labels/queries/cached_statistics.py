@@ -37,7 +37,7 @@ def standings(rounds: Sequence[Round]) -> dict[int, Standing]:
     return {pk: tuple(raters) for pk, raters in found.items()}
 
 
-def kept(
+def cached(
     what: str,
     rounds: Sequence[Round],
     standing: Mapping[int, Standing],

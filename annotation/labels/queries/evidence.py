@@ -98,7 +98,7 @@ class QuoteLine:
     at: float | None
 
 
-def evidence_heard(annotations: Iterable[int], tree: VersionTree) -> dict[int, dict[tuple[int, str], list[QuoteLine]]]:
+def evidence_lines(annotations: Iterable[int], tree: VersionTree) -> dict[int, dict[tuple[int, str], list[QuoteLine]]]:
     """By annotation, agreed part and dimension what it rests on; one query, or two where anything is quoted."""
     rows = list(
         Evidence.objects.filter(rating__annotation__in=list(annotations))

@@ -26,7 +26,7 @@ from annotation.labels.queries.batches.changes import RoundRevision, revision_of
 from annotation.labels.queries.batches.chunks import ItemChunk, stretches
 from annotation.labels.queries.batches.consensus import BatchConsensus, ChunkConsensus, FreeAnswer
 from annotation.labels.queries.label_version import label_version
-from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
+from annotation.labels.queries.rows import mapped_verdicts, settled_here, settled_verdicts
 from annotation.labels.queries.verdicts import ItemVerdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Round
@@ -80,7 +80,7 @@ class ColumnDimension(HasKind):
     categories: Categories
 
 
-def labeled(
+def read_label_columns(
     rounds: Sequence[Round],
     *,
     version: TaxonomyVersion | None = None,
@@ -185,7 +185,7 @@ class _Codes:
 
     def add(self, key: str | None, each: ItemVerdicts) -> int:
         found: dict[tuple[int, str], Values | str | None] = {}
-        for verdict, told in told_verdicts(self.round, settled_verdicts(self.round, each), self.telling):
+        for verdict, told in mapped_verdicts(self.round, settled_verdicts(self.round, each), self.telling):
             if key in (None, verdict.dimension):
                 found[verdict.part, verdict.dimension] = told
         for verdict in each.verdicts:

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.core.access import OWNER, Seat
 from annotation.labels.queries.verdicts import ARBITERS, newest_of_each_place, resolution_values, round_verdicts
-from annotation.labels.resolution_methods import ADJUDICATOR, MAJORITY, THIRD_RATER, contradiction, reported
+from annotation.labels.resolution_methods import ADJUDICATOR, MAJORITY, THIRD_RATER, contradiction, reported_method
 from annotation.labels.resolution_methods import OWNER as BY_OWNER
 from annotation.models import Assignment, Meeting, MeetingResolution, Membership, Remark, Resolution, Round
 from taxonomy.queries import published_version
@@ -103,7 +103,7 @@ def ways(resolutions: Sequence[Any]) -> dict[int, str]:
     claims = [each for each in resolutions if each.method in (BY_OWNER, MAJORITY, THIRD_RATER) and each.decided_by_id]
     doubtful = _not_borne_out(claims) if claims else frozenset()
     return {
-        each.pk: reported(
+        each.pk: reported_method(
             each.method,
             has_meeting=each.has_meeting,
             is_discussed=each.n_people >= LEAST_PEOPLE and each.has_rater,

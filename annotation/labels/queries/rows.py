@@ -158,7 +158,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: VersionMapping) -> li
     """The agreed labels of an item in terms of a version, without those whose dimension does not apply under them."""
     repository, number = _named(each.round_item.item)
     rows = []
-    for verdict, found in told_verdicts(round_, settled_verdicts(round_, each), telling):
+    for verdict, found in mapped_verdicts(round_, settled_verdicts(round_, each), telling):
         origin, decision = verdict.origin, verdict.decision
         rows.append(
             LabelRow(
@@ -184,7 +184,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: VersionMapping) -> li
     return rows
 
 
-def told_verdicts(
+def mapped_verdicts(
     round_: Round, settled: Sequence[Verdict], telling: VersionMapping
 ) -> list[tuple[Verdict, Values | str]]:
     """Verdicts that have values, with these in terms of a version (or in words why they can't be told so).

@@ -44,7 +44,7 @@ class ScreeningCounts:
         return self.n - self.n_in - self.n_out
 
 
-def kept(round_: Round) -> ScreeningCounts | None:
+def screening_counts(round_: Round) -> ScreeningCounts | None:
     """How the items of a closed screening round stand now; None for any other round. One query."""
     if round_.kind != Round.Kind.SCREENING or round_.state != Round.State.CLOSED:
         return None

@@ -14,7 +14,7 @@ from taxonomy.queries import published_version, route
 from taxonomy.tree import VersionTree
 
 
-def told_version(seat: Seat, number: int | None, round_: Round | None = None) -> TaxonomyVersion | None:
+def target_version(seat: Seat, number: int | None, round_: Round | None = None) -> TaxonomyVersion | None:
     """The version of the study's taxonomy in whose terms is asked for; None for None.
 
     With a round it is a version of the round's taxonomy, which of a screening round is another one. A draft is there

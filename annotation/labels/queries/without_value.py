@@ -11,7 +11,7 @@ from django.db.models import Max, Q, QuerySet
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.labels.consensus import Values
 from annotation.labels.queries.label_version import label_version, labeled_rounds, standing_plan
-from annotation.labels.queries.rows import settled_here, settled_verdicts, told_verdicts
+from annotation.labels.queries.rows import mapped_verdicts, settled_here, settled_verdicts
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Annotation, PartMatch, Plan, Rating, Resolution, ResolutionValue, Round, RoundItem
@@ -61,7 +61,7 @@ def n_without_value(seat: Seat, plan: Plan) -> int:
     return int(kept)
 
 
-def labels_lost(seat: Seat) -> tuple[Plan, int] | None:
+def n_lost_labels(seat: Seat) -> tuple[Plan, int] | None:
     """For who resolves, how many labels have no value in the version at which they stand, and by which plan."""
     plan = standing_plan(seat.study) if seat.has_role(OWNER, ADJUDICATOR) else None
     n = n_without_value(seat, plan) if plan is not None else 0
@@ -76,7 +76,7 @@ def _in_round(
     for each in round_verdicts(round_, items=items):
         if (round_.pk, each.round_item.item_id) in seat.withheld:
             continue
-        for verdict, told in told_verdicts(round_, settled_verdicts(round_, each), telling):
+        for verdict, told in mapped_verdicts(round_, settled_verdicts(round_, each), telling):
             if not isinstance(told, str) or verdict.dimension not in telling.tree.by_key:
                 continue
             origin = verdict.origin

@@ -13,17 +13,17 @@ from annotation.agreement_report.queries.across_rounds import CHOICES, WEIGHTS, 
 from annotation.agreement_report.queries.coefficients import agreement_and_raters, coefficients_to_print
 from annotation.agreement_report.queries.headline import WORD, headline_set
 from annotation.agreement_report.queries.model_raters import with_machines
-from annotation.agreement_report.queries.more_items import width_of, with_planned
+from annotation.agreement_report.queries.more_items import width_of, with_units_needed
 from annotation.agreement_report.queries.options import ask
 from annotation.core.access import get_round, get_whole_study
-from annotation.labels.queries.version_mapping import told_version
+from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.registration import DEFAULT, is_registered, primary_of
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
-from annotation.methods.facts import numbered
+from annotation.methods.facts import round_numbers
 from annotation.methods.queries import methods, methods_as_document
 from annotation.studies.actions.primary import newest_dimensions
 from shared.errors import ConcordError
-from shared.wording import counted
+from shared.wording import plural
 
 SLICING = ("dimension", "metric", "weights", "repository", "stratum", "raters")
 
@@ -90,9 +90,9 @@ class Command(BaseCommand):
             round_ = None if number is None else get_round(seat, number)
             rounds = visible_rounds(seat) if round_ is None else [round_]
             rounds = list(headline.rounds) if options["round"] == WORD else rounds
-            asked = replace(ask(seat, words), version=told_version(seat, options["version"], round_))
+            asked = replace(ask(seat, words), version=target_version(seat, options["version"], round_))
             entries = agreement_and_raters(seat, rounds, asked, round_number=number, is_headline=headline.is_of(rounds))
-            entries = with_planned(with_machines(seat, rounds, asked, entries), width_of(options["width"]))
+            entries = with_units_needed(with_machines(seat, rounds, asked, entries), width_of(options["width"]))
         except ConcordError as error:
             details = [sentence for each in error.fields.values() for sentence in each]
             raise CommandError(" ".join([error.message, *details])) from error
@@ -122,13 +122,13 @@ class Command(BaseCommand):
     def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
         if entry["headline"]:
-            several = numbered("round", entry["rounds"])
+            several = round_numbers("round", entry["rounds"])
             where = f"{several if entry['round'] is None else where} (the headline)"
         if entry["version"] is not None:
             where += f" mapped to version {entry['version']}"
         self.stdout.write(
-            f"{entry['dimension']}: {where}, {entry['when']} discussion, {counted(entry['units'], 'unit')} by "
-            f"{counted(entry['raters'], 'rater')}, {entry['left_out']:,} excluded"
+            f"{entry['dimension']}: {where}, {entry['when']} discussion, {plural(entry['units'], 'unit')} by "
+            f"{plural(entry['raters'], 'rater')}, {entry['left_out']:,} excluded"
         )
         primary = fixed.get("coefficient")
         for each in coefficients_to_print(entry["coefficients"], entry["raters"], primary):
@@ -154,10 +154,10 @@ class Command(BaseCommand):
                 kappa = "undefined" if pair["cohen_kappa"] is None else decimals(pair["cohen_kappa"], 3)
                 self.stdout.write(
                     f"  - {machine['machine']} ({called}) and {pair['rater']}: Cohen's kappa {kappa}, "
-                    f"{counted(pair['n'], 'unit')}"
+                    f"{plural(pair['n'], 'unit')}"
                 )
         for each in entry["unmapped"]:
-            n = counted(each["ratings"], "rating")
+            n = plural(each["ratings"], "rating")
             self.stdout.write(f"  - {each['category']} (version {each['version']}), {n}: {each['reason']}")
         for warning in entry["warnings"]:
             self.stdout.write(f"  ! {warning}")

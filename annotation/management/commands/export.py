@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.access import Seat, get_whole_study
 from annotation.core.download_log import record_download
-from annotation.exports.queries.kinds import KINDS, read_asked, write_file
+from annotation.exports.queries.kinds import KINDS, read_export_request, write_file
 from annotation.exports.queries.options import READERS, SHAPES
 from annotation.exports.queries.requests import ExportRequest
 from annotation.labels.queries.rows import REVISIONS
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             given[name] = value
         try:
             seat = get_whole_study(study)
-            asked = read_asked(seat, what, format, given)
+            asked = read_export_request(seat, what, format, given)
             n_rows, sha256 = self._write(seat, asked, path)
         except OSError as error:
             raise CommandError(f"{path} can't be written: {error.strerror or error}.") from error

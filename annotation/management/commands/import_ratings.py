@@ -17,7 +17,7 @@ from annotation.imports.sheets.questions import BLANKS, DUPLICATES
 from annotation.imports.sheets.words import FORM_WORDS, meaning_of
 from annotation.models import Membership
 from shared.errors import ConcordError, NotFound
-from shared.wording import counted
+from shared.wording import plural
 
 ANSWERS = {
     "map": "--map FIELD=COLUMN (DIMENSION@RATER=COLUMN for the labels of one rater)",
@@ -170,20 +170,20 @@ class Command(BaseCommand):
 
     def _tell(self, report: ImportReport) -> None:
         self.stdout.write(
-            f"{report.study}: {counted(report.n_rows, 'row')} of {counted(report.n_items, 'item')} and "
-            f"{counted(report.n_raters, 'rater')}, {counted(report.n_ratings, 'new rating')}, "
-            f"{report.n_ratings_unchanged:,} already stored, {counted(report.n_resolutions, 'resolution')} "
+            f"{report.study}: {plural(report.n_rows, 'row')} of {plural(report.n_items, 'item')} and "
+            f"{plural(report.n_raters, 'rater')}, {plural(report.n_ratings, 'new rating')}, "
+            f"{report.n_ratings_unchanged:,} already stored, {plural(report.n_resolutions, 'resolution')} "
             f"({report.n_left_blank:,} more without a value), "
             f"{report.n_unchanged:,} submissions and resolutions unchanged, {report.n_refused:,} rejected."
         )
         if report.n_attributes:
-            self.stdout.write(f"  {counted(report.n_attributes, 'attribute')} of items")
+            self.stdout.write(f"  {plural(report.n_attributes, 'attribute')} of items")
         if report.unblinded:
             self.stdout.write(f"  marked as unblinded: {', '.join(report.unblinded)}")
         for round_ in report.rounds:
             label = f" ({round_.label})" if round_.label not in ("", str(round_.number)) else ""
             newest = "; the newest round" if round_.is_newest else ""
-            n = counted(round_.n_items, "item")
+            n = plural(round_.n_items, "item")
             self.stdout.write(f"  round {round_.number}{label}: {n}, {round_.state}{newest}")
         for refusal in report.refusals:
             where = f"{refusal.sheet}, row {refusal.line}" if refusal.sheet else f"line {refusal.line}"

@@ -11,7 +11,7 @@ from accounts.access import get_user
 from accounts.permissions import shell_command
 from annotation.transfer.actions.study_import import bring_study, report_of
 from shared.errors import ConcordError
-from shared.wording import counted
+from shared.wording import plural
 
 
 class Command(BaseCommand):
@@ -36,9 +36,9 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(report, ensure_ascii=False))
             return
         n_answers, n_items = report["rows"]["annotation"], report["rows"]["item"]
-        held = f"{counted(n_answers, 'submission')} for {counted(n_items, 'item')}"
+        held = f"{plural(n_answers, 'submission')} for {plural(n_items, 'item')}"
         self.stdout.write(f"{report['study']}: {held}, owned by {owner}")
-        self.stdout.write(f"new on this server: {report['new_issues']} of {counted(report['issues'], 'issue')}")
+        self.stdout.write(f"new on this server: {report['new_issues']} of {plural(report['issues'], 'issue')}")
         for each in report["taxonomies"]:
             came = "imported" if each["is_new"] else "already here"
             self.stdout.write(f"taxonomy {each['here']}: {came}")

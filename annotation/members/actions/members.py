@@ -100,7 +100,7 @@ def _set_member(
     is_machine = kind == Membership.Kind.MACHINE or (
         kind is None and models.filter(user__username__iexact=str(username).strip()).exists()
     )
-    described = model_rater_actions.described(machine, is_machine, fields)
+    described = model_rater_actions.read_description(machine, is_machine, fields)
     if fields:  # before the name is looked up: whoever has it would not be invited
         raise Invalid("Member not added.", fields=fields)
     member = account_named(seat, username)

@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 
 from annotation.core.access import OWNER, get_invitation
 from annotation.core.api_bodies import Body, StringField, Whole
-from annotation.core.api_pages import PAGE, paged, pages_of
-from annotation.core.api_requests import picked, seat_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
+from annotation.core.api_requests import present_entries, seat_of
 from annotation.invitations.actions import invitations as actions
 from annotation.invitations.queries.invitations import InvitationLine, invitation_line, invitation_lines
 from annotation.models import Membership
@@ -89,13 +89,13 @@ class Invitations(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require(OWNER)
-        return paged(self, request, invitation_lines(seat.study), invitation_answer)
+        return list_page(self, request, invitation_lines(seat.study), invitation_answer)
 
     @extend_schema(request=InvitationBody, responses={201: NewInvitationShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), InvitationBody.of(request)
         made, plaintext = actions.invite(
-            seat=seat, roles=body.get("roles") or [], **picked(body, "note", "days", "n_most")
+            seat=seat, roles=body.get("roles") or [], **present_entries(body, "note", "days", "n_most")
         )
         link = absolute(reverse("invitation", args=[plaintext]))
         answer = Response(invitation_answer(invitation_line(made)) | {"token": plaintext, "link": link}, status=201)

@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 from accounts.api import scope
 from annotation.core.access import OWNER, Seat
 from annotation.core.api_bodies import Body, StringField
-from annotation.core.api_pages import PAGE, paged, pages_of
-from annotation.core.api_requests import picked, seat_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
+from annotation.core.api_requests import present_entries, seat_of
 from annotation.core.member_lists import code_order
 from annotation.members.actions import members as member_actions
 from annotation.models import Membership
@@ -71,13 +71,16 @@ class Members(APIView):
         seat = seat_of(request, slug)
         members = list(Membership.objects.filter(study=seat.study).select_related("user"))
         in_order = sorted(members, key=lambda each: code_order(each.code))
-        return paged(self, request, in_order, lambda member: member_answer(seat, member))
+        return list_page(self, request, in_order, lambda member: member_answer(seat, member))
 
     @extend_schema(request=MemberBody, responses={201: MemberShape, 200: MemberShape})
     def post(self, request: Request, slug: str) -> Response:
         seat, body = seat_of(request, slug), MemberBody.of(request)
         placed = member_actions.set_member(
-            seat=seat, username=body.get("user", ""), roles=body.get("roles") or [], **picked(body, "kind", "machine")
+            seat=seat,
+            username=body.get("user", ""),
+            roles=body.get("roles") or [],
+            **present_entries(body, "kind", "machine"),
         )
         return Response(member_answer(seat, placed.membership), status=201 if placed.is_new else 200)
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api import scope
-from annotation.core.api_pages import PAGE, paged, pages_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
 from annotation.core.api_requests import caller
 from annotation.invitations.actions import own_invitations as actions
 from annotation.invitations.queries.own_invitations import invitations_of
@@ -55,7 +55,7 @@ class OwnInvitations(APIView):
 
     @extend_schema(responses=pages_of(OwnInvitationShape), parameters=PAGE, operation_id="me_invitations_list")
     def get(self, request: Request) -> Response:
-        return paged(self, request, list(invitations_of(caller(request))), own_invitation_answer)
+        return list_page(self, request, list(invitations_of(caller(request))), own_invitation_answer)
 
 
 class AcceptInvitation(APIView):

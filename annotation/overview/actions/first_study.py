@@ -23,7 +23,7 @@ from annotation.rounds.actions.rounds import create_round, open_round
 from annotation.studies.actions.studies import create_study, register_primary
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
-from shared.wording import counted
+from shared.wording import plural
 from taxonomy.actions import (
     add_taxonomy,
     copy_taxonomy,
@@ -153,7 +153,7 @@ def open_first_round(
     conditions = {"repository": repository}
     n = draft(seat, conditions, SampleRequest(), is_draw=False).n_frame
     if n_items > n:
-        raise Invalid("Too few issues.", fields={"n_items": [f"{repository} has {counted(n, 'issue')} here."]})
+        raise Invalid("Too few issues.", fields={"n_items": [f"{repository} has {plural(n, 'issue')} here."]})
     if registers:
         register_primary(seat=seat)
     sample = draw_sample(seat=seat, filter=conditions, size=min(n, max(SAMPLE_SIZE, n_items)), seed=seed)

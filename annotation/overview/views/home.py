@@ -11,7 +11,7 @@ from annotation.agreement_report.queries.coefficients import of_rounds
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.agreement_report.views.words import which_rounds
 from annotation.calibration.queries.gate import gate
-from annotation.calibration.views import gate_shown
+from annotation.calibration.views import gate_context
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.errors import NotFound
 from annotation.core.member_lists import members_of
@@ -20,7 +20,7 @@ from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.invitations.queries.own_invitations import invitations_of
 from annotation.invitations.views import invitation_instead
-from annotation.labels.queries.without_value import labels_lost
+from annotation.labels.queries.without_value import n_lost_labels
 from annotation.models import Round
 from annotation.overview.queries.waiting import rounds_to_resolve, study_lines, third_ratings_for, waiting_for
 from annotation.overview.views.first_study import begin_path
@@ -95,8 +95,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         numbers=of_rounds(seat, headline.rounds, is_headline=True) if headline.rounds else [],
         has_opened=any(labels_here(line.round) for line in lines),
         members=members,
-        lost=labels_lost(seat),
-        **gate_shown(gate(seat) if is_drafted and seat.has_role(OWNER) else None),
+        lost=n_lost_labels(seat),
+        **gate_context(gate(seat) if is_drafted and seat.has_role(OWNER) else None),
     )
 
 

@@ -11,7 +11,7 @@ from annotation.labels.queries.label_version import stands_at
 from annotation.models import Round
 from annotation.resolving.queries.queue import DisagreementCounts, open_disagreements
 from annotation.rounds.queries import RaterLine, RoundLine
-from shared.wording import counted, listed
+from shared.wording import plural, series
 from taxonomy.queries import newest_published
 
 
@@ -160,7 +160,7 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> NextStep:
             return NextStep(f"Round {number} is a draft", "Review and open the round", address, hint)
         sees_tries = is_owner and seat.sees_all_answers(line.round.pk)
         if state == Round.State.OPEN and sees_tries and (held := held_raters(line.round)):
-            who = f"{listed([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
+            who = f"{series([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
             words = f"{who} below the minimum on calibration items of round {number}"
             return NextStep(
                 words, "Assign others, or let raters in", f"{address}#training", "Until then they get no other items."
@@ -208,7 +208,7 @@ def _next_version(seat: Seat) -> NextStep | None:
 def _who_is_out(line: RoundLine) -> str:
     out = line.unfinished_raters
     if line.round.mode == Round.Mode.POOL or not out:
-        left = counted(line.n_left, "assignment is", "assignments are")
+        left = plural(line.n_left, "assignment is", "assignments are")
         return f"Round {line.round.number} is open: {left} unfinished"
     names = [each.rater.display_name for each in out[:3]]
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -13,7 +13,7 @@ from django.conf import settings
 
 import agreement
 from annotation.analysis.queries.attributes import attribute_names
-from annotation.calibration.queries.training import known_in_sight
+from annotation.calibration.queries.training import visible_gold
 from annotation.charts.drawing import draw_each
 from annotation.choosing.queries.samples import flow, frame_rows
 from annotation.core.access import Seat
@@ -40,7 +40,7 @@ from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
 from taxonomy import kinds, schema
 from taxonomy.models import TaxonomyVersion
-from taxonomy.queries import appendix_of, compared, document, published_version
+from taxonomy.queries import appendix_of, compare_versions, document, published_version
 from taxonomy.ready_made import presets
 from taxonomy.tree import TreeDimension
 
@@ -198,7 +198,7 @@ class _Package:
         self.counts: dict[str, int] = {}
         self.n_ratings = self.n_labels = 0
         self.n_rows = 0
-        self.known = known_in_sight(self.seat, self.rounds)
+        self.known = visible_gold(self.seat, self.rounds)
         self.own = [each for each in self.versions if each.taxonomy_id == study.taxonomy_id]
         titles = {each.key: each.title for tree in self.trees for each in tree.dimensions}
         self.raters = queries.rater_rows(study)
@@ -354,7 +354,7 @@ class _Package:
             if each.parent is not None and each.parent.state != TaxonomyVersion.State.DRAFT:
                 old, slug = each.parent, each.taxonomy.slug
                 name = f"taxonomy/{slug}-v{old.number}-to-v{each.number}"
-                found = compared(old, each)
+                found = compare_versions(old, each)
                 self._add(f"{name}.md", appendix_of(found), "what changed between the two versions, in words")
         changes = queries.change_rows(self.versions)
         if changes:

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from agreement import SCALE_WEIGHTS, VARIABLES
-from annotation.agreement_report.queries.across_rounds import across, rater_codes, visible_rounds
+from annotation.agreement_report.queries.across_rounds import dimension_patterns, rater_codes, visible_rounds
 from annotation.agreement_report.queries.coefficients import entry
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.agreement_report.queries.options import ask
@@ -79,7 +79,7 @@ def _entries(
     seat: Seat, rounds: Sequence[Round], when: str, number: int | None, *, is_headline: bool
 ) -> Iterator[dict[str, Any]]:
     codes, asked = rater_codes(seat), ask(seat, {"when": when})
-    for each in across(rounds, asked):
+    for each in dimension_patterns(rounds, asked):
         found = entry(replace(each, is_headline=is_headline), codes, asked, round_number=number).as_json()
         yield {
             "dimension": each.dimension.key,

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import BooleanField, Case, Count, Exists, F, Max, OuterRef, Q, Subquery, When
 
 from annotation.analysis.queries.effort import MEASURES
-from annotation.calibration.queries.training import known_parts
+from annotation.calibration.queries.training import gold_parts
 from annotation.core.member_lists import code_order
 from annotation.labels.answers import digest
 from annotation.labels.consensus import PENDING
@@ -241,7 +241,7 @@ def known_label_rows(rounds: Sequence[Round], known: Mapping[int, Mapping[int, A
         names = Item.objects.in_bulk(list(here))
         tree = published_version(round_.taxonomy_version_id)
         for item, answer in here.items():
-            for number, part in enumerate(known_parts(answer), start=1):
+            for number, part in enumerate(gold_parts(answer), start=1):
                 for key, values in sorted(part.items(), key=lambda each: tree.by_key[each[0]].position):
                     yield {
                         "round": round_.number,

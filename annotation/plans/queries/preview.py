@@ -10,10 +10,10 @@ import numpy as np
 
 from annotation.assignments.queries import is_absent
 from annotation.labels.columns import UNMAPPED
-from annotation.labels.queries.label_columns import labeled
+from annotation.labels.queries.label_columns import read_label_columns
 from annotation.models import Membership, Plan, Round
 from annotation.plans.category_outcomes import CategoryOutcome
-from annotation.plans.queries.relabeling import counted
+from annotation.plans.queries.relabeling import plan_counter
 from annotation.plans.queries.scope import PlanScope, ground_of
 
 
@@ -195,7 +195,7 @@ def agreed_labels(found: PlanScope) -> tuple[int, int]:
 
     Six queries for every 20,000 items.
     """
-    columns = labeled(found.rounds, version=found.to).columns
+    columns = read_label_columns(found.rounds, version=found.to).columns
     n_agreed = n_unmapped = 0
     for codes in (
         *(each.codes for each in columns.singles.values()),
@@ -227,7 +227,7 @@ def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     if heirs:
         columns = zip(("ids", "dimensions", "keys"), map(list, zip(*heirs, strict=True)), strict=True)
         asked["redefined"] = (OF_REDEFINED, dict(columns))
-    with counted(found, recheck) as answers:
+    with plan_counter(found, recheck) as answers:
         counts = answers.several(asked)
     of_categories = {each["category_id"]: (each["n"], each["n_items"]) for each in counts["categories"]}
     of_others = {each["dimension_id"]: each["n"] for each in counts["others"]}

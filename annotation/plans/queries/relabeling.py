@@ -162,7 +162,7 @@ class PlanCounter:
 
 
 @contextmanager
-def counted(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Iterator[PlanCounter]:
+def plan_counter(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Iterator[PlanCounter]:
     """What can be asked of the answers that a plan moves; nothing is written.
 
     `recheck` names redefined categories of the newer version, (dimension, key), whose labels are to be looked at again.
@@ -225,7 +225,7 @@ class AffectedItem:
     reasons: Sequence[tuple[str, str, str, tuple[str, ...]]]
 
 
-def affected(
+def affected_items(
     found: PlanScope,
     recheck: Sequence[Sequence[str]] = (),
     *,
@@ -235,7 +235,7 @@ def affected(
     size: int = PAGE,
 ) -> list[AffectedItem]:
     """The items that a plan would ask again, by id after `after`, `size` at most; with what concerns each."""
-    with counted(found, recheck) as answers:
+    with plan_counter(found, recheck) as answers:
         rows = answers.rows(
             "SELECT item_id, why, dimension, category_id, array_agg(DISTINCT rater_id) FROM needs WHERE item_id IN"
             " (SELECT DISTINCT item_id FROM needs WHERE item_id > %(after)s AND %(why)s IN ('', why)"
@@ -257,7 +257,7 @@ def items_with_categories(
     found: PlanScope, category_ids: Sequence[int], *, after: int = 0, size: int = PAGE
 ) -> list[Item]:
     """The items on which a rater's standing answer names one of these categories, by id after `after`."""
-    with counted(found) as answers:
+    with plan_counter(found) as answers:
         rows = answers.rows(
             "SELECT DISTINCT standing.item_id FROM standing_answers standing"
             " JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id"
@@ -281,7 +281,7 @@ class RelabelRequest:
 def needs(found: PlanScope, recheck: Sequence[Sequence[str]]) -> dict[int, list[RelabelRequest]]:
     """Item id → who is asked again and why, by item id; as many rows as there are reasons."""
     gathered: dict[int, list[RelabelRequest]] = {}
-    with counted(found, recheck) as answers:
+    with plan_counter(found, recheck) as answers:
         rows = answers.rows("SELECT DISTINCT item_id, rater_id, why, dimension, category_id FROM needs ORDER BY 1, 2")
     for item_id, *rest in rows:
         gathered.setdefault(item_id, []).append(RelabelRequest(*rest))

@@ -15,7 +15,7 @@ from annotation.core.imported import MARK
 from annotation.labels.queries.resolution_facts import newest_by_hand, without_discussion
 from annotation.models import Annotation, Item, Meeting, MeetingResolution, Round
 from shared.storable_json import check_storable
-from shared.wording import listed
+from shared.wording import series
 
 LEAST_PARTICIPANTS, MOST_PARTICIPANTS, LONGEST_NAME = 2, 100, 200
 ANYWHERE = timedelta(hours=14)
@@ -93,7 +93,7 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
     found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"
-        wrong.append(f"{listed(unknown)} {are} not a code of this study. Enter names or codes of its raters.")
+        wrong.append(f"{series(unknown)} {are} not a code of this study. Enter names or codes of its raters.")
     if not LEAST_PARTICIPANTS <= len(found) <= MOST_PARTICIPANTS:
         wrong.append(f"List {LEAST_PARTICIPANTS} to {MOST_PARTICIPANTS} people who took part.")
     return found

@@ -8,7 +8,7 @@ from annotation.core.errors import Conflict, Invalid, Stale
 from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.queries.part_matches import matches_of, same_parts
 from annotation.models import Annotation, Assignment, Item, Membership, PartMatch, Resolution, Round
-from annotation.resolving.actions.resolutions import held
+from annotation.resolving.actions.resolutions import hold_item
 
 NOT_MATCHED = "Parts not matched."
 MOST_PARTS = 100
@@ -24,7 +24,7 @@ def match_parts(
     `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a decision
     stands on a part that would become another bug: reopen it first. Raises Invalid with the fields, Forbidden, Blind.
     """
-    held(seat, round_, item)
+    hold_item(seat, round_, item)
     assignment = _assignment(round_, item, rater)
     current = assignment.current
     assert current is not None

@@ -8,7 +8,7 @@ from annotation.choosing.actions.screening_rounds import screen_by_round
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, hold_state
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, NotFound, Stale, WrongState
-from annotation.labels.answers import read_decided
+from annotation.labels.answers import read_decision
 from annotation.labels.queries.answers_in_parts import answers_in_parts
 from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbiters_of, is_discussed
 from annotation.labels.queries.verdicts import ItemVerdicts, resolution_values, round_verdicts
@@ -50,12 +50,12 @@ def resolve(
     None for none: raises Stale with the newer one where someone was quicker. `notes` are those of `ResolutionNotes`.
     Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
-    standing = held(seat, round_, item)
+    standing = hold_item(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     if dimension not in tree.by_key:
         raise Invalid(NOT_TAKEN, fields={"dimension": [f"Dimension “{dimension}” not found."]})
-    read = read_decided(tree.by_key[dimension], values, "values", fields)
+    read = read_decision(tree.by_key[dimension], values, "values", fields)
     if no_part and read:
         fields["values"] = ["A part that does not exist has no values. Omit `values`."]
     if method and method not in STATED:
@@ -121,7 +121,7 @@ def reopen(
     It is a revision without values. The study's rules don't decide the place again. `expected` and `notes` are as in
     `resolve`. Raises Invalid with the fields, Stale, Blind, Forbidden, WrongState.
     """
-    held(seat, round_, item)
+    hold_item(seat, round_, item)
     tree = published_version(round_.taxonomy_version_id)
     fields: dict[str, list[str]] = {}
     stated = ResolutionNotes(**notes)
@@ -148,7 +148,7 @@ def reopen(
     return resolution
 
 
-def held(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
+def hold_item(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
     """How the item stands, which stays so until the commit: whoever decides on it meanwhile waits, or ends the round.
 
     `round_` is given the state that it has now. Raises NotFound, Forbidden, Blind, and WrongState where decisions are

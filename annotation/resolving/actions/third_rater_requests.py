@@ -13,7 +13,7 @@ from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongStat
 from annotation.core.locks import hold_round
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
-from annotation.resolving.actions.resolutions import held
+from annotation.resolving.actions.resolutions import hold_item
 
 NOT_ASKED = "Third rater not assigned."
 
@@ -28,7 +28,7 @@ def ask_third_rater(
     is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
     Conflict, WrongState, Forbidden, Blind.
     """
-    standing = held(seat, round_, item)
+    standing = hold_item(seat, round_, item)
     if round_.state == Round.State.CLOSED or round_.kind == Round.Kind.RELABEL:
         why = "it is closed" if round_.state == Round.State.CLOSED else "its raters see earlier agreed labels"
         raise WrongState(f"No third rater can be assigned in round {round_.number}: {why}.")

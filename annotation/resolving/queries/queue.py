@@ -20,7 +20,7 @@ from annotation.core.issue_states import states_of_members
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import Decision, Values, Verdict
 from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
-from annotation.labels.queries.evidence import QuoteLine, evidence_heard
+from annotation.labels.queries.evidence import QuoteLine, evidence_lines
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, decision_of, resolution_values, round_verdicts
@@ -345,7 +345,7 @@ def voices(round_: Round, item: Item) -> dict[str, RaterContext]:
     )
     tree = published_version(round_.taxonomy_version_id)
     given = [each.current_id for each in assignments if each.current_id]
-    moved, quoted = matches_of(given), evidence_heard(given, tree)
+    moved, quoted = matches_of(given), evidence_lines(given, tree)
     found: dict[str, RaterContext] = {}
     for each in sorted(assignments, key=lambda each: code_order(each.rater.code)):
         current = each.current

@@ -23,18 +23,18 @@ from annotation.discussion.queries import DiscussionProgress
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Item, Remark, Resolution, Round
 from annotation.resolving.views import item_discussion
-from annotation.resolving.views.queue_position import QueuePosition, here_at, may_look, note_here
+from annotation.resolving.views.queue_position import QueuePosition, log_reading, may_look, queue_position
 from taxonomy.kinds import LONGEST_TEXT
 
 
 def _at(request: HttpRequest, slug: str, number: int, pk: int) -> tuple[QueuePosition, Item]:
     """The item at an address, as far as this person may see what is said of it."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     item = get_item_at(here.seat, pk)
     here.seat.require_sight_of(here.round, item)
     if not may_look(here):
         raise WrongState(f"Round {number} is {here.round.state}. Items can be discussed when its raters have finished.")
-    note_here(here)
+    log_reading(here)
     return here, item
 
 
@@ -154,10 +154,10 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
 @require_safe
 def items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """All items of a round in its order, or those that a rater wants to talk about, to be gone through one by one."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     if not may_look(here):
         return redirect(here.queue_url())
-    note_here(here)
+    log_reading(here)
     flagged = request.GET.get("flagged") == "1"
     walk = "flagged" if flagged else "all"
     rows = queries.round_items(here.round, flagged=flagged, without=here.hidden)
@@ -171,7 +171,7 @@ def items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "rounds",
         round=here.round,
         page=page,
-        lines=[(line, here.item_url(line.item, walk=walk)) for line in queries.discussed(here.round, page.rows)],
+        lines=[(line, here.item_url(line.item, walk=walk)) for line in queries.discussion_items(here.round, page.rows)],
         names=queries.people(here.seat.study, here.round).names_of_codes,
         flagged=flagged,
         n_flagged=queries.n_flagged(here.round, here.hidden),

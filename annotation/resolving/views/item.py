@@ -16,9 +16,9 @@ from annotation.labels.resolution_notes import NO_NOTES, NOTES, ResolutionNotes
 from annotation.models import Item, Meeting, Resolution
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Queue, QueueFilter
-from annotation.resolving.views.item_discussion import discussion, walked
-from annotation.resolving.views.queue_position import QueuePosition, clash_here
-from annotation.resolving.views.third_raters_and_faults import beside, matching
+from annotation.resolving.views.item_discussion import discussion, neighbors
+from annotation.resolving.views.queue_position import QueuePosition, clash_at
+from annotation.resolving.views.third_raters_and_faults import matching, side_panel
 from ingest.queries import closing_changes
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension
@@ -85,7 +85,7 @@ def room(
         "n_parts": max((verdict.part for verdict in standing.verdicts), default=1),
         "rows": [_row(here, item, verdict, verdict is place) for verdict in standing.verdicts],
         "place": _place(here, item, place, heard, told, met, filled or FilledForm()) if place else None,
-        "clash": clash_here(here),
+        "clash": clash_at(here),
     }
     talk = discussion(here, item, standing, place)
     context |= talk | {"flags": _flags(cast(AnswersTable, talk["table"]), place)}
@@ -123,7 +123,7 @@ def _flags(table: AnswersTable, place: Verdict | None) -> list[tuple[str, str]]:
 
 def _queue_column(here: QueuePosition, waiting: Queue, item: Item) -> dict[str, object]:
     """The items around this one, as far as the queue is narrowed to them, and those before and behind."""
-    before, onwards = walked(here, waiting, item) or waiting.around(item.pk, here.narrowed)
+    before, onwards = neighbors(here, waiting, item) or waiting.around(item.pk, here.narrowed)
     own = [line for line in onwards if line.item == item.pk]
     ahead = onwards[len(own) :]
     shown = [*before[-BEHIND:], *own, *ahead[:AHEAD]]
@@ -196,7 +196,7 @@ def _place(
         "action": here.item_url(item.pk),
         "several": _several(columns) if dimension.is_set else [],
         "several_keys": filled.several or _shared(columns),
-    } | (beside(here, item, verdict) if here.decides else {})
+    } | (side_panel(here, item, verdict) if here.decides else {})
 
 
 def _before_words(verdict: Verdict) -> str:

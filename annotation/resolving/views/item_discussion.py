@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.discussion import queries
-from annotation.discussion.mentions import marked
+from annotation.discussion.mentions import mark_mentions
 from annotation.discussion.queries import AnswersTable, DiscussionItem, DiscussionProgress, MemberNames
 from annotation.labels.consensus import Verdict
 from annotation.labels.queries.verdicts import ItemVerdicts
@@ -61,7 +61,7 @@ def places(here: QueuePosition, verdicts: Sequence[Verdict], place: Verdict | No
 
 def remark(here: QueuePosition, remark: Remark, taking_part: MemberNames) -> dict[str, object]:
     about = here.tree.by_key[remark.dimension.key] if remark.dimension else None
-    html: SafeString = mark_safe(marked(render_markdown(remark.text), taking_part.by_name))  # sanitised there
+    html: SafeString = mark_safe(mark_mentions(render_markdown(remark.text), taking_part.by_name))  # sanitised there
     return {
         "id": remark.public_id,
         "code": remark.author.code or "",
@@ -130,13 +130,13 @@ def _present(here: QueuePosition, item: Item, taking_part: MemberNames) -> list[
     return [pk for key, pk in keys.items() if key in found]
 
 
-def walked(
+def neighbors(
     here: QueuePosition, waiting: Queue, item: Item
 ) -> tuple[list[QueueLine | DiscussionItem], list[QueueLine | DiscussionItem]] | None:
     """The items before this one and from it on, where one goes through all or the flagged ones; else None."""
     if not here.walk:
         return None
     rows = queries.round_items(here.round, flagged=here.walk == "flagged", without=here.hidden)
-    before, onwards = queries.around(here.round, rows, item)
+    before, onwards = queries.neighboring_items(here.round, rows, item)
     differing = {line.item: line for line in waiting.lines}
     return [differing.get(each.item, each) for each in before], [differing.get(each.item, each) for each in onwards]

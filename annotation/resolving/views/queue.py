@@ -13,22 +13,22 @@ from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.core.errors import Invalid, WrongState
 from annotation.discussion.queries import n_flagged
 from annotation.labels.queries.resolution_facts import without_discussion
-from annotation.labels.queries.without_value import labels_lost
+from annotation.labels.queries.without_value import n_lost_labels
 from annotation.models import Round
 from annotation.resolving.actions.meetings import meeting_of_form, state_meeting
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Queue, QueueFilter, QueueLine
 from annotation.resolving.views.queue_position import (
     QueuePosition,
-    clash_here,
+    add_queries,
+    clash_at,
     clash_words,
-    here_at,
+    log_reading,
     may_look,
-    note_here,
-    with_asked,
+    queue_position,
 )
 from shared.forms import form_page
-from shared.wording import counted
+from shared.wording import plural
 
 PAGE_SIZE = 50
 MOST_CLASHES = 12
@@ -40,7 +40,7 @@ STATES = ("open", "resolved", "all")
 @form_page
 def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Where the raters of a round differ: counted, narrowed, in pages; a POST states a meeting for it."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     if request.method == "POST":
         here.seat.require(ADJUDICATOR, OWNER)
         if not may_look(here):
@@ -55,7 +55,7 @@ def _state_meeting(request: HttpRequest, here: QueuePosition) -> HttpResponse:
         _, n = state_meeting(seat=here.seat, round_=here.round, meeting=meeting_of_form(**filled))
     except Invalid as error:
         return _page_of(request, here, filled=filled, wrong=error.fields.get("meeting", ()), status=422)
-    messages.success(request, f"The meeting was saved for {counted(n, 'resolution')}.")
+    messages.success(request, f"The meeting was saved for {plural(n, 'resolution')}.")
     return redirect(here.queue_url())
 
 
@@ -74,7 +74,7 @@ def _page_of(
             out = queries.unfinished_by_rater(round_)
             context |= {"out": out, "n_out": sum(n for _, n in out)}
         return render(request, "annotation/resolving/not_yet.html", context)
-    note_here(here)
+    log_reading(here)
     waiting = here.queue()
     state = request.GET.get("state", "")
     if state not in STATES:
@@ -89,14 +89,14 @@ def _page_of(
         "first_url": here.item_url(first.item) if first else "",
         "dimensions": _dimensions(here, waiting, state),
         "n_in_state": sum(waiting.by_dimension(state).values()),
-        "all_url": with_asked(reverse("resolve", args=[study.slug, round_.number]), {"state": state}),
+        "all_url": add_queries(reverse("resolve", args=[study.slug, round_.number]), {"state": state}),
         "clashes": _clashes(here, waiting, state),
-        "clash": clash_here(here),
+        "clash": clash_at(here),
         "n_decided": waiting.n_places - waiting.n_open,
         "n_alone": len(without_discussion(here.seat, round_)) if here.decides and waiting.lines else 0,
         "n_agreed": waiting.n_unanimous + waiting.n_single + len(waiting.lines),
         "item_by_item": round_.state == Round.State.OPEN,
-        "lost": labels_lost(here.seat) if round_.kind == Round.Kind.RELABEL else None,
+        "lost": n_lost_labels(here.seat) if round_.kind == Round.Kind.RELABEL else None,
         "n_flagged": n_flagged(round_, here.hidden),
         "discuss_url": reverse("discuss", args=[study.slug, round_.number]),
     }
@@ -148,7 +148,7 @@ def _dimensions(here: QueuePosition, waiting: Queue, state: str) -> list[dict[st
             "hue": here.hue(key),
             "n": n,
             "width": round(100 * n / most),
-            "url": with_asked(address, {"dimension": key, "state": state}),
+            "url": add_queries(address, {"dimension": key, "state": state}),
             "is_on": here.narrowed.dimension == key,
         }
         for key, n in counted.most_common()
@@ -165,7 +165,7 @@ def _clashes(here: QueuePosition, waiting: Queue, state: str) -> list[dict[str, 
             "title": here.tree.by_key[key].title,
             "hue": here.hue(key),
             "n": n,
-            "url": with_asked(address, {"dimension": key, "clash": clash, "state": state}),
+            "url": add_queries(address, {"dimension": key, "clash": clash, "state": state}),
             "is_on": here.narrowed == QueueFilter(key, clash),
         }
         for (key, clash), n in counted

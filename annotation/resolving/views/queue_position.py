@@ -39,17 +39,17 @@ class QueuePosition:
         return self.seat.withheld_in(self.round)
 
     def queue_url(self, **more: str) -> str:
-        return with_asked(reverse("resolve", args=[self.seat.study.slug, self.round.number]), self._asked | more)
+        return add_queries(reverse("resolve", args=[self.seat.study.slug, self.round.number]), self._asked | more)
 
     def item_url(self, item: int, **more: str) -> str:
-        return with_asked(
+        return add_queries(
             reverse("resolve_item", args=[self.seat.study.slug, self.round.number, item]), self._asked | more
         )
 
     def elsewhere(self, decision: Resolution) -> str:
         """The place of an earlier decision, in whatever round of the study it was taken."""
         address = reverse("resolve_item", args=[self.seat.study.slug, decision.round.number, decision.item_id])
-        return with_asked(address, {"place": f"{decision.part}.{decision.dimension.key}"})
+        return add_queries(address, {"place": f"{decision.part}.{decision.dimension.key}"})
 
     @property
     def _asked(self) -> dict[str, str]:
@@ -68,7 +68,7 @@ class QueuePosition:
         return place | {"decides": self.decides}
 
 
-def here_at(request: HttpRequest, slug: str, number: int) -> QueuePosition:
+def queue_position(request: HttpRequest, slug: str, number: int) -> QueuePosition:
     seat = get_seat(cast(User, request.user), slug)
     round_ = get_round(seat, number)
     seat.require_discussion(round_)
@@ -79,7 +79,7 @@ def here_at(request: HttpRequest, slug: str, number: int) -> QueuePosition:
     return QueuePosition(seat, round_, tree, narrowed, walk if walk in ("all", "flagged") else "")
 
 
-def note_here(here: QueuePosition) -> None:
+def log_reading(here: QueuePosition) -> None:
     """Records that someone reads answers of the round; called once it is known that they are shown."""
     note_reading(here.seat, [here.round], "answers on the resolving pages", PAGE)
 
@@ -91,7 +91,7 @@ def may_look(here: QueuePosition) -> bool:
     return here.round.state not in (Round.State.DRAFT, Round.State.UNDONE)
 
 
-def with_asked(address: str, asked: Mapping[str, str]) -> str:
+def add_queries(address: str, asked: Mapping[str, str]) -> str:
     query = urlencode({name: value for name, value in asked.items() if value})
     return f"{address}?{query}" if query else address
 
@@ -100,5 +100,5 @@ def clash_words(here: QueuePosition, key: str, clash: str) -> str:
     return queries.clash_words(here.tree.by_key[key], clash)
 
 
-def clash_here(here: QueuePosition) -> str:
+def clash_at(here: QueuePosition) -> str:
     return clash_words(here, here.narrowed.dimension, here.narrowed.clash) if here.narrowed.clash else ""

@@ -21,7 +21,7 @@ from annotation.resolving.actions.meetings import meeting_of_form
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.queries.queue import Queue
 from annotation.resolving.views.item import FilledForm, room
-from annotation.resolving.views.queue_position import QueuePosition, here_at, may_look, note_here
+from annotation.resolving.views.queue_position import QueuePosition, log_reading, may_look, queue_position
 from shared.forms import form_page
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -31,7 +31,7 @@ from taxonomy.tree import TreeDimension, VersionTree
 @form_page
 def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """One item with all that its raters said; a POST decides one place and answers with the next."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     if not may_look(here):
         raise WrongState(
             f"Round {number} is {here.round.state}. Disagreements can be resolved when its raters have finished."
@@ -40,7 +40,7 @@ def resolve_item(request: HttpRequest, slug: str, number: int, pk: int) -> HttpR
     here.seat.require_sight_of(here.round, item)
     if request.method == "POST":
         here.seat.require(ADJUDICATOR, OWNER)
-    note_here(here)
+    log_reading(here)
     if request.method == "POST":
         return _decide(request, here, item)
     context = room(here, item, wanted=request.GET.get("place", ""))

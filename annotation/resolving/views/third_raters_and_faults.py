@@ -25,7 +25,7 @@ from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.third_rater_requests import apply_rules, ask_third_rater, people_to_ask
 from annotation.resolving.queries.precedents import SHOWN, precedents
 from annotation.resolving.queries.queue import short_name, waiting_third_raters
-from annotation.resolving.views.queue_position import QueuePosition, here_at
+from annotation.resolving.views.queue_position import QueuePosition, queue_position
 
 
 @login_required
@@ -33,7 +33,7 @@ from annotation.resolving.views.queue_position import QueuePosition, here_at
 @require_POST
 def ask(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """Asks a third rater for an item, by hand."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     item = get_item_at(here.seat, pk)
 
     def asked() -> str:
@@ -50,7 +50,7 @@ def ask(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
 @require_POST
 def fault(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """Proposes a category because the taxonomy has no place for the item."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     item = get_item_at(here.seat, pk)
     part = _part(request.POST.get("part", "1"))
 
@@ -74,7 +74,7 @@ def fault(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse
 @require_POST
 def match(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     """Says which agreed bug each part of a rater's answer is."""
-    here = here_at(request, slug, number)
+    here = queue_position(request, slug, number)
     item = get_item_at(here.seat, pk)
     parts = [_part(each) for each in request.POST.getlist("parts")]
     rater = request.POST.get("rater", "")
@@ -155,7 +155,7 @@ def _done(request: HttpRequest, here: QueuePosition, item: Item, act: Callable[[
     return redirect(here.item_url(item.pk, place=request.POST.get("place", "")))
 
 
-def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, object]:
+def side_panel(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, object]:
     """Precedents, proposals and third raters of a place, for who decides."""
     dimension = here.tree.by_key[verdict.dimension]
     known = precedents(here.seat, here.round, item.pk, verdict)
@@ -195,7 +195,7 @@ def beside(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, objec
         "may_propose": dimension.has_categories
         and here.seat.membership is not None
         and here.round.state in (Round.State.OPEN, Round.State.RESOLVING),
-        "asked_for": proposal_queries.told(
+        "asked_for": proposal_queries.with_outcomes(
             proposal_queries.visible_proposals(here.seat).filter(
                 annotation__isnull=True, round=here.round, item=item, part=verdict.part, dimension=dimension.id
             )

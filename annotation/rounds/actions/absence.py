@@ -5,7 +5,7 @@ from datetime import date
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.assignments.queries import raters_named
+from annotation.assignments.queries import raters_by_name
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid
@@ -38,7 +38,7 @@ def _member(seat: Seat, user: object) -> Membership:
         raise Forbidden("You are not a rater of this study, so there is nothing to pause.")
     seat.require(OWNER)
     fields: dict[str, list[str]] = {}
-    found = [each for each in raters_named(seat.study, [user], fields, field="user") if not each.is_machine]
+    found = [each for each in raters_by_name(seat.study, [user], fields, field="user") if not each.is_machine]
     if not found:
         fields.setdefault("user", ["A model rater is never away."])
         raise Invalid(NOT_SET, fields=fields)

@@ -11,14 +11,14 @@ from django.utils import timezone
 from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
-from annotation.assignments.planning import given_on
+from annotation.assignments.planning import new_holders
 from annotation.assignments.queries import (
     DepartureOutcome,
     asked_meanwhile,
     free_slots,
     leaving,
     n_taken,
-    raters_named,
+    raters_by_name,
     room_of,
     training_of,
     unblinded_among,
@@ -31,7 +31,7 @@ from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
 from annotation.rounds.actions.rounds import give_everything, is_whole, quotas_short
-from shared.wording import counted
+from shared.wording import plural
 
 
 def withdraw_rater(*, seat: Seat, number: int, rater: str) -> DepartureOutcome:
@@ -170,7 +170,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     if round_.kind == Round.Kind.RELABEL:
         raise Conflict("A relabeling queue is for the raters who labeled before. Nobody can be added to it.")
     fields: dict[str, list[str]] = {}
-    members = raters_named(seat.study, [user], fields, field="user")
+    members = raters_by_name(seat.study, [user], fields, field="user")
     if quota is not None and not is_whole(quota, 0, 2**31 - 1):
         fields["quota"] = ["Enter a whole number from 0, or null for no limit."]
     if members and members[0].is_machine and quota is not None:
@@ -231,7 +231,7 @@ def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> R
         raise WrongState(f"{row.rater} left round {number}. Add them again first.")
     taken = n_taken(round_).get(row.rater_id, 0)
     if quota is not None and quota < taken:
-        raise _wrong_quota(f"{row.rater} already has {counted(taken, 'item')}. Enter {taken} or more.")
+        raise _wrong_quota(f"{row.rater} already has {plural(taken, 'item')}. Enter {taken} or more.")
     if quota == row.quota:
         return row
     row.quota = quota
@@ -291,7 +291,7 @@ def _fill(round_: Round, row: RoundRater) -> int:
     had = {item: {rater} for item in own.order_by().values_list("item_id", flat=True)}
     taken = n_taken(round_)
     load, room = {rater: taken.get(rater, 0)}, room_of([row], taken)
-    found = given_on([each.item for each in free], had, load, room, f"came {round_.seed} {rater}")
+    found = new_holders([each.item for each in free], had, load, room, f"came {round_.seed} {rater}")
     took = [each for each, (_, to) in zip(free, found, strict=True) if to is not None]
     _append(round_, [(each.item, each.slot, rater) for each in took])
     RoundItem.objects.filter(round=round_, item__in=[each.item for each in took]).update(n_free=F("n_free") - 1)

@@ -12,13 +12,13 @@ from annotation.assignments.actions import states_and_leases as assignment_state
 from annotation.assignments.actions.finishing import start_resolving
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import own_order, raters_planned, slots_short
-from annotation.assignments.queries import raters_named
+from annotation.assignments.queries import raters_by_name
 from annotation.calibration.actions.training import (
     Known,
     give_training,
-    known_of_round,
+    gold_of_round,
     passed_gate,
-    read_all_known,
+    read_all_gold,
     read_minimum,
     seen_warnings,
 )
@@ -29,8 +29,8 @@ from annotation.choosing.actions.batches import (
     GIVEN,
     TAKEN,
     RoundOpening,
+    earlier_row,
     is_large,
-    made_before,
     place_items,
     require_whole,
     start_job,
@@ -38,7 +38,7 @@ from annotation.choosing.actions.batches import (
 )
 from annotation.choosing.actions.items import named_items
 from annotation.choosing.actions.screening_rounds import screen_by_round, screening_version
-from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_of
+from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_issues
 from annotation.core.access import OWNER, Seat, get_round, row_number
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
@@ -64,7 +64,7 @@ from annotation.models import (
 )
 from annotation.rounds.actions.due_dates import read_due
 from annotation.rounds.queries import lacking_registration
-from shared.wording import counted, listed
+from shared.wording import plural, series
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -120,7 +120,7 @@ def create_round(
     more += [each for each in (gold_minimum, screening) if each is not None]
     more += [str(due_on)] if due_on else []
     request = digest([*asked, *more])
-    if (before := made_before(Round, seat, idempotency_key, request)) is not None:
+    if (before := earlier_row(Round, seat, idempotency_key, request)) is not None:
         return before
     require_prepared(study)
     fields: dict[str, list[str]] = {}
@@ -138,11 +138,11 @@ def create_round(
     why = _screening_words(is_screening, taxonomy_version, reasons, fields)
     standings = _standings(study, screening, fields, is_screening=is_screening)
     version = None if is_screening else _published_version(study, taxonomy_version, fields)
-    members = raters_named(study, raters, fields)
+    members = raters_by_name(study, raters, fields)
     people = [member for member in members if not member.is_machine]
     if not fields and raters_per_item > len(people):
         fields["raters_per_item"] = [
-            f"{counted(raters_per_item, 'rater')} per item need at least as many raters. {len(people)} named."
+            f"{plural(raters_per_item, 'rater')} per item need at least as many raters. {len(people)} named."
         ]
     most = _quotas_named(quotas, members, fields)
     may_be_empty = known is not None or training_round is not None or (kind == Round.Kind.PILOT and issues == [])
@@ -283,8 +283,8 @@ def _training(
         if known is not None:
             fields["known"] = ["Send either known, or training_round with n_training."]
             return []
-        return known_of_round(seat, version, training_round, n_training, fields)
-    read = read_all_known(version, known, fields)
+        return gold_of_round(seat, version, training_round, n_training, fields)
+    read = read_all_gold(version, known, fields)
     wrong: dict[str, list[str]] = {}
     items = named_items(seat, study, list(read), wrong, (IN, UNSCREENED, OPEN)) if read else []
     if wrong:
@@ -439,9 +439,7 @@ def _n_wanted(
     elif not n_unused or not wanted:
         fields["sample"] = [NOTHING_LEFT]
     elif n_items is not None and n_unused < n_items:
-        fields["n_items"] = [
-            f"Only {counted(n_unused, 'issue of this sample is', 'issues of this sample are')} unused."
-        ]
+        fields["n_items"] = [f"Only {plural(n_unused, 'issue of this sample is', 'issues of this sample are')} unused."]
     return min(wanted, n_unused)
 
 
@@ -459,10 +457,10 @@ def _n_beside(
     """
     if not training:
         return n
-    unused = unused_of(sample.pk, standings)
+    unused = unused_issues(sample.pk, standings)
     n_left = unused.count() - unused.filter(issue__in=[item.issue_id for item, _ in training]).count()
     if n_asked is not None and n_left < n_asked:
-        issues = counted(n_left, "issue of this sample is", "issues of this sample are")
+        issues = plural(n_left, "issue of this sample is", "issues of this sample are")
         fields["n_items"] = [f"Only {issues} unused in addition to the calibration items."]
     return min(n, n_left)
 
@@ -549,7 +547,7 @@ def _require_items(round_: Round, raters: Sequence[RoundRater]) -> None:
     seen = Counter(rater for _, rater in seen_answers(round_, list(people), items))
     if nothing := [str(people[pk]) for pk, n in seen.items() if n == len(items)]:
         raise Conflict(
-            f"{listed(nothing)} may know the gold answers of all calibration items of round {round_.number}. "
+            f"{series(nothing)} may know the gold answers of all calibration items of round {round_.number}. "
             "Assign them others.",
             code="gold_seen",
         )
@@ -562,7 +560,7 @@ def require_registered(round_: Round, is_meant: bool) -> list[str]:
     """
     found = lacking_registration(round_)
     if found and not is_meant:
-        titles = listed([each.title for each in found])
+        titles = series([each.title for each in found])
         raise Conflict(
             f"Round {round_.number} was not opened: no coefficient is registered for {titles}. Register them first, or "
             'open it anyway ("unregistered": true). After the first opening nothing can be registered beforehand.',
@@ -674,7 +672,7 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     free = RoundItem.objects.filter(round=round_, n_free__gt=0)
     n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:
-        out = counted(n_out, f"assignment of round {number} is", f"assignments of round {number} are")
+        out = plural(n_out, f"assignment of round {number} is", f"assignments of round {number} are")
         raise WrongState(
             f"{out} unfinished. Wait, or withdraw what is left.",
             fields={"withdraw": ["True withdraws unfinished assignments."]},

@@ -14,8 +14,8 @@ from annotation.assignments.queries import DepartureOutcome, ThirdRater, leaving
 from annotation.calibration.actions import gold
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.api_bodies import Body, StringField, Switch, Whole
-from annotation.core.api_pages import PAGE, paged, pages_of
-from annotation.core.api_requests import picked, seat_of
+from annotation.core.api_pages import PAGE, list_page, pages_of
+from annotation.core.api_requests import present_entries, seat_of
 from annotation.core.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
 from annotation.rounds.actions import raters as actions
@@ -197,7 +197,7 @@ class RoundRaters(APIView):
             row.round, row.rater = round_, member
             return rater_answer(seat, row, meanwhile, days, third, until, double)
 
-        return paged(self, request, members, shown)
+        return list_page(self, request, members, shown)
 
     @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
@@ -207,7 +207,7 @@ class RoundRaters(APIView):
         body has `"unblinded": true`: then none of their answers counts as before discussion, and the methods name them.
         """
         seat, body = seat_of(request, slug), {"user": "", **RoundRaterBody.of(request)}
-        added = actions.add_rater(seat=seat, number=number, **picked(body, "user", "quota", "unblinded"))
+        added = actions.add_rater(seat=seat, number=number, **present_entries(body, "user", "quota", "unblinded"))
         row = get_round_rater(added.round_rater.round, added.round_rater.rater.code or "")
         return Response(rater_answer(seat, row), status=201 if added.is_new else 200)
 

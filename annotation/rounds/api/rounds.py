@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.assignments.queries import ASKED_MEANWHILE, set_aside
+from annotation.assignments.queries import ASKED_MEANWHILE, n_set_aside
 from annotation.calibration.queries.gate import gate_then
 from annotation.core.access import Seat, get_round
 from annotation.core.api_bodies import Body, StringField, Switch
-from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, paged, pages_of
-from annotation.core.api_requests import body_of, picked, seat_of
+from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, list_page, pages_of
+from annotation.core.api_requests import body_of, present_entries, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.labels.screening import STANDINGS
@@ -171,7 +171,7 @@ class Rounds(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         rounds = detailed(Round.objects.filter(study=seat.study), seat)
-        return paged(self, request, rounds, lambda each: round_answer(seat, each))
+        return list_page(self, request, rounds, lambda each: round_answer(seat, each))
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: NewRoundShape})
     def post(self, request: Request, slug: str) -> Response:
@@ -181,7 +181,7 @@ class Rounds(APIView):
             seat=seat,
             idempotency_key=request.headers.get("Idempotency-Key", ""),
             raters=body.get("raters") or [],
-            **picked(
+            **present_entries(
                 body,
                 *(*names, "issues", "sample", "n_items", "share", "screening", "reasons"),
                 *("known", "training_round", "n_training", "gold_minimum", "due_on"),
@@ -201,7 +201,7 @@ def detailed(rounds: Any, seat: Seat) -> Any:
         assignments = assignments.exclude(ARBITERS, round__in=seat.unsettled_round_ids)
     counts = ~Q(state=Assignment.State.WITHDRAWN)
     if seat.sealed_round_ids:
-        counts |= Q(pk__in=set_aside(seat.sealed_round_ids).values("pk"))
+        counts |= Q(pk__in=n_set_aside(seat.sealed_round_ids).values("pk"))
     places = RoundItem.objects.filter(seat.not_queued(), round=OuterRef("pk"))
     return (
         rounds.select_related("taxonomy_version__taxonomy")
@@ -301,7 +301,7 @@ class OpenRound(APIView):
     @extend_schema(request=Reason, responses={200: RoundShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
         seat, body = seat_of(request, slug), Reason.of(request)
-        opened = round_actions.open_round(seat=seat, number=number, **picked(body, "reason", "unregistered"))
+        opened = round_actions.open_round(seat=seat, number=number, **present_entries(body, "reason", "unregistered"))
         if (job := job_of(opened)) is not None:
             return Response(job_as_document(job), status=202)
         return Response(one_round(seat, opened))

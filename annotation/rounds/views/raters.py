@@ -17,7 +17,7 @@ from annotation.models import Membership, Round, RoundRater
 from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import raters as actions
 from shared.forms import form_page, in_messages
-from shared.wording import counted
+from shared.wording import plural
 
 
 @login_required
@@ -132,7 +132,7 @@ def change_quota(request: HttpRequest, slug: str, number: int, code: str) -> Htt
     except ConcordError as error:
         messages.error(request, _said(error))
     else:
-        most = "as many items as there are" if row.quota is None else f"at most {counted(row.quota, 'item')}"
+        most = "as many items as there are" if row.quota is None else f"at most {plural(row.quota, 'item')}"
         messages.success(request, f"The quota of {row.rater} in round {number} is {most}.")
     return redirect("round", slug, number)
 

@@ -13,7 +13,7 @@ from annotation.assignments.queries import candidates, stuck, third_raters
 from annotation.calibration.forms import ReasonForm
 from annotation.calibration.queries.gate import gate
 from annotation.calibration.queries.training import is_held, training_rounds
-from annotation.calibration.views import calibration, gate_shown, reason_asked
+from annotation.calibration.views import calibration, gate_context, reason_form
 from annotation.choosing.queries import samples
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
@@ -21,9 +21,9 @@ from annotation.core.errors import ConcordError, Forbidden
 from annotation.core.member_lists import members_of
 from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
-from annotation.labels.queries.screening import kept, reasons_to_offer
+from annotation.labels.queries.screening import reasons_to_offer, screening_counts
 from annotation.labels.queries.verdicts import n_open_proposals
-from annotation.labels.queries.without_value import labels_lost
+from annotation.labels.queries.without_value import n_lost_labels
 from annotation.labels.registration import in_words, primary_of
 from annotation.models import Round, Study
 from annotation.resolving.queries.queue import open_disagreements
@@ -110,7 +110,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         has_raters=bool(raters),
         has_samples=bool(form.samples),
         has_version=bool(versions),
-        **gate_shown(gate(seat)),
+        **gate_context(gate(seat)),
     )
 
 
@@ -155,13 +155,13 @@ def _round_page(
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
-        kept=kept(round_) if round_.pk not in seat.hidden_round_ids else None,
+        kept=screening_counts(round_) if round_.pk not in seat.hidden_round_ids else None,
         disagreements=open_disagreements(seat, round_) if decides or (is_resolving and seat.has_role(OWNER)) else None,
         n_proposals=n_open_proposals(round_, without=seat.withheld_in(round_))
         if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
         else 0,
         n_owed=len(seat.withheld_in(round_)),
-        lost=labels_lost(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
+        lost=n_lost_labels(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if seat.sees_all_results(round_.pk) else [],
         screening_notes=round_actions.screening_warnings(round_)
@@ -226,7 +226,7 @@ def open_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         study_actions.register_primary(seat=here)
         messages.success(request, "The coefficients and thresholds are registered. You can open the round now.")
         return redirect("round", slug, get_round(here, number).number)
-    reason = reason_asked(request, here, get_round(here, number)) if request.method == "POST" else None
+    reason = reason_form(request, here, get_round(here, number)) if request.method == "POST" else None
     if reason is not None and not reason.is_valid():
         return _round_page(request, here, get_round(here, number), status=422, reason=reason)
     why = reason.cleaned_data["reason"] if reason else ""

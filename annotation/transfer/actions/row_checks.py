@@ -54,7 +54,7 @@ from annotation.exports.queries.options import SHAPES as EXPORT_SHAPES
 from annotation.labels.queries.rows import REVISIONS
 from annotation.models import AuditEvent, Export, Plan, Study
 from annotation.transfer.queries import rows as study_rows
-from annotation.transfer.study_file import refused
+from annotation.transfer.study_file import rejection
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -249,11 +249,11 @@ def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
     """Raises Invalid where a column of a row holds what can't be there; `number` counts the rows from 1."""
     for column, check, what in _checks(table):
         if (value := row.get(column)) is not None and not check(value):
-            raise refused(f"Table {table}, row {number}, column {column}: {what}.")
+            raise rejection(f"Table {table}, row {number}, column {column}: {what}.")
     if table in ROW_CHECKS:
         column, holds, what = ROW_CHECKS[table]
         if column in row and not holds(row):
-            raise refused(f"Table {table}, row {number}, column {column}: {what}.")
+            raise rejection(f"Table {table}, row {number}, column {column}: {what}.")
 
 
 @cache

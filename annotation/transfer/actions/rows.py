@@ -13,7 +13,7 @@ from psycopg2.extensions import adapt
 
 from accounts.models import User
 from annotation.assignments.queries import newest_annotation
-from annotation.calibration.actions.training import read_known, read_minimum
+from annotation.calibration.actions.training import read_gold, read_minimum
 from annotation.choosing.queries.samples import is_readable
 from annotation.labels.screening import fits
 from annotation.models import (
@@ -33,7 +33,7 @@ from annotation.studies.actions.primary import wrong_in_brought
 from annotation.studies.actions.studies import wrong_words
 from annotation.transfer.actions.row_checks import check_row
 from annotation.transfer.queries import rows as study_rows
-from annotation.transfer.study_file import StudyFile, refused
+from annotation.transfer.study_file import StudyFile, rejection
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import study_import
 from shared.disk_space import require_room
@@ -127,12 +127,12 @@ def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> StudyI
         return stored
     except (DataError, IntegrityError) as error:
         if storing.withheld:
-            raise refused(WITHHELD.format(storing.withheld)) from error
+            raise rejection(WITHHELD.format(storing.withheld)) from error
         said = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
         rule = f" (the rule is: {said.replace('_', ' ')})" if said else ""
-        raise refused(f"The table {storing.at} contains a row that is not valid{rule}.") from error
+        raise rejection(f"The table {storing.at} contains a row that is not valid{rule}.") from error
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise refused(f"The table {storing.at} contains a row that can't be read.") from error
+        raise rejection(f"The table {storing.at} contains a row that can't be read.") from error
 
 
 class _RowImport:
@@ -164,38 +164,40 @@ class _RowImport:
         over.update(ruled_until=newest_annotation())
         if Sample.objects.filter(study=study, frame__contains=[NOWHERE]).exists():
             missing = "The frame of a sample names an issue snapshot that is not in the file."
-            raise refused(WITHHELD.format(self.withheld) if self.withheld else missing)
+            raise rejection(WITHHELD.format(self.withheld) if self.withheld else missing)
         self.at = "sample"
         if not all(is_readable(sample) for sample in Sample.objects.filter(study=study).defer("frame")):
-            raise refused("The table sample contains a row whose filter, strata or counts can't be read.")
+            raise rejection("The table sample contains a row whose filter, strata or counts can't be read.")
         self.at = "rounditem"
         for place in RoundItem.objects.filter(round__study=study, known__isnull=False).select_related("round"):
             wrong: dict[str, list[str]] = {}
-            read_known(published_version(place.round.taxonomy_version_id), place.known, "known", wrong)
+            read_gold(published_version(place.round.taxonomy_version_id), place.known, "known", wrong)
             if wrong:
-                raise refused("The table rounditem contains gold answers that can't be read.")
+                raise rejection("The table rounditem contains gold answers that can't be read.")
         self.at = "round"
         screening = TaxonomyVersion.objects.filter(
             pk__in=Round.objects.filter(study=study, kind=Round.Kind.SCREENING).values("taxonomy_version")
         )
         if not all(fits(document(version)) for version in screening.select_related("taxonomy")):
-            raise refused("The table round contains a screening round under a version without the screening dimension.")
+            raise rejection(
+                "The table round contains a screening round under a version without the screening dimension."
+            )
         for round_ in Round.objects.filter(study=study, gold_minimum__isnull=False):
             wrong = {}
             read_minimum(published_version(round_.taxonomy_version_id), {}, round_.gold_minimum, wrong)
             if wrong:
-                raise refused("The table round contains a minimum on calibration items that can't be read.")
+                raise rejection("The table round contains a minimum on calibration items that can't be read.")
         made = Plan.objects.filter(study=study, worklist__isnull=False)
         alone = Round.objects.filter(study=study, kind=Round.Kind.RELABEL).exclude(pk__in=made.values("worklist"))
         numbers = alone.order_by("number").values_list("number", flat=True)
         if numbers:
-            raise refused(NO_MIGRATION.format(", ".join(map(str, numbers))))
+            raise rejection(NO_MIGRATION.format(", ".join(map(str, numbers))))
         if made.exclude(worklist__kind=Round.Kind.RELABEL).exists():
-            raise refused("The table plan names, in column worklist_id, a round that is no relabeling round.")
+            raise rejection("The table plan names, in column worklist_id, a round that is no relabeling round.")
         self.at = "roundrater"
         came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
         if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):
-            raise refused("The table roundrater contains an admission that can't be read.")
+            raise rejection("The table roundrater contains an admission that can't be read.")
         return self.stored
 
     # What stands around the study's own tables
@@ -205,7 +207,7 @@ class _RowImport:
         for number, line in enumerate(self.file.lines(name), start=1):
             row = orjson.loads(line)
             if not isinstance(row, dict):
-                raise refused(f"A row of the table {name} is not a JSON object.")
+                raise rejection(f"A row of the table {name} is not a JSON object.")
             check_row(name, number, row)
             yield line
             self.n_done += 1
@@ -223,10 +225,10 @@ class _RowImport:
         given["screened_out"] = row.get("screened_out", Study.ScreenedOut.KEEP)
         given["screening_keywords"] = row.get("screening_keywords", [])
         if fields := wrong_words(given):
-            raise refused(f"The study in the file is not valid: {next(iter(fields))}.")
+            raise rejection(f"The study in the file is not valid: {next(iter(fields))}.")
         key, primary = row["pseudonym_key"], row["primary"]
         if not isinstance(key, str) or len(key) != 64 or not isinstance(primary, dict):
-            raise refused("The study in the file is not valid: its settings can't be read.")
+            raise rejection("The study in the file is not valid: its settings can't be read.")
         archived = parse_datetime(row["archived_at"]) if row.get("archived_at") else None
         more: dict[str, Any] = {"primary": primary, "pseudonym_key": key, "archived_at": archived}
         return Study(slug=self.slug, created_by=self.user, **given, **more)
@@ -241,7 +243,7 @@ class _RowImport:
         self.n_done = 0
         named = list(self._rows("people"))
         if len(named) > PEOPLE_MOST:
-            raise refused(f"The file names more than {PEOPLE_MOST:,} people.")
+            raise rejection(f"The file names more than {PEOPLE_MOST:,} people.")
         mark = secrets.token_hex(4)
         for number, row in enumerate((each for each in named if each["id"] not in same), start=1):
             name = str(row.get("elsewhere") or row["username"])[:150]
@@ -273,7 +275,9 @@ class _RowImport:
             versions.setdefault(row["taxonomy_id"], []).append(row)
         screening = study_row["screening_taxonomy_id"]
         if screening is not None and screening == study_row["taxonomy_id"]:
-            raise refused("The table study names one taxonomy in both columns, taxonomy_id and screening_taxonomy_id.")
+            raise rejection(
+                "The table study names one taxonomy in both columns, taxonomy_id and screening_taxonomy_id."
+            )
         here: dict[int, Taxonomy] = {}
         known: dict[int, int] = {}
         for row in taxonomies:
@@ -306,7 +310,7 @@ class _RowImport:
         self.at = "study"
         study.taxonomy = here[study_row["taxonomy_id"]]
         if wrong := wrong_in_brought(study.primary, study.taxonomy):
-            raise refused(f"Table study, row 1, column primary: not valid for {wrong[:100]}.")
+            raise rejection(f"Table study, row 1, column primary: not valid for {wrong[:100]}.")
         study.screening_taxonomy = here[screening] if screening is not None else None
 
     def _may_screen_by(self, taxonomy: Taxonomy) -> bool:

@@ -29,7 +29,7 @@ WORDS = {
 PLURALS = {"saved analysis": "saved analyses", "audit log entry": "audit log entries"}
 
 
-def held(study: Study) -> list[tuple[int, str]]:
+def study_contents(study: Study) -> list[tuple[int, str]]:
     """What a study holds, as (number, word); a query for each word."""
     tables = study_rows.tables()
     found = [(tables[name].rows(study).order_by().count(), word) for name, word in WORDS.items()]

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from taxonomy import schema
-from taxonomy.queries import appendix_of, compared, document, version_of
+from taxonomy.queries import appendix_of, compare_versions, document, version_of
 
 
 class Command(BaseCommand):
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             before = version_of(slug, older)
             if before is None:
                 raise CommandError(f"Version {older} of taxonomy {slug} not found.")
-            self.stdout.write(appendix_of(compared(before, found)), ending="")
+            self.stdout.write(appendix_of(compare_versions(before, found)), ending="")
         elif as_json:
             self.stdout.write(json.dumps(schema.plain(document(found)), ensure_ascii=False, indent=2))
         else:

@@ -8,7 +8,7 @@ from django.test import Client
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.options import ask
-from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, drill_down_units
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Invalid
 from annotation.models import Study
@@ -38,7 +38,7 @@ def why(study: Study, **words: str) -> dict[str, int]:
 def behind(study: Study, because: str = "", **words: str) -> list[str]:
     seat = get_whole_study(study.slug)
     words = {"dimension": "symptom", "show": "left_out", "because": because, **words}
-    found = units_behind(seat, visible_rounds(seat), ask(seat, words), DrillDown.read(words))
+    found = drill_down_units(seat, visible_rounds(seat), ask(seat, words), DrillDown.read(words))
     return [f"{line.item.identifier.rpartition('#')[2]}.{line.part}" for line in found.lines]
 
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_told_in_a_version_is_a_reason(study: Study) -> None:
     found = {each["because"]: each["n"] for each in entry["left_out_because"]}
     assert found["unmapped"] == 3 and sum(found.values()) == entry["left_out"] == 7
     told = DrillDown.read({"dimension": "symptom", "show": "left_out", "because": "unmapped"})
-    lines = units_behind(seat, visible_rounds(seat), asked, told).lines
+    lines = drill_down_units(seat, visible_rounds(seat), asked, told).lines
     assert [line.item.identifier for line in lines] == [f"acme/rocket#{number}" for number in (1, 5, 6)]
 
 

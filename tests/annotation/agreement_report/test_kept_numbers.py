@@ -17,7 +17,7 @@ from annotation.agreement_report.queries.coefficients import agreement, of_round
 from annotation.core.access import get_round, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.answers import digest
-from annotation.labels.queries.cached_statistics import COMPUTATION, kept, plain, standings
+from annotation.labels.queries.cached_statistics import COMPUTATION, cached, plain, standings
 from annotation.models import Membership, Round, RoundItem, RoundRater, Study
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.rounds.actions.raters import withdraw_rater
@@ -162,7 +162,7 @@ def test_what_rests_on_more_than_answers_is_computed_anew_when_that_changes(rate
     standing = standings([rated])
 
     def told(also: int) -> int:
-        return kept("test", [rated], standing, {"a": 1}, lambda: next(given), also=also)
+        return cached("test", [rated], standing, {"a": 1}, lambda: next(given), also=also)
 
     assert [told(1), told(1), told(2), told(2), told(1)] == [0, 0, 1, 1, 2]
 

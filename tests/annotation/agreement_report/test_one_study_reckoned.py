@@ -19,7 +19,7 @@ import pytest
 from django.test import Client
 
 from annotation.assignments.jobs import rule_answers, rule_round
-from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.kinds import read_export_request, write_file
 from annotation.methods import as_text
 from annotation.methods.outline import paragraph
 from annotation.models import Assignment, Plan, Round, Study
@@ -113,7 +113,7 @@ def work(who: str, round_: int, most: int = 1000, crash: str = "crash") -> int:
 
 def of(what: str, **options: Any) -> list[dict[str, str]]:
     seat, file = make.seat(Study.objects.get(slug="study"), "olga"), io.BytesIO()
-    write_file(read_asked(seat, what, "csv", options), seat, file, unwatched)
+    write_file(read_export_request(seat, what, "csv", options), seat, file, unwatched)
     return list(csv.DictReader(io.StringIO(file.getvalue().decode())))
 
 

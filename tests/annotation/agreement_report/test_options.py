@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.options import ask
-from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, drill_down_units
 from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Invalid
@@ -40,7 +40,7 @@ def value(found: dict[str, Any], name: str = "percent_agreement") -> float | Non
 def behind(study: Study, show: str = "compared", **words: str) -> list[str]:
     seat = get_whole_study(study.slug)
     words = {"dimension": "symptom", "show": show, **words}
-    found = units_behind(seat, visible_rounds(seat), ask(seat, words), DrillDown.read(words))
+    found = drill_down_units(seat, visible_rounds(seat), ask(seat, words), DrillDown.read(words))
     return [line.item.identifier for line in found.lines]
 
 

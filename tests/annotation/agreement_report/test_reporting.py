@@ -11,7 +11,7 @@ from annotation.agreement_report.queries.across_rounds import AgreementQuery, vi
 from annotation.agreement_report.queries.coefficients import agreement, of_rounds, report
 from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, drill_down_units
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Blind, Invalid
 from annotation.models import Round, Study
@@ -48,7 +48,9 @@ def behind(
     """(item number, part) of the units behind a number."""
     seat = get_whole_study(study.slug)
     asked = AgreementQuery(dimension=dimension, level=words.pop("level", "leaf"), slice=slice or Slice())
-    found = units_behind(seat, visible_rounds(seat, number), asked, DrillDown.read({"dimension": dimension, **words}))
+    found = drill_down_units(
+        seat, visible_rounds(seat, number), asked, DrillDown.read({"dimension": dimension, **words})
+    )
     return [(int(line.item.identifier.rpartition("#")[2]), line.part) for line in found.lines]
 
 
@@ -421,7 +423,7 @@ def test_queries_do_not_grow_with_the_study(faults: Study) -> None:
         with assert_queries(10 if number == 1 else 7):  # four dimensions, coverage, and why three leave units out
             agreement(seat, chosen, asked, round_number=number)
         with assert_queries(4):  # raters, patterns, units, items
-            units_behind(seat, chosen, AgreementQuery(dimension="kind"), DrillDown())
+            drill_down_units(seat, chosen, AgreementQuery(dimension="kind"), DrillDown())
 
 
 def test_units_come_in_pages_that_meet() -> None:
@@ -432,7 +434,7 @@ def test_units_come_in_pages_that_meet() -> None:
     seen, after = [], ""
     for _ in range(5):
         asked = DrillDown.read({"dimension": "symptom", "after": after})
-        found = units_behind(seat, visible_rounds(seat), AgreementQuery(dimension="symptom"), asked, size=2)
+        found = drill_down_units(seat, visible_rounds(seat), AgreementQuery(dimension="symptom"), asked, size=2)
         seen.append([line.item.identifier for line in found.lines])
         after = found.next
         if not after:

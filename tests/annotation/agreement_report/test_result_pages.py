@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from agreement import COEFFICIENTS, beside
+from agreement import COEFFICIENTS, value_text
 from annotation.agreement_report.queries.coefficients import Headline
 from annotation.agreement_report.views.tables import bar
 from annotation.agreement_report.views.words import meaning, scale_words, threshold_words, which_rounds
@@ -452,7 +452,7 @@ def test_what_a_value_means_against_its_threshold(more: dict[str, Any], words: s
 def test_what_is_printed_of_a_value_and_its_interval_is_on_the_side_of_the_threshold_that_it_is_on() -> None:
     assert interval(line(ci_low=0.798, ci_high=0.9)) == "[0.798, 0.90]"
     assert interval(line(ci_low=0.798, ci_high=0.9, threshold=0.7)) == "[0.80, 0.90]"
-    assert [beside(each, 0.8) for each in (0.799, 0.8, -0.041)] == ["0.799", "0.80", "−0.04"]
+    assert [value_text(each, 0.8) for each in (0.799, 0.8, -0.041)] == ["0.799", "0.80", "−0.04"]
 
 
 LANDIS_KOCH, ALPHA = "on the scale of Landis and Koch", "krippendorff_alpha"

@@ -14,7 +14,7 @@ from django.test import Client
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import Seat
-from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.kinds import read_export_request, write_file
 from annotation.models import Item, Study
 from taxonomy.actions import load_document
 from taxonomy.queries import document, newest_published
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 def written(seat: Seat, what: str, format: str, **options: Any) -> bytes:
     file = io.BytesIO()
-    write_file(read_asked(seat, what, format, options), seat, file, unwatched)
+    write_file(read_export_request(seat, what, format, options), seat, file, unwatched)
     return file.getvalue()
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.agreement_report.queries.units_behind import DrillDown, units_behind
+from annotation.agreement_report.queries.units_behind import DrillDown, drill_down_units
 from annotation.core.access import get_whole_study
 from annotation.core.errors import Invalid
 from annotation.exports.queries import rows
@@ -97,7 +97,7 @@ def behind(study: Study, version: int, *, slice: Slice | None = None, **words: s
     told = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, number=version)
     dimension = words.pop("dimension", "symptom")
     asked = AgreementQuery(dimension=dimension, level=words.pop("level", "leaf"), version=told, slice=slice or Slice())
-    found = units_behind(seat, visible_rounds(seat), asked, DrillDown.read({"dimension": dimension, **words}))
+    found = drill_down_units(seat, visible_rounds(seat), asked, DrillDown.read({"dimension": dimension, **words}))
     return [(int(line.item.identifier.rpartition("#")[2]), line.part) for line in found.lines]
 
 
@@ -299,7 +299,7 @@ def test_a_left_out_unit_says_what_was_given_and_why_it_can_not_be_told(study: S
     second = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, number=2)
     asked = AgreementQuery(dimension="symptom", version=second)
     left_out = DrillDown.read({"dimension": "symptom", "show": "left_out"})
-    line = units_behind(seat, visible_rounds(seat), asked, left_out).lines[1]
+    line = drill_down_units(seat, visible_rounds(seat), asked, left_out).lines[1]
     assert line.given == [("R1", ("stop",)), ("R2", ("hang",))]
     assert line.unmapped == {"R2": "split in version 2 into early, late"}
 

@@ -9,7 +9,7 @@ from django.test import Client
 
 from annotation.analysis.queries.labels import study_labels
 from annotation.core.errors import Invalid
-from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.kinds import read_export_request, write_file
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.imports.sheets.attributes import attribute_name
 from annotation.models import Item, Study
@@ -128,6 +128,6 @@ def test_attributes_stand_on_the_items_page_and_in_the_file_of_items(study: Stud
     assert "Imported attributes" in page and "<dd>chat</dd>" in page
     file = io.BytesIO()
     seat = make.owner_seat(study)
-    write_file(read_asked(seat, "items", "jsonl", {}), seat, file, unwatched)
+    write_file(read_export_request(seat, "items", "jsonl", {}), seat, file, unwatched)
     first = json.loads(file.getvalue().decode().splitlines()[0])
     assert json.loads(first["attributes"]) == {"venue": "chat"}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from annotation.analysis.counts import counts
-from annotation.analysis.folding import FoldingRule, as_wanted
+from annotation.analysis.folding import FoldingRule, fold_column
 from annotation.analysis.marks import marks
 from annotation.analysis.shares import ExcludedParts, share
 from annotation.labels.columns import LEFT_OUT, NOT_AGREED, Categories, SingleColumn
@@ -108,54 +108,54 @@ def keys(column):
 
 
 def test_rare_categories_become_others_after_the_level_was_chosen():
-    found, folded = as_wanted(COLUMN, FoldingRule(fold=2))
+    found, folded = fold_column(COLUMN, FoldingRule(fold=2))
     assert keys(found) == ["hang", "hang", "hang", "others", "others", "others", -1]
     assert (folded.categories, folded.n) == (("nan", "setup", "oom"), 3)
-    found, folded = as_wanted(COLUMN, FoldingRule(level="root", fold=2))
+    found, folded = fold_column(COLUMN, FoldingRule(level="root", fold=2))
     assert keys(found) == ["train"] * 4 + ["setup"] * 2 + [-1]
     assert folded.categories == ()
 
 
 def test_a_share_folds_what_fewer_than_that_share_of_the_known_parts_have():
-    found, _ = as_wanted(COLUMN, FoldingRule(fold=0.17))
+    found, _ = fold_column(COLUMN, FoldingRule(fold=0.17))
     assert keys(found) == ["hang"] * 3 + ["others"] * 3 + [-1]
-    assert as_wanted(COLUMN, FoldingRule(fold=0.16))[1].categories == ()
+    assert fold_column(COLUMN, FoldingRule(fold=0.16))[1].categories == ()
 
 
 def test_a_category_is_left_out_with_all_below_it():
-    found, _ = as_wanted(COLUMN, FoldingRule(without=frozenset({"setup"})))
+    found, _ = fold_column(COLUMN, FoldingRule(without=frozenset({"setup"})))
     assert keys(found) == ["hang"] * 3 + ["nan", LEFT_OUT, LEFT_OUT, -1]
 
 
 def test_in_a_set_only_the_category_is_left_out_unless_nothing_else_was_chosen():
-    found, _ = as_wanted(multi("fix", [("a", "b"), ("a",), (), None]), FoldingRule(without=frozenset({"a"})))
+    found, _ = fold_column(multi("fix", [("a", "b"), ("a",), (), None]), FoldingRule(without=frozenset({"a"})))
     assert found.state.tolist() == [0, LEFT_OUT, 0, -1]
     assert of(counts(found).total) == {"a": (0, 2), "b": (1, 2)}
 
 
 def test_two_of_a_set_that_become_one_count_once():
-    found, folded = as_wanted(multi("fix", [("a", "b"), ("c",), ("c",)]), FoldingRule(fold=2))
+    found, folded = fold_column(multi("fix", [("a", "b"), ("c",), ("c",)]), FoldingRule(fold=2))
     assert of(counts(found).total) == {"c": (2, 3), "others": (1, 3)}
     assert folded.n == 1
 
 
 def test_a_category_that_is_called_others_is_not_confused_with_the_folded_ones():
-    found, _ = as_wanted(single("s", ["others", "others", "a"]), FoldingRule(fold=2))
+    found, _ = fold_column(single("s", ["others", "others", "a"]), FoldingRule(fold=2))
     assert found.categories.keys == ("others", "others-folded")
 
 
 def test_columns_of_few_categories_bear_every_reason_for_none_in_a_byte():
     codes = np.array([0, -1, -2, -3, -4], dtype=np.int8)
     column = SingleColumn("s", "S", "single", Categories(("a",), ("A",), (-1,)), codes)
-    found, folded = as_wanted(column, FoldingRule(level="root", fold=2, without=frozenset()))
+    found, folded = fold_column(column, FoldingRule(level="root", fold=2, without=frozenset()))
     assert (keys(found), folded.n) == (["others", -1, -2, -3, -4], 1)
-    assert keys(as_wanted(column, FoldingRule(without=frozenset({"a"})))[0]) == [-4, -1, -2, -3, -4]
+    assert keys(fold_column(column, FoldingRule(without=frozenset({"a"})))[0]) == [-4, -1, -2, -3, -4]
     assert marks(column, "a").total.share.of == 1
 
 
 def test_an_unknown_category_can_not_be_left_out():
     with pytest.raises(KeyError):
-        as_wanted(COLUMN, FoldingRule(without=frozenset({"nothing"})))
+        fold_column(COLUMN, FoldingRule(without=frozenset({"nothing"})))
 
 
 # marks

@@ -28,7 +28,7 @@ from annotation.labels.columns import (
 from annotation.labels.queries.batches import chunks
 from annotation.labels.queries.batches.changes import RoundRevision
 from annotation.labels.queries.batches.consensus import BatchConsensus
-from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, labeled
+from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, read_label_columns
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.rows import labels
 from annotation.labels.queries.verdicts import round_verdicts
@@ -94,18 +94,18 @@ def by_column(found: LabelColumns) -> Told:
 def same(study: Study, **told: Any) -> Columns:
     """The columns of a study, after seeing that they say what its labels say."""
     rounds = counting(study)
-    found = labeled(rounds, **told)
+    found = read_label_columns(rounds, **told)
     assert by_column(found) == by_row(rounds, **told)
     places = list(zip(found.columns.items.tolist(), found.columns.parts.tolist(), strict=True))
     assert len(set(places)) == len(places)
     for one in rounds:
-        assert by_column(labeled([one], **told)) == by_row([one], **told)
+        assert by_column(read_label_columns([one], **told)) == by_row([one], **told)
     key = (study.pk, *((name, getattr(each, "pk", each)) for name, each in told.items()))
     if key in EARLIER:
-        followed = labeled(rounds, **told, earlier=EARLIER[key])
+        followed = read_label_columns(rounds, **told, earlier=EARLIER[key])
         assert plain(to_plain(followed, NAMES)) == plain(to_plain(found, NAMES))
         late = [replace(each, n_answers=each.n_answers - 1) for each in EARLIER[key].revisions]
-        unsure = labeled(rounds, **told, earlier=replace(EARLIER[key], revisions=late))
+        unsure = read_label_columns(rounds, **told, earlier=replace(EARLIER[key], revisions=late))
         assert plain(to_plain(unsure, NAMES)) == plain(to_plain(found, NAMES))
     EARLIER[key] = found
     return found.columns

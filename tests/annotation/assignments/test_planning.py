@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.assignments.planning import given_on, plan, raters_planned, slots_short
+from annotation.assignments.planning import new_holders, plan, raters_planned, slots_short
 from tests.simulation import examples
 
 
@@ -93,7 +93,7 @@ def test_capacities_that_bind_nobody_leave_the_plan_as_it_is(n_items, n_raters, 
 def test_how_many_slots_are_short_is_what_giving_them_out_one_by_one_leaves(planned, capacities) -> None:
     freed = [item for item, n in enumerate(planned) for _ in range(n)]
     raters = range(len(capacities))
-    found = given_on(freed, {}, dict.fromkeys(raters, 0), dict(enumerate(capacities)), "any")
+    found = new_holders(freed, {}, dict.fromkeys(raters, 0), dict(enumerate(capacities)), "any")
     assert sum(rater is None for _, rater in found) == slots_short(planned, capacities)
     kept = [place for place in found if place[1] is not None]
     assert len(set(kept)) == len(kept)
@@ -115,8 +115,8 @@ def test_pairs_stay_nearly_even_among_those_who_can_take_more() -> None:
 def test_freed_items_go_to_whoever_has_least_and_never_to_who_had_them() -> None:
     freed = ["a", "b", "c", "d"]
     taken = {"a": {"R1", "R2"}, "b": {"R1"}, "c": {"R1"}, "d": {"R1", "R2", "R3"}}
-    found = given_on(freed, taken, {"R2": 5, "R3": 3}, {"R2": None, "R3": None}, "seed")
+    found = new_holders(freed, taken, {"R2": 5, "R3": 3}, {"R2": None, "R3": None}, "seed")
     assert found[0] == ("a", "R3") and found[3] == ("d", None)
     assert Counter(rater for _, rater in found) == {"R3": 2, "R2": 1, None: 1}
-    assert found == given_on(freed, taken, {"R2": 5, "R3": 3}, {"R2": None, "R3": None}, "seed")
-    assert given_on(["b", "a"], taken, {"R2": 9, "R3": 0}, {"R2": None, "R3": 1}, "s") == [("b", "R2"), ("a", "R3")]
+    assert found == new_holders(freed, taken, {"R2": 5, "R3": 3}, {"R2": None, "R3": None}, "seed")
+    assert new_holders(["b", "a"], taken, {"R2": 9, "R3": 0}, {"R2": None, "R3": 1}, "s") == [("b", "R2"), ("a", "R3")]

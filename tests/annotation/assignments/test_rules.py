@@ -23,7 +23,7 @@ from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import withdraw_from_study
 from annotation.studies.actions import studies
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
-from shared.job_holds import JobLockKind, held
+from shared.job_holds import JobLockKind, hold_job
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of
 from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
@@ -127,9 +127,9 @@ def test_without_a_rule_nothing_is_decided_and_a_rule_turned_on_later_waits_for_
 def test_the_clock_leaves_a_round_alone_at_which_a_worker_is() -> None:
     round_ = of_three(majority=True)
     assert RULES.sweep(-5) == [round_.pk]
-    with held(JobLockKind.RULES, round_.pk):
+    with hold_job(JobLockKind.RULES, round_.pk):
         assert RULES.sweep(-5) == []
-        with held(JobLockKind.RULES, round_.pk):  # the owner asked for the rules meanwhile
+        with hold_job(JobLockKind.RULES, round_.pk):  # the owner asked for the rules meanwhile
             assert RULES.sweep(-5) == []
     assert RULES.sweep(-5) == [round_.pk]
 

@@ -79,7 +79,7 @@ def test_in_a_pool_too_every_rater_begins_with_the_training_items(study: Study) 
 
 def test_a_share_of_double_coded_items_is_a_share_of_those_that_count(study: Study) -> None:
     round_ = draft(study, 1, 2, 3, 4, 5, 6, double_share=0.5)
-    gold.set_known(seat=make.owner_seat(study), number=round_.number, known={name(1): CRASH, name(2): CRASH})
+    gold.set_gold(seat=make.owner_seat(study), number=round_.number, known={name(1): CRASH, name(2): CRASH})
     rounds.open_round(seat=make.owner_seat(study), number=round_.number, unregistered=True)
     counting = RoundItem.objects.counting().filter(round=round_).values_list("n_raters", flat=True)
     assert sorted(counting) == [1, 1, 2, 2]
@@ -141,17 +141,17 @@ def test_agreed_labels_of_a_closed_round_become_what_is_known(study: Study) -> N
 def test_known_answers_are_given_and_removed_while_the_round_is_a_draft(study: Study) -> None:
     round_ = draft(study, 1, 2)
     owner = make.owner_seat(study)
-    assert gold.set_known(seat=owner, number=round_.number, known={name(2): CRASH}) == 1
+    assert gold.set_gold(seat=owner, number=round_.number, known={name(2): CRASH}) == 1
     (listed,) = training_items(owner, round_)
     assert listed.labels == [(1, "Symptom", "Crash")]
-    gold.remove_known(seat=owner, number=round_.number, item=listed.item)
+    gold.remove_gold(seat=owner, number=round_.number, item=listed.item)
     assert training_items(owner, round_) == []
     for who in ("bob", "ada", "rea"):
         with pytest.raises(Forbidden):
-            gold.set_known(seat=make.seat(study, who), number=round_.number, known={name(2): CRASH})
+            gold.set_gold(seat=make.seat(study, who), number=round_.number, known={name(2): CRASH})
     rounds.open_round(seat=owner, number=round_.number, unregistered=True)
     with pytest.raises(WrongState):
-        gold.set_known(seat=owner, number=round_.number, known={name(2): CRASH})
+        gold.set_gold(seat=owner, number=round_.number, known={name(2): CRASH})
 
 
 def test_the_first_answer_counts_for_the_result_and_raters_see_their_own_alone(study: Study) -> None:
@@ -330,7 +330,7 @@ def test_an_item_that_is_no_training_item_any_more_has_as_many_raters_as_the_oth
     owner = make.owner_seat(study)
     draft(study, 1, 2, known={name(7): CRASH}, raters_per_item=1)
     item = RoundItem.objects.get(item__identifier=name(7)).item
-    gold.remove_known(seat=owner, number=1, item=item)
+    gold.remove_gold(seat=owner, number=1, item=item)
     round_ = rounds.open_round(seat=owner, number=1, unregistered=True)
     assert set(RoundItem.objects.filter(round=round_).values_list("n_raters", flat=True)) == {1}
     assert Assignment.objects.filter(round=round_).count() == 3

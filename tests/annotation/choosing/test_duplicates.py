@@ -11,7 +11,16 @@ from django.test import Client
 
 from annotation.choosing.actions import duplicates as actions
 from annotation.choosing.actions import samples as sample_actions
-from annotation.choosing.duplicates import FEWEST, RUN_MOST, Commonness, Sketches, groups, marked, shingles, sketch
+from annotation.choosing.duplicates import (
+    FEWEST,
+    RUN_MOST,
+    Commonness,
+    Sketches,
+    duplicate_mark,
+    groups,
+    shingles,
+    sketch,
+)
 from annotation.choosing.queries.samples import flow
 from annotation.members.actions import members
 from annotation.models import AuditEvent, BulkJob, Item, LikelyDuplicate, Sample, Study
@@ -38,7 +47,7 @@ REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "issues-vllm" /
     ],
 )
 def test_a_mark_is_read_as_github_reads_it(text: str, found: tuple[str, int] | None) -> None:
-    assert marked(text) == found
+    assert duplicate_mark(text) == found
 
 
 def test_shingles_are_of_prose_alone_and_read_signs_without_blanks() -> None:

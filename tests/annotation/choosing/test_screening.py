@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from annotation.choosing.actions import samples as sample_actions
-from annotation.choosing.queries.samples import flow, sample_lines, unused_of
+from annotation.choosing.queries.samples import flow, sample_lines, unused_issues
 from annotation.core.errors import Conflict, Invalid
 from annotation.labels.consensus import Verdict
 from annotation.labels.screening import (
@@ -280,9 +280,9 @@ def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
     made = rounds.create_round(
         seat=owner, kind="screening", raters=["bob", "carol"], sample=sample, n_items=3, reasons=REASONS
     )
-    assert unused_of(sample).count() == 4, "a draft holds nothing up"
+    assert unused_issues(sample).count() == 4, "a draft holds nothing up"
     rounds.open_round(seat=owner, number=1, unregistered=True)
-    assert unused_of(sample, ["unscreened"]).count() == 1, "three are being screened"
+    assert unused_issues(sample, ["unscreened"]).count() == 1, "three are being screened"
     names = [place.item.identifier for place in made.round_items.select_related("item").order_by("position")]
     first, second, third = (int(name.rpartition("#")[2]) for name in names)
     answer(made, f"item bob carol\n{first} in in\n{second} spam spam\n{third} in in")

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.core.files.base import ContentFile
 
 from annotation.agreement_report.queries import coefficients
-from annotation.agreement_report.queries.across_rounds import across
+from annotation.agreement_report.queries.across_rounds import dimension_patterns
 from annotation.agreement_report.queries.options import ask
 from annotation.analysis.queries.attributes import attributes_of
 from annotation.analysis.queries.labels import study_labels
@@ -70,7 +70,7 @@ def test_no_page_keeps_a_class_of_concord_and_what_is_kept_is_what_was_computed(
     book = workbooks.take_workbook(
         user=seat.user, files=[ContentFile(b"item,rater,symptom\nx,bob,crash\nx,carol,hang\n", "made.csv")]
     )
-    found = across([round_], asked)
+    found = dimension_patterns([round_], asked)
 
     def looked_at() -> list[object]:
         items, columns = attributes_of(study)

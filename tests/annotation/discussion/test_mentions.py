@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.discussion.mentions import marked, mentioned
+from annotation.discussion.mentions import mark_mentions, mentioned_members
 
 MEMBERS = {"bob": 1, "R2": 2, "carol": 2, "dan.x": 3}
 
@@ -24,11 +24,11 @@ MEMBERS = {"bob": 1, "R2": 2, "carol": 2, "dan.x": 3}
     ],
 )
 def test_members_are_mentioned_by_name_or_code_outside_of_code(text, found) -> None:
-    assert mentioned(text, MEMBERS) == found
+    assert mentioned_members(text, MEMBERS) == found
 
 
 def test_a_mention_is_marked_and_leads_to_nobody_elsewhere() -> None:
     html = '<p><a href="https://github.com/bob" rel="nofollow">@bob</a> <a href="https://github.com/x">@x</a></p>'
-    assert marked(html, MEMBERS) == '<p><strong class="mention">@bob</strong> @x</p>'
+    assert mark_mentions(html, MEMBERS) == '<p><strong class="mention">@bob</strong> @x</p>'
     kept = '<a href="https://github.com/bob/issues/1">bob#1</a>'
-    assert marked(kept, MEMBERS) == kept
+    assert mark_mentions(kept, MEMBERS) == kept

@@ -218,8 +218,8 @@ def test_a_file_of_batches_has_the_bytes_of_a_file_of_rows() -> None:
         told = list(rows.flat(seat, found))
         assert len(told) > 20
         for format in ("csv", "jsonl"):
-            assert b"".join(rows.written(seat, what, format, {})) == b"".join(write(what, format, told))
-        packed = pq.read_table(io.BytesIO(b"".join(rows.written(seat, what, "parquet", {}))))
+            assert b"".join(rows.file_pieces(seat, what, format, {})) == b"".join(write(what, format, told))
+        packed = pq.read_table(io.BytesIO(b"".join(rows.file_pieces(seat, what, "parquet", {}))))
         assert packed.to_pylist() == pq.read_table(io.BytesIO(b"".join(write(what, "parquet", told)))).to_pylist()
 
 
@@ -243,7 +243,7 @@ def test_words_written_while_a_file_is_read_are_left_for_the_next(monkeypatch: A
     item = Item.objects.get(identifier="acme/rocket#2")
     place: dict[str, Any] = {"seat": seat, "item": item, "part": 1, "dimension": "where"}
     first = resolve(**place, round_=Round.objects.get(pk=round_.pk), values=["here"], rationale="so")
-    read, written = chunks.copied, []
+    read, written = chunks.copy_rows, []
 
     def while_it_is_read(sql: str, *more: Any) -> Any:
         if "number" in sql and "_rating " in sql and not written:
@@ -260,7 +260,7 @@ def test_words_written_while_a_file_is_read_are_left_for_the_next(monkeypatch: A
             )
         return read(sql, *more)
 
-    monkeypatch.setattr(chunks, "copied", while_it_is_read)
+    monkeypatch.setattr(chunks, "copy_rows", while_it_is_read)
     told = {
         (row["item"][-1], row["values"][0]) for row in as_rows(rows.label_batches(seat)) if row["dimension"] == "where"
     }
@@ -276,7 +276,7 @@ def test_a_parquet_file_holds_no_word_of_what_its_reader_may_not_see() -> None:
     round_ = make.open_round(study, 2)
     make.submit(round_, "bob", 1, {"symptom": ["hang"]}, memo="of bob")
     make.submit(round_, "carol", 1, {"symptom": ["crash"]}, memo="of carol")
-    sent = b"".join(rows.written(make.seat(study, "carol"), "ratings", "parquet", {}))
+    sent = b"".join(rows.file_pieces(make.seat(study, "carol"), "ratings", "parquet", {}))
     read = pq.ParquetFile(io.BytesIO(sent)).read()
     for word in ("R1", "hang", "of bob"):
         assert word not in str(read.to_pydict())
@@ -295,9 +295,9 @@ def test_queries_of_a_file_do_not_grow_within_a_stretch() -> None:
     seat = make.owner_seat(study)
     for what, n in (("labels", 12), ("ratings", 9)):
         for number in (1, 2):
-            list(rows.written(seat, what, "csv", {"round_number": number}))
+            list(rows.file_pieces(seat, what, "csv", {"round_number": number}))
             with assert_queries(n):
-                list(rows.written(seat, what, "csv", {"round_number": number}))
+                list(rows.file_pieces(seat, what, "csv", {"round_number": number}))
 
 
 @pytest.mark.soak

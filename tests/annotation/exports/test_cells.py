@@ -98,7 +98,7 @@ def test_our_own_csv_has_the_empty_set_as_brackets(what: str) -> None:
     seat = get_seat(make.user("olga"), "study")
 
     def read(**options: Any) -> list[dict[str, str]]:
-        return list(csv.DictReader(io.StringIO(b"".join(rows.written(seat, what, "csv", options)).decode())))
+        return list(csv.DictReader(io.StringIO(b"".join(rows.file_pieces(seat, what, "csv", options)).decode())))
 
     assert [(row["values"], row["original_values"]) for row in read()] == [("[]",) * 2, ("code",) * 2, ("crash",) * 2]
     if what == "labels":

@@ -19,7 +19,7 @@ from annotation.members.actions.members import add_member
 from annotation.models import AuditEvent, Export, Study
 from annotation.rounds.actions.rounds import resolve_round
 from shared import jobs as job_base
-from shared.job_holds import JobLockKind, held
+from shared.job_holds import JobLockKind, hold_job
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script
@@ -287,7 +287,7 @@ def test_what_the_clock_finds_lost_or_stale_is_made_again(study: Study) -> None:
     Export.objects.filter(pk=lost.pk).update(worked_at=timezone.now() - timedelta(seconds=40))
     assert export_jobs.EXPORTS.sweep() == [lost.pk] and export_jobs.EXPORTS.sweep() == []
     Export.objects.filter(pk=lost.pk).update(state="running", worked_at=timezone.now())
-    with held(JobLockKind.EXPORT, lost.pk):
+    with hold_job(JobLockKind.EXPORT, lost.pk):
         assert export_jobs.EXPORTS.sweep() == []
     assert export_jobs.EXPORTS.sweep() == [lost.pk]
     export_jobs.work(lost.pk)

@@ -62,7 +62,7 @@ def settle(round_: Round, *, closes: bool = True) -> None:
 
 def file_of(study: str, what: str = "ratings", **options: Any) -> bytes:
     seat = get_seat(make.user("olga"), study)
-    return b"".join(rows.written(seat, what, "csv", options))
+    return b"".join(rows.file_pieces(seat, what, "csv", options))
 
 
 def read(file: bytes) -> list[dict[str, str]]:

@@ -35,7 +35,7 @@ def take(text: str = PILOT, **more: Any) -> ImportReport:
 
 def exported(what: str = "labels", **options: Any) -> list[dict[str, str]]:
     seat = get_seat(make.user("olga"), "study")
-    text = b"".join(rows.written(seat, what, "csv", options)).decode()
+    text = b"".join(rows.file_pieces(seat, what, "csv", options)).decode()
     return list(csv.DictReader(io.StringIO(text)))
 
 

@@ -61,7 +61,7 @@ def sheet_of(chance: random.Random) -> str:
 
 def exported(study: str, what: str, format: str = "csv", **options: Any) -> bytes:
     seat = get_seat(make.user("olga"), study)
-    return b"".join(rows.written(seat, what, format, options))
+    return b"".join(rows.file_pieces(seat, what, format, options))
 
 
 def take(study: str, name: str, text: bytes) -> None:

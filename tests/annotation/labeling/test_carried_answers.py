@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from annotation.labeling.queries.earlier_answers import PrefilledAnswer, PreviousValue, carried_answer
+from annotation.labeling.queries.earlier_answers import PrefilledAnswer, PreviousValue, prefilled_answer
 from annotation.members.actions import members
 from annotation.models import Plan, ProposalOutcome, Round, Study
 from annotation.rounds.actions import rounds
@@ -84,7 +84,7 @@ def move_on(study: Study, table: str, text: str = SECOND) -> Round:
 
 def carried(worklist: Round, name: str, number: int) -> PrefilledAnswer:
     assignment = make.assignment(worklist, name, number)
-    found = carried_answer(assignment, published_version(worklist.taxonomy_version_id))
+    found = prefilled_answer(assignment, published_version(worklist.taxonomy_version_id))
     assert found is not None
     return found
 
@@ -370,12 +370,12 @@ def test_ordinary_rounds_ask_nothing_and_worklists_a_fixed_number_of_queries(stu
     for row in (ordinary, *rows.values()):
         assert row.round and row.item
     with assert_queries(0):
-        assert carried_answer(ordinary, tree) is None
+        assert prefilled_answer(ordinary, tree) is None
     for number in (2, 3):
         with assert_queries(3):
-            carried_answer(rows[number], tree)
+            prefilled_answer(rows[number], tree)
     with assert_queries(7):
-        carried_answer(rows[1], tree)
+        prefilled_answer(rows[1], tree)
 
 
 # Through the doors

@@ -17,7 +17,7 @@ from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.errors import Conflict
 from annotation.exports.queries import rows
 from annotation.labeling.actions.answers import submit_annotation
-from annotation.labeling.queries.earlier_answers import carried_answer
+from annotation.labeling.queries.earlier_answers import prefilled_answer
 from annotation.labels.queries.rows import as_dict
 from annotation.models import Annotation, Assignment, Plan, Proposal, Rating, Resolution, Round, Study
 from annotation.plans import jobs as plan_jobs
@@ -155,7 +155,7 @@ class Life:
     def _answer(self, assignment: Assignment) -> None:
         tree = published_version(assignment.round.taxonomy_version_id)
         name = assignment.rater.user.username  # type: ignore[union-attr]
-        carried = carried_answer(assignment, tree)
+        carried = prefilled_answer(assignment, tree)
         given = carried.draft["parts"][0]["labels"] if carried and carried.draft else {}  # type: ignore[index]
         labels = {
             dimension.key: given.get(dimension.key) or self._chosen(dimension)

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from annotation.core.latex import escaped
+from annotation.core.latex import escape_latex
 from annotation.methods import (
     ChecklistItem,
     CoefficientFacts,
@@ -270,7 +270,7 @@ SPECIALS = "50% of_C# & \\D {x} ~^$ <a|b> \n“q”"
 
 
 def test_latex_takes_signs_by_commands_that_need_no_package():
-    told = escaped("[opt] *x* `a` p ≥ 0.9 → α, 46▲ 0▼ --flag --- é–…")
+    told = escape_latex("[opt] *x* `a` p ≥ 0.9 → α, 46▲ 0▼ --flag --- é–…")
     assert told == (
         r"{[}opt{]} {*}x{*} \textasciigrave{}a\textasciigrave{} p $\geq$ 0.9 $\rightarrow$ $\alpha$, "
         r"46$\uparrow$ 0$\downarrow$ -{}-flag -{}-{}- é–…"
@@ -278,7 +278,7 @@ def test_latex_takes_signs_by_commands_that_need_no_package():
 
 
 def test_latex_takes_every_special_character_for_itself():
-    told = escaped(SPECIALS)
+    told = escape_latex(SPECIALS)
     assert told == (
         r"50\% of\_C\# \& \textbackslash{}D \{x\} \textasciitilde{}\textasciicircum{}\$ "
         r"\textless{}a\textbar{}b\textgreater{} ``q''"

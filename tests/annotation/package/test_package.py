@@ -30,7 +30,7 @@ from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_item, get_seat
 from annotation.core.archive import ZipArchive
 from annotation.core.errors import Conflict, Invalid
-from annotation.exports.queries.kinds import read_asked
+from annotation.exports.queries.kinds import read_export_request
 from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.pdf import NotSimple, in_order
@@ -421,7 +421,7 @@ def test_where_nothing_is_answered_a_package_is_refused() -> None:
     study = make.study()
     for _ in range(2):
         with pytest.raises(Conflict, match="Nothing to package yet"):
-            read_asked(make.owner_seat(study), "package", "zip", {})
+            read_export_request(make.owner_seat(study), "package", "zip", {})
         make.open_round(study, 1)
 
 
@@ -439,7 +439,7 @@ def test_where_nothing_is_answered_a_package_is_refused() -> None:
 def test_nonsense_is_refused_by_field(options: dict[str, Any], field: str) -> None:
     study = make.study()
     with pytest.raises(Invalid) as refused:
-        read_asked(make.owner_seat(study), "package", "zip", options)
+        read_export_request(make.owner_seat(study), "package", "zip", options)
     assert list(refused.value.fields) == [field]
 
 

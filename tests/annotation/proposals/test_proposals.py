@@ -453,7 +453,7 @@ def test_the_same_words_in_a_later_revision_keep_their_answer_and_other_words_ar
     settle_proposals(seat=owner, proposals=[proposal.public_id], decline="no")
     propose(round_, "bob", 1, "Ring stall", "why", confidence=1)
     assert n_open_proposals(round_) == 0
-    assert [each.state for each in queries.told(queries.visible_proposals(owner))] == ["declined"]
+    assert [each.state for each in queries.with_outcomes(queries.visible_proposals(owner))] == ["declined"]
     propose(round_, "bob", 1, "Ring stall", "because it is not a hang")
     assert n_open_proposals(round_) == 1
 
@@ -465,8 +465,8 @@ def test_near_identical_names_stand_together_with_the_categories_they_are_near_t
     for number, name in enumerate(("Ring stall", "ring-stall", "hang"), start=1):
         propose(round_, "bob", number, name)
     propose(round_, "carol", 1, "Ring stalls")
-    rows = queries.told(queries.visible_proposals(owner))
-    groups = queries.grouped(rows, queries.newest_tree(owner))
+    rows = queries.with_outcomes(queries.visible_proposals(owner))
+    groups = queries.group_proposals(rows, queries.newest_tree(owner))
     assert [(each.names, [near.key for near in each.near]) for each in groups] == [
         (["Ring stall", "ring-stall", "Ring stalls"], []),
         (["hang"], ["hang"]),
@@ -501,7 +501,7 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
     for number, answer in enumerate(({"map_to": "hang"}, {"decline": "too narrow"}, {"accept": {"name": "X"}}), 1):
         proposal = propose(round_, "bob", number, "Ring stall")
         settle_proposals(seat=owner, proposals=[proposal.public_id], **answer)  # type: ignore[arg-type]
-        [each] = queries.answered_in(proposal.annotation_id, tree)
+        [each] = queries.answers_in(proposal.annotation_id, tree)
         told.append((each.words, each.take))
     assert told == [
         ("“Ring stall”: the owner mapped it to Hang", "hang"),

@@ -8,7 +8,7 @@ from django.db import connection
 from annotation.core.access import get_item, get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, Stale, WrongState
 from annotation.discussion.actions import take_over
-from annotation.labeling.queries.earlier_answers import carried_answer
+from annotation.labeling.queries.earlier_answers import prefilled_answer
 from annotation.labels.consensus import RaterAnswer
 from annotation.labels.part_matching import in_place, likeliest
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals, round_verdicts
@@ -229,7 +229,7 @@ def test_in_a_worklist_the_earlier_answer_stands_in_the_order_of_the_agreed_bugs
     version = make.next_version(crossed.study, text)
     made = make.worklist(crossed.study, version.number, "item asked raters\n1 2:symptom bob,carol")
     for name in ("bob", "carol"):
-        carried = carried_answer(make.assignment(made, name, 1), published_version(version.pk))
+        carried = prefilled_answer(make.assignment(made, name, 1), published_version(version.pk))
         assert [part["labels"] for part in carried.draft["parts"]] == [{"symptom": ["crash"]}, {"symptom": ["hang"]}]
         assert [(each.part, [value.key for value in each.values]) for each in carried.before] == [(2, ["hang"])]
 

@@ -7,7 +7,7 @@ from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, Stale
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions import members
 from annotation.models import AuditEvent, Resolution, Round, Study
-from annotation.proposals.queries import narrowed, visible_proposals
+from annotation.proposals.queries import filter_proposals, visible_proposals
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
@@ -87,7 +87,7 @@ def test_what_nobody_decided_or_is_open_already_cannot_be_reopened(disputed) -> 
 
 def test_a_proposal_waits_again_when_its_place_is_reopened(disputed) -> None:
     def waiting() -> int:
-        return narrowed(visible_proposals(make.owner_seat(disputed.study)), state="open").count()
+        return filter_proposals(visible_proposals(make.owner_seat(disputed.study)), state="open").count()
 
     first = resolve(values=["crash"], **place(disputed, 3))
     assert waiting() == 0

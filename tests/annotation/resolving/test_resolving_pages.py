@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement_report.queries.newest_labels import beside_agreed
+from annotation.agreement_report.queries.newest_labels import agreed_comparisons
 from annotation.agreement_report.queries.patterns import Slice
 from annotation.labels.queries.batches.labels import label_batches
 from annotation.labels.queries.verdicts import n_open_proposals
@@ -221,7 +221,7 @@ def test_there_is_no_part_2_settles_all_its_dimensions_until_it_is_reopened(door
     assert open_places(study) == [] and n_open_proposals(round_) == 0
     for found in (Script("rea").send("GET", "studies/study/labels/").json()["results"], label_batch(round_)):
         assert {(row["part"], row["dimension"]) for row in found} == {(1, "symptom"), (1, "areas")}
-    by_rater = beside_agreed(round_, tree_of(round_).by_key["areas"], Slice())
+    by_rater = agreed_comparisons(round_, tree_of(round_).by_key["areas"], Slice())
     assert [each.agreed for each in by_rater if len(each.raters) == 2] == [None]
     assert "There is no part 2" in client("ada").get(f"{address()}?place=2.{dimension}").content.decode()
     refused = Script("ada").refused("POST", "studies/study/resolutions/", place | {"part": 1, "no_part": True})

@@ -12,7 +12,7 @@ from accounts.models import User
 from annotation.core.access import Seat, get_seat, get_whole_study
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
-from annotation.exports.queries.kinds import read_asked, write_file
+from annotation.exports.queries.kinds import read_export_request, write_file
 from annotation.models import AuditEvent, Deletion, Export, Study
 from annotation.transfer import jobs as transfer_jobs
 from annotation.transfer.actions.life import delete_study
@@ -31,7 +31,7 @@ NAME_SAMPLES = {"data/items.csv", "data/items.parquet", "sample/sample-n.json", 
 
 def written(seat: Seat, what: str, format: str | None = None, **options: Any) -> bytes:
     file = io.BytesIO()
-    write_file(read_asked(seat, what, format, options), seat, file, unwatched)
+    write_file(read_export_request(seat, what, format, options), seat, file, unwatched)
     return file.getvalue()
 
 

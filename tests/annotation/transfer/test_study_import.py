@@ -18,7 +18,7 @@ from annotation.core.access import get_seat, get_whole_study
 from annotation.core.audit import record
 from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
 from annotation.exports.actions import request_export
-from annotation.exports.queries.kinds import read_asked
+from annotation.exports.queries.kinds import read_export_request
 from annotation.members.actions.members import add_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.models import Arrival, Assignment, Membership, Study
@@ -292,7 +292,7 @@ def test_a_whole_study_is_closed_to_an_owner_who_rates_in_an_open_round() -> Non
     make.open_round(study, 1, raters=("bob", "olga"))
     seat = make.seat(study, "olga")
     with pytest.raises(Blind):
-        read_asked(seat, "study", None, {})
+        read_export_request(seat, "study", None, {})
     with pytest.raises(Blind):
         request_export(seat=seat, what="study", send=False)
 

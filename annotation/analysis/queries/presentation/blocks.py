@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.charts.specifications import ChartStyle
-from annotation.core.latex import escaped
+from annotation.core.latex import escape_latex
 from shared.csv_files import SafeCsv
 
 LONG = 45
@@ -61,13 +61,13 @@ class AnalysisTable:
         lines = [
             r"\begin{table}",
             r"  \centering",
-            f"  \\caption{{{escaped(caption)}}}",
+            f"  \\caption{{{escape_latex(caption)}}}",
             f"  \\label{{tab:{self.key}}}",
             f"  \\begin{{tabular}}{{{aligned}}}",
             r"    \toprule",
-            f"    {' & '.join(escaped(head) for head in self.heads)} \\\\",
+            f"    {' & '.join(escape_latex(head) for head in self.heads)} \\\\",
             r"    \midrule",
-            *(f"    {' & '.join(escaped(cell.text) or '--' for cell in row)} \\\\" for row in self.rows),
+            *(f"    {' & '.join(escape_latex(cell.text) or '--' for cell in row)} \\\\" for row in self.rows),
             r"    \bottomrule",
             r"  \end{tabular}",
             r"\end{table}",

@@ -19,20 +19,20 @@ from annotation.analysis.queries.presentation.blocks import (
     p_words,
     percent,
 )
-from annotation.analysis.queries.presentation.provenance import left_out, nothing
+from annotation.analysis.queries.presentation.provenance import exclusion_lines, nothing
 from annotation.analysis.queries.presentation.question import STEPS, AnalysisRequest
 from annotation.analysis.shares import Share
 from annotation.charts.analysis import MOST_PANELS, ShareBar, ShareBars, bars
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.labels.columns import MultiColumn, SingleColumn
-from shared.wording import counted
+from shared.wording import plural
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20
 SHARES, WITH_MARK = (f"{words}95% CI" for words in ("share, with ", "share with the mark, "))
 
 
-def tallied(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_counts(asked: AnalysisRequest) -> AnalysisPresentation:
     """How often each category was agreed on, in all or by another dimension or attribute."""
     if not asked.dimensions:
         return nothing("Counts")
@@ -41,7 +41,7 @@ def tallied(asked: AnalysisRequest) -> AnalysisPresentation:
     (key,), by = told.question.dimensions, told.question.by
     column = told.columns[key]
     title = f"{column.title} by {told.columns[by].title.lower()}" if by else column.title
-    sentences = [f"{counted(found.n, 'part')} of {found.n_parts:,} have an agreed value of {column.title.lower()}."]
+    sentences = [f"{plural(found.n, 'part')} of {found.n_parts:,} have an agreed value of {column.title.lower()}."]
     sentences += _most(found.total)
     sentences.append(_of_words(told, found))
     if by and len(found.groups) > MOST_PANELS:
@@ -55,7 +55,7 @@ def tallied(asked: AnalysisRequest) -> AnalysisPresentation:
             AnalysisMenu("by", "By", asked.choices_of(asked.groups, "all together"), by),
             *([AnalysisMenu("of", "Shares", list(OF_WORDS.items()), told.question.of)] if by else []),
         ],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         notes=found.notes,
         read=[key, *([by] if by else [])],
     )
@@ -70,7 +70,7 @@ def _unused(found: Counts, column: SingleColumn | MultiColumn) -> list[str]:
     if not n:
         return []
     are = "is" if n == 1 else "are"
-    return [f"{counted(n, 'category', 'categories')} of {title.lower()} did not occur and {are} not listed."]
+    return [f"{plural(n, 'category', 'categories')} of {title.lower()} did not occur and {are} not listed."]
 
 
 def _most(group: CountGroup) -> list[str]:
@@ -174,7 +174,7 @@ def rounded(share: float | None) -> float | str:
     return "" if share is None else round(share, 6)
 
 
-def marked(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_marks(asked: AnalysisRequest) -> AnalysisPresentation:
     """How many parts carry a mark, in each category and group."""
     singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, SingleColumn)}
     booleans = [key for key, each in singles.items() if each.is_two_valued]
@@ -216,7 +216,7 @@ def marked(asked: AnalysisRequest) -> AnalysisPresentation:
             AnalysisMenu("dimension", "By category of", asked.choices_of(rest), key),
             AnalysisMenu("by", "Within", asked.choices_of(rest, "all together"), by),
         ],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         read=[each for each in (key, by) if each],
     )
 
@@ -274,7 +274,7 @@ def _mark_table(asked: AnalysisRequest, told: Told, title: str, group: MarkedGro
     return AnalysisTable(f"shares-{place}" if place else "shares", title, heads, rows, frozenset({1, 2, 3, 4, 5}))
 
 
-def profiled(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_profiles(asked: AnalysisRequest) -> AnalysisPresentation:
     """Whether categories have the same order of frequency in two groups."""
     if not asked.dimensions:
         return nothing("Profiles")
@@ -304,7 +304,7 @@ def profiled(asked: AnalysisRequest) -> AnalysisPresentation:
     heads = [of.title, "and", "Categories", "Spearman’s rho", "p", "Test"]
     sentences = [
         "Spearman’s rank correlation of the categories’ counts, over the categories that either of two groups has; "
-        f"{counted(len(found.counts.groups), 'group')}."
+        f"{plural(len(found.counts.groups), 'group')}."
     ]
     for each in found.correlations[:3]:
         if each.rho is not None:
@@ -332,7 +332,7 @@ def profiled(asked: AnalysisRequest) -> AnalysisPresentation:
             AnalysisMenu("dimension", "Profile of", asked.choices_of(asked.dimensions), key),
             AnalysisMenu("by", "Of each", asked.choices_of(rest), by),
         ],
-        left_out=left_out(asked, told, found.counts.left_out),
+        left_out=exclusion_lines(asked, told, found.counts.left_out),
         notes=found.counts.notes,
         read=[key, by],
     )
@@ -368,7 +368,7 @@ def _correlation_map(title: str, found: Profiles, names: dict[str | None, str]) 
     return AnalysisFigure("correlation", title, lambda look, width: heat_map(drawn, look, width), is_map=True)
 
 
-def combined(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_combinations(asked: AnalysisRequest) -> AnalysisPresentation:
     """Which values of several dimensions parts have together."""
     if len(asked.groups) < 2:
         return nothing("Combinations", "Combinations need two dimensions or attributes with labels.")
@@ -424,13 +424,13 @@ def combined(asked: AnalysisRequest) -> AnalysisPresentation:
     return AnalysisPresentation(
         title=title,
         sentences=[
-            f"{counted(found.n_found, 'combination')} of two to four values that at least "
-            f"{counted(found.least, 'part')} {'has' if found.least == 1 else 'have'}.{listed} "
+            f"{plural(found.n_found, 'combination')} of two to four values that at least "
+            f"{plural(found.least, 'part')} {'has' if found.least == 1 else 'have'}.{listed} "
             f"Shares are {found.denominator.words}.",
             "Lift is the ratio of the observed frequency to the frequency expected if values were independent.",
         ],
         sections=[AnalysisSection("", [], figure, table)],
         choices=[*menus, AnalysisMenu("least", "At least n", (), asked.question.one("least"), control="number")],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         read=keys,
     )

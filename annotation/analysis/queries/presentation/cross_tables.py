@@ -19,11 +19,11 @@ from annotation.analysis.queries.presentation.blocks import (
     p_words,
     percent,
 )
-from annotation.analysis.queries.presentation.provenance import left_out, nothing
+from annotation.analysis.queries.presentation.provenance import exclusion_lines, nothing
 from annotation.analysis.queries.presentation.question import STEPS, AnalysisRequest
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Sankey, SankeyBand, SankeyNode, sankey
-from shared.wording import counted
+from shared.wording import plural
 
 OF = {"row": "of the row", "column": "of the column", "all": "of all"}
 HEATS = (0.02, 0.1, 0.25, 0.5, 0.75)
@@ -33,7 +33,7 @@ SURE = 0.05
 LARGEST_TABLE = 60
 
 
-def crossed(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_crosstab(asked: AnalysisRequest) -> AnalysisPresentation:
     """How often the categories of two dimensions meet, with a test where the parts allow one."""
     keys = [*asked.groups]
     if len(keys) < 2 or not asked.dimensions:
@@ -56,7 +56,7 @@ def crossed(asked: AnalysisRequest) -> AnalysisPresentation:
             AnalysisMenu("columns", "Columns", asked.choices_of(asked.groups), columns_key),
             AnalysisMenu("of", "Shares", list(OF.items()), told.question.of),
         ],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         notes=found.notes,
         read=[rows_key, columns_key],
     )
@@ -64,7 +64,7 @@ def crossed(asked: AnalysisRequest) -> AnalysisPresentation:
 
 def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     """What the table says in sentences that a reader understands."""
-    said = [f"{counted(found.n, 'part')} of {counted(found.n_items, 'item')} have a value of both."]
+    said = [f"{plural(found.n, 'part')} of {plural(found.n_items, 'item')} have a value of both."]
     if found.untested:
         return [*said, f"Not tested: {found.untested[0].lower()}{found.untested[1:]}"]
     association = found.association
@@ -94,7 +94,7 @@ def _tested(found: Crosstab, rows: str, columns: str) -> list[str]:
     n_marked = int((_marks(found) != 0).sum())
     if n_marked:
         said.append(
-            f"{MORE} and {FEWER} mark the {counted(n_marked, 'cell')} with more or fewer parts than expected "
+            f"{MORE} and {FEWER} mark the {plural(n_marked, 'cell')} with more or fewer parts than expected "
             "under independence (adjusted residuals, p < 0.05 after Holm, "
             f"{TESTS[association.residuals_method or 'normal']})."
         )
@@ -138,7 +138,7 @@ def _heat(asked: AnalysisRequest, told: Told, title: str, found: Crosstab) -> An
                 continue
             sign = {1: MORE, -1: FEWER, 0: ""}[int(marks[row, place])]
             heat = sum(share >= least for least in HEATS)
-            words = f"{name}, {other_name}: {counted(n, 'part')}, {percent(share)} {denominator.words}"
+            words = f"{name}, {other_name}: {plural(n, 'part')}, {percent(share)} {denominator.words}"
             url = asked.items_url(told, (rows_key, key), (columns_key, other)) if n else ""
             cells.append(HeatCell(row, place, f"{n}{sign}", heat, words, url))
     steps = ", ".join(f"{least * 100:g}" for least in HEATS)
@@ -224,7 +224,7 @@ def _stand_out(asked: AnalysisRequest, told: Told, found: Crosstab) -> list[Anal
     return [AnalysisSection("Cells that differ from independence", [], None, table)]
 
 
-def flowed(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_flow(asked: AnalysisRequest) -> AnalysisPresentation:
     """How parts go from the categories of one dimension to those of the next."""
     known = asked.groups
     if len(known) < 2 or not asked.dimensions:
@@ -256,14 +256,14 @@ def flowed(asked: AnalysisRequest) -> AnalysisPresentation:
         sentences=_said(found),
         sections=sections,
         choices=[*menus, AnalysisMenu("within", "Within each", asked.choices_of(known, "all together"), within)],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         notes=found.notes,
         read=[*keys, *([within] if within else [])],
     )
 
 
 def _said(found: Flow) -> list[str]:
-    return [f"{counted(found.n, 'part')} of {found.n_parts:,} have a value in every step and are drawn."]
+    return [f"{plural(found.n, 'part')} of {found.n_parts:,} have a value in every step and are drawn."]
 
 
 def _labels(told: Told, group: FlowGroup, *values: tuple[int, str]) -> list[tuple[str, str]]:
@@ -286,7 +286,7 @@ def _sankey(
             node.category,
             node.name,
             node.share.n,
-            f"{node.name}: {counted(node.share.n, 'part')}, {percent(node.share.share)}",
+            f"{node.name}: {plural(node.share.n, 'part')}, {percent(node.share.share)}",
             asked.items_url(told, *_labels(told, group, (node.step, node.category))),
         )
         for node in group.nodes
@@ -297,7 +297,7 @@ def _sankey(
             band.start,
             band.end,
             band.share.n,
-            f"{names[band.step, band.start]} → {names[band.step + 1, band.end]}: {counted(band.share.n, 'part')}, "
+            f"{names[band.step, band.start]} → {names[band.step + 1, band.end]}: {plural(band.share.n, 'part')}, "
             f"{percent(band.of_start.share)} of {names[band.step, band.start]}",
             asked.items_url(told, *_labels(told, group, (band.step, band.start), (band.step + 1, band.end))),
         )

@@ -4,9 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from annotation.analysis.queries.presentation.blocks import AnalysisPresentation
-from annotation.analysis.queries.presentation.counts import combined, marked, profiled, tallied
-from annotation.analysis.queries.presentation.cross_tables import crossed, flowed
-from annotation.analysis.queries.presentation.numbers import measured, saturated
+from annotation.analysis.queries.presentation.counts import (
+    present_combinations,
+    present_counts,
+    present_marks,
+    present_profiles,
+)
+from annotation.analysis.queries.presentation.cross_tables import present_crosstab, present_flow
+from annotation.analysis.queries.presentation.numbers import present_numbers, present_saturation
 from annotation.analysis.queries.presentation.question import AnalysisRequest
 from annotation.core.errors import NotFound
 
@@ -28,49 +33,49 @@ KINDS = {
             "counts",
             "Counts",
             "How often each category is the agreed label, in total and by group.",
-            tallied,
+            present_counts,
         ),
         AnalysisPage(
             "crosstab",
             "Cross table",
             "How often the categories of two dimensions occur together, and whether they are associated.",
-            crossed,
+            present_crosstab,
         ),
         AnalysisPage(
             "flow",
             "Flow",
             "From symptom to root cause to fix, within each stage.",
-            flowed,
+            present_flow,
         ),
         AnalysisPage(
             "shares",
             "Share of a yes/no dimension",
             "How many parts of each category have a mark, such as “only distributed”.",
-            marked,
+            present_marks,
         ),
         AnalysisPage(
             "numbers",
             "Numbers",
             "Days open, comments, changed lines: quantiles, the share at or below a cutoff, and whether groups differ.",
-            measured,
+            present_numbers,
         ),
         AnalysisPage(
             "profiles",
             "Profiles",
             "Whether two repositories or stages have the same ranking of categories.",
-            profiled,
+            present_profiles,
         ),
         AnalysisPage(
             "saturation",
             "Saturation",
             "Whether labeling more items still brings new categories.",
-            saturated,
+            present_saturation,
         ),
         AnalysisPage(
             "combinations",
             "Combinations",
             "Which values of several dimensions often occur together.",
-            combined,
+            present_combinations,
         ),
     )
 }

@@ -20,12 +20,12 @@ from annotation.analysis.queries.presentation.blocks import (
     percent,
 )
 from annotation.analysis.queries.presentation.counts import rounded, said_of
-from annotation.analysis.queries.presentation.provenance import left_out, nothing
+from annotation.analysis.queries.presentation.provenance import exclusion_lines, nothing
 from annotation.analysis.queries.presentation.question import AnalysisRequest
 from annotation.analysis.saturation import Saturation
 from annotation.charts.analysis import Box, Boxes, Curve, Curves, boxes, curves
 from annotation.models import Item
-from shared.wording import counted
+from shared.wording import plural
 
 CUTS = {"lines": 10.0}
 """What the share at or under is asked of where no cut is given: the small fixes of Yu et al."""
@@ -33,7 +33,7 @@ MOST_CURVES = 6
 SURE = 0.05
 
 
-def measured(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_numbers(asked: AnalysisRequest) -> AnalysisPresentation:
     """How much work items were: quantiles, the share at or under a cut, and whether groups differ."""
     if not asked.labeled.columns.n_rows:
         return nothing("Numbers")
@@ -78,7 +78,7 @@ def measured(asked: AnalysisRequest) -> AnalysisPresentation:
                 "cut", "Cut", (), asked.question.one("cut") or (f"{cut:g}" if cut is not None else ""), control="number"
             ),
         ],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         read=[by] if by else [],
     )
 
@@ -86,11 +86,11 @@ def measured(asked: AnalysisRequest) -> AnalysisPresentation:
 def _first(found: Numbers, unit: str) -> list[str]:
     total = found.total
     if total.undefined:
-        return [f"Not known for any of the {counted(total.n_missing, found.counted)}."]
+        return [f"Not known for any of the {plural(total.n_missing, found.counted)}."]
     quantiles = dict(total.quantiles)
     said = [
         "Known for "
-        f"{counted(total.n, found.counted)}{f', not for {total.n_missing:,}' if total.n_missing else ''}: "
+        f"{plural(total.n, found.counted)}{f', not for {total.n_missing:,}' if total.n_missing else ''}: "
         f"median {quantiles[0.5]:.3g} {unit}, lower quartile {quantiles[0.25]:.3g}, upper quartile "
         f"{quantiles[0.75]:.3g}."
     ]
@@ -266,7 +266,7 @@ def _pair_table(comparison: GroupComparison, names: Mapping[str, str]) -> Analys
     return AnalysisTable("pairs", "Groups compared by rank", heads, rows, frozenset({2, 3, 4, 6, 7}))
 
 
-def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
+def present_saturation(asked: AnalysisRequest) -> AnalysisPresentation:
     """Whether labelling more items still brings new categories."""
     if not asked.dimensions:
         return nothing("Saturation")
@@ -287,7 +287,7 @@ def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
         ]
         for each in found.first_seen
     ]
-    after = [(counted(point.n_items, "item"), point) for point in found.curve]
+    after = [(plural(point.n_items, "item"), point) for point in found.curve]
     drawn = Curves(
         title,
         "items labeled",
@@ -296,7 +296,7 @@ def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
             Curve(
                 "in the order of labeling",
                 [(point.n_items, point.n_categories) for point in found.curve],
-                [f"after {items}: {counted(point.n_categories, 'category', 'categories')}" for items, point in after],
+                [f"after {items}: {plural(point.n_categories, 'category', 'categories')}" for items, point in after],
             ),
             Curve(
                 "on average over all orders",
@@ -307,7 +307,7 @@ def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
         position=asked.position(key),
     )
     sentences = [
-        f"{counted(found.n_items, 'item')} brought {counted(found.n_categories, 'category', 'categories')}; "
+        f"{plural(found.n_items, 'item')} brought {plural(found.n_categories, 'category', 'categories')}; "
         f"{found.n_unseen:,} of the taxonomy did not occur."
     ]
     if found.first_seen:
@@ -315,7 +315,7 @@ def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
         sentences.append(f"The last new one was “{last.name}”, with item {last.place:,} of {found.n_items:,}.")
     if found.chance_new is not None:
         sentences.append(
-            f"{counted(found.n_once, 'category', 'categories')} occurred in one item only, so about "
+            f"{plural(found.n_once, 'category', 'categories')} occurred in one item only, so about "
             f"{percent(found.chance_new)} of further items would bring a category that no item had (Good and Turing)."
         )
     heads = [column.title, "With item", "Which", "Items that have it"]
@@ -328,6 +328,6 @@ def saturated(asked: AnalysisRequest) -> AnalysisPresentation:
         sentences=sentences,
         sections=[AnalysisSection("", [], figure, table)],
         choices=[AnalysisMenu("dimension", "Categories of", asked.choices_of(asked.dimensions), key)],
-        left_out=left_out(asked, told, found.left_out),
+        left_out=exclusion_lines(asked, told, found.left_out),
         read=[key],
     )

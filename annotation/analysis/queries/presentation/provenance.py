@@ -7,7 +7,7 @@ from annotation.analysis.queries.presentation.blocks import AnalysisPresentation
 from annotation.analysis.queries.presentation.question import AnalysisRequest
 from annotation.analysis.shares import ExcludedParts
 from annotation.labels.columns import WHY_NONE
-from shared.wording import counted, listed
+from shared.wording import plural, series
 
 STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 
@@ -17,7 +17,7 @@ def nothing(title: str, words: str = "") -> AnalysisPresentation:
     return AnalysisPresentation(title, [words or "No agreed labels yet."], [], [])
 
 
-def left_out(asked: AnalysisRequest, told: Told, found: Sequence[ExcludedParts]) -> list[tuple[str, int, str]]:
+def exclusion_lines(asked: AnalysisRequest, told: Told, found: Sequence[ExcludedParts]) -> list[tuple[str, int, str]]:
     """(why, how many parts, where their items stand, if that can be said) of what is left out."""
     out = [(each.why, each.n, "") for each in told.selection.left_out]
     out += [(each.why, each.n, _url(asked, told, each.why)) for each in found]
@@ -44,18 +44,18 @@ def from_which(asked: AnalysisRequest) -> list[str]:
     rounds = [each.number for each in labels.rounds]
     found = []
     if rounds:
-        which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {listed(rounds)}"
+        which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {series(rounds)}"
         versions = sorted(set(labels.versions.values()))
-        of = f"version {versions[0]}" if len(versions) == 1 else f"versions {listed(versions)}"
-        parts = f"{counted(labels.columns.n_rows, 'part')} of {counted(labels.n_items, 'item')}"
+        of = f"version {versions[0]}" if len(versions) == 1 else f"versions {series(versions)}"
+        parts = f"{plural(labels.columns.n_rows, 'part')} of {plural(labels.n_items, 'item')}"
         found.append(f"Agreed labels of {which}, mapped to {of} of the taxonomy: {parts}.")
     if n := labels.n_screened_out:
-        found.append(f"{counted(n, 'item')} of them {'is' if n == 1 else 'are'} screened out and kept by the study.")
+        found.append(f"{plural(n, 'item')} of them {'is' if n == 1 else 'are'} screened out and kept by the study.")
     for told in asked.answers[-1:]:
         if told.question.where or told.question.parts == "single":
             selected = told.selection
             found.append(
-                f"The analysis includes {counted(selected.n_parts, 'part')} of {counted(selected.n_items, 'item')}."
+                f"The analysis includes {plural(selected.n_parts, 'part')} of {plural(selected.n_items, 'item')}."
             )
         levels = asked.levels(told)
         words = {"parent": "by parent category", "root": "by top level"}
@@ -63,9 +63,9 @@ def from_which(asked: AnalysisRequest) -> list[str]:
         for key, folded in told.folded.items():
             if folded.categories:
                 n = len(folded.categories)
-                rare = counted(n, "rare category", "rare categories")
+                rare = plural(n, "rare category", "rare categories")
                 is_are = "is" if n == 1 else "are"
-                parts = counted(folded.n, "part")
+                parts = plural(folded.n, "part")
                 found.append(f"For {told.columns[key].title.lower()}, {rare} {is_are} reported as others ({parts}).")
         if told.question.left_out:
             found.append(f"Excluded on request: {', '.join(told.question.left_out)}.")

@@ -78,7 +78,7 @@ SPREAD_MOST = 4
 METHODS = tuple(Resolution.Method.values)
 
 
-def copied(sql: str, params: Sequence[Any], columns: dict[str, pa.DataType]) -> pa.Table:
+def copy_rows(sql: str, params: Sequence[Any], columns: dict[str, pa.DataType]) -> pa.Table:
     """The rows of a query, texts and nulls too, by a COPY; one query."""
     file = io.BytesIO()
     with connection.cursor() as cursor:
@@ -286,7 +286,7 @@ class ItemChunk:
         """
         condition, items = self._within
         kinds = {name: pa.int64() for name in names} | {"number": pa.float64(), "text": pa.string()}
-        table = copied(sql.format(condition), [self.round.pk, *items], kinds)
+        table = copy_rows(sql.format(condition), [self.round.pk, *items], kinds)
         said = [
             number if number is not None else text
             for number, text in zip(table["number"].to_pylist(), table["text"].to_pylist(), strict=True)
@@ -375,7 +375,7 @@ def _names(items: np.ndarray) -> pa.Table:
         "number": pa.int64(),
         "screened_out": pa.bool_(),
     }
-    table = copied(_CALLED.format(condition), params, kinds)
+    table = copy_rows(_CALLED.format(condition), params, kinds)
     keys = table["item_id"].to_numpy()
     order = np.argsort(keys)
     return _with_names(table.take(pa.array(order[np.searchsorted(keys, items, sorter=order)])))
@@ -418,14 +418,14 @@ def _one(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def grouped(owners: np.ndarray, tokens: np.ndarray, n: int) -> tuple[list[np.ndarray], np.ndarray]:
+def group_sets(owners: np.ndarray, tokens: np.ndarray, n: int) -> tuple[list[np.ndarray], np.ndarray]:
     """Which different sets of tokens there are, and of each owner 0 … n − 1 which of them it has."""
     order = np.lexsort((tokens, owners))
     return sets_of(np.bincount(owners, minlength=n), tokens[order])
 
 
 def sets_of(sizes: np.ndarray, tokens: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """As `grouped`, of tokens that stand in order, those of each owner together; `sizes`: how many each has.
+    """As `group_sets`, of tokens that stand in order, those of each owner together; `sizes`: how many each has.
 
     Exact: owners with equally many tokens are compared as rows of a matrix.
     """

@@ -27,7 +27,7 @@ from annotation.labels.queries.batches.chunks import (
     ItemChunk,
     Raters,
     ValueCodes,
-    grouped,
+    group_sets,
     raters_of,
     sets_of,
     within,
@@ -290,7 +290,7 @@ class BatchConsensus:
         said = []
         for at, known in enumerate(self.sets):
             mine = dimensions == at
-            different, which = grouped(owners[mine], tokens[mine], n)
+            different, which = group_sets(owners[mine], tokens[mine], n)
             said.append(known.of(different)[which])
         found = np.empty((len(self.keys), n), dtype=np.int64)
         for at, above in enumerate(self.above):

@@ -11,10 +11,10 @@ Value = str | bool | float
 
 
 @overload
-def listed(values: Sequence[Value]) -> str: ...
+def json_list(values: Sequence[Value]) -> str: ...
 @overload
-def listed(values: None) -> None: ...
-def listed(values: Sequence[Value] | None) -> str | None:
+def json_list(values: None) -> None: ...
+def json_list(values: Sequence[Value] | None) -> str | None:
     """Values as the JSON text of a list, as it stands in a file; None for none."""
     return None if values is None else json.dumps(list(values), ensure_ascii=False)
 

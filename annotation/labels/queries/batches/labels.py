@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from annotation.labels.queries.batches.chunks import ItemChunk, ValueCodes, stretches
 from annotation.labels.queries.batches.consensus import DECIDED, BatchConsensus, ChunkConsensus, FreeAnswer, place_of
-from annotation.labels.queries.batches.dictionaries import DictionaryColumn, listed, of_words
+from annotation.labels.queries.batches.dictionaries import DictionaryColumn, json_list, of_words
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.rows import LabelRow, label_rows, settled_here
 from annotation.labels.queries.verdicts import ItemVerdicts
@@ -92,12 +92,12 @@ class _Templates:
         self.label.add(row.round_label)
         self.kind.add(row.round_kind)
         self.dimension.add(row.dimension)
-        self.values.add(None if is_own else listed(row.values))
+        self.values.add(None if is_own else json_list(row.values))
         self.method.add(row.method)
         self.version.append(row.taxonomy_version)
-        self.raters.add(listed(row.raters) if is_whole else None)
+        self.raters.add(json_list(row.raters) if is_whole else None)
         self.group.append(-1 if is_whole else self.groups.setdefault(tuple(map(int, row.raters)), len(self.groups)))
-        self.original_values.add(None if is_own else listed(row.original_values))
+        self.original_values.add(None if is_own else json_list(row.original_values))
         self.original_version.append(row.original_version)
         self.unmapped.add(row.unmapped)
         self.resolved_at.append(_microseconds(row.resolved_at))
@@ -184,7 +184,7 @@ def _values(
         return templates.values.taken(at), templates.original_values.taken(at)
     said = judged.own_numbers(rows[own], ranks[own], dimensions[own])
     different, which = np.unique(said, return_inverse=True)
-    words = [listed([known.words[number]]) for number in different.tolist()]
+    words = [json_list([known.words[number]]) for number in different.tolist()]
     is_mapped = np.array(templates.is_mapped, dtype=bool)[at[own]]
     return (
         templates.values.taken(at, own[is_mapped], words, which[is_mapped]),
@@ -205,5 +205,5 @@ def _raters(
     words = []
     for number in different.tolist():
         who = judged.groups[number // len(ranks)]
-        words.append(listed([judge.raters.codes[who[rank]] for rank in ranks[number % len(ranks)]]))
+        words.append(json_list([judge.raters.codes[who[rank]] for rank in ranks[number % len(ranks)]]))
     return templates.raters.taken(at, of_sets, words, which)

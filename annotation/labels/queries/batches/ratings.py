@@ -14,14 +14,14 @@ from annotation.labels.queries.batches.chunks import (
     ItemChunk,
     Raters,
     ValueCodes,
-    copied,
-    grouped,
+    copy_rows,
+    group_sets,
     raters_of,
     stretches,
     within,
 )
 from annotation.labels.queries.batches.consensus import KEPT_MOST, LIMITS
-from annotation.labels.queries.batches.dictionaries import DictionaryColumn, listed, of_words
+from annotation.labels.queries.batches.dictionaries import DictionaryColumn, json_list, of_words
 from annotation.labels.queries.batches.labels import Batches
 from annotation.labels.queries.rows import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
 from annotation.labels.queries.version_mapping import VersionMapping
@@ -129,7 +129,7 @@ class _RoundReading:
         whole = (at.astype(np.int64) << 23) | (ratings["part"].astype(np.int64) << 9) | dimensions
         places, owners = np.unique(whole, return_inverse=True)
         tokens = (dimensions.astype(np.int64) << 32) | ratings["value"]
-        different, which = grouped(owners, tokens, len(places))
+        different, which = group_sets(owners, tokens, len(places))
         told = np.array([self._told(each) for each in different], dtype=np.int64)[which]
         at, parts, dimensions = places >> 23, (places >> 9) & (1 << 14) - 1, places & LIMITS["dimensions"] - 1
         # All in one number, of 52 bits at most: sorting by five would take five times as long.
@@ -182,8 +182,8 @@ class _RoundReading:
             given = tuple(sorted((self.values.words[number] for number in numbers if number), key=str))
             told = self.telling.tell(self.round.taxonomy_version_id, dimension, given)
             self.keys.add(dimension)
-            self.told.add(None if isinstance(told, str) else listed(told))
-            self.given.add(listed(given))
+            self.told.add(None if isinstance(told, str) else json_list(told))
+            self.given.add(json_list(given))
             self.unmapped.add(told if isinstance(told, str) else None)
         return self.known[key]
 
@@ -250,7 +250,7 @@ def _memos(noting: np.ndarray, annotations: np.ndarray, parts: np.ndarray) -> pa
     if len(noted):
         kinds = {"annotation": pa.int64(), "memo": pa.string(), "parts": pa.string()}
         condition, params = within(noting)
-        table = copied(_MEMOS.format(condition), params, kinds)
+        table = copy_rows(_MEMOS.format(condition), params, kinds)
         both = zip(table["memo"].to_pylist(), table["parts"].to_pylist(), strict=True)
         memos = dict(zip(table["annotation"].to_pylist(), both, strict=True))
         for at in noted.tolist():
