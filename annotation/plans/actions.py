@@ -11,7 +11,7 @@ from annotation.models import Plan, Round, Study
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.queries.listing import why_not_run, why_not_undo
 from annotation.plans.queries.preview import preview
-from annotation.plans.queries.scope import PlanScope, ground
+from annotation.plans.queries.scope import PlanScope, plan_scope
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
 REFUSED = "Migration not created."
@@ -38,7 +38,7 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
         raise Invalid(REFUSED, fields={"to": [words]})
     if version.state == TaxonomyVersion.State.RETIRED:
         raise Invalid(REFUSED, fields={"to": [f"Version {to} is retired. Choose a published one."]})
-    found = ground(study, version)
+    found = plan_scope(study, version)
     chosen = _recheck(found, recheck)
     plan = Plan.objects.filter(study=study, to_version=version, state=Plan.State.PREVIEWED).first()
     if plan is None:
@@ -86,7 +86,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
         return plan
     if why := why_not_run(plan):
         raise WrongState(why)
-    found = ground(study, plan.to_version)
+    found = plan_scope(study, plan.to_version)
     if recheck is not None:
         plan.recheck = _recheck(found, recheck)
     fields: dict[str, list[str]] = {}

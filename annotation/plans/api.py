@@ -22,7 +22,7 @@ from annotation.plans import actions
 from annotation.plans.queries import listing
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import affected_items
-from annotation.plans.queries.scope import ground_of
+from annotation.plans.queries.scope import scope_of
 from shared.request_checks import page_size
 
 
@@ -191,7 +191,7 @@ class PlanItems(APIView):
             lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]
             last = given[-1].position if given else 0
         else:
-            found = affected_items(ground_of(plan), plan.recheck, why=why, after=after, size=size)
+            found = affected_items(scope_of(plan), plan.recheck, why=why, after=after, size=size)
             lines = [
                 {
                     "item": each.item.identifier,

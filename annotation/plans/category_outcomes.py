@@ -60,7 +60,7 @@ class NewQuestion:
     booleans: tuple[bool, ...] = ()
 
 
-def fates(old: VersionTree, way: Route, new: VersionTree) -> Iterator[CategoryOutcome]:
+def category_outcomes(old: VersionTree, way: Route, new: VersionTree) -> Iterator[CategoryOutcome]:
     """The fate of every category of a version, in the order of its tree."""
     for dimension in old.dimensions:
         after = new.by_key.get(dimension.key)
@@ -77,8 +77,8 @@ def fates(old: VersionTree, way: Route, new: VersionTree) -> Iterator[CategoryOu
             kind, *more = sorted(set(also) - {"split"}, key=("merged", "moved", "renamed", "redefined").index) or [
                 "kept"
             ]
-            heir = after.by_key[found] if after else None
-            yield CategoryOutcome(old.number, dimension.key, dimension.title, category, kind, tuple(more), heir)
+            successor = after.by_key[found] if after else None
+            yield CategoryOutcome(old.number, dimension.key, dimension.title, category, kind, tuple(more), successor)
 
 
 def new_questions(old: VersionTree, way: Route, new: VersionTree) -> Iterator[NewQuestion]:

@@ -14,7 +14,7 @@ from annotation.labels.consensus import PENDING, Verdict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
 from annotation.plans.queries.relabeling import RelabelRequest, needs
-from annotation.plans.queries.scope import PlanScope, ground_of
+from annotation.plans.queries.scope import PlanScope, scope_of
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import BATCHES, TaskTurn
 from shared.jobs import JobKind, TurnOver
@@ -38,7 +38,7 @@ class Plans(JobKind[Plan]):
     advice = "Nothing was assigned. Run the migration again when the server is less busy."
 
     def do(self, job: Plan, turn: TaskTurn) -> None:
-        found = ground_of(job)
+        found = scope_of(job)
         needed = needs(found, job.recheck)
         order = sorted(needed)
         while _batch(job, found, needed, order):

@@ -31,7 +31,7 @@ from annotation.plans.forms import PlanForm
 from annotation.plans.queries import listing
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import PAGE, affected_items, items_with_categories
-from annotation.plans.queries.scope import ground_of
+from annotation.plans.queries.scope import scope_of
 from annotation.rounds.queries import RoundLine, round_lines
 from shared.forms import explaining, form_page, status_of
 from taxonomy.access import get_version
@@ -423,18 +423,19 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             lines = [AffectedLine(row.item, _places(row.asked, titles)) for row in rows]
             last = rows[-1].position if rows else 0
         elif category := query.get("category", ""):
-            ground = ground_of(found)
-            fates = [
-                fate
-                for fate in ground.fates.values()
-                if (fate.dimension, fate.category.key, str(fate.version)) == (dimension, category, query.get("version"))
+            scope = scope_of(found)
+            outcomes = [
+                outcome
+                for outcome in scope.outcomes.values()
+                if (outcome.dimension, outcome.category.key, str(outcome.version))
+                == (dimension, category, query.get("version"))
             ]
-            items = items_with_categories(ground, [fate.category.id for fate in fates], after=after)
+            items = items_with_categories(scope, [outcome.category.id for outcome in outcomes], after=after)
             lines = [AffectedLine(item) for item in items]
-            heading = f"Items labeled {fates[0].category.path}" if fates else "Category not found"
+            heading = f"Items labeled {outcomes[0].category.path}" if outcomes else "Category not found"
             last = items[-1].pk if items else 0
         else:
-            asked = affected_items(ground_of(found), found.recheck, why=why, dimension=dimension, after=after)
+            asked = affected_items(scope_of(found), found.recheck, why=why, dimension=dimension, after=after)
             lines = [AffectedLine(each.item, _reasons(each.reasons, titles, shows_values)) for each in asked]
             heading = f"Items without a label of “{titles.get(dimension, dimension)}”" if dimension else heading
             last = asked[-1].item.pk if asked else 0

@@ -51,16 +51,16 @@ def agreed_answers(round_: Round, version: TaxonomyVersion) -> Iterator[tuple[It
 
     Left out are items with something undecided, or with a label that can't be followed there.
     """
-    telling = VersionMapping(version)
+    version_mapping = VersionMapping(version)
     for each in round_verdicts(round_):
-        rows = label_rows(round_, each, telling)
+        rows = label_rows(round_, each, version_mapping)
         if not rows or not each.is_complete or any(row.unmapped for row in rows):
             continue
         if any(verdict.state == "open" for verdict in each.verdicts):
             continue
         parts: dict[int, dict[str, Any]] = defaultdict(dict)
         for row in rows:
-            dimension = telling.tree.by_key[row.dimension]
+            dimension = version_mapping.tree.by_key[row.dimension]
             if dimension.has_categories:
                 parts[row.part][row.dimension] = row.values
             elif row.values:

@@ -165,8 +165,8 @@ class _ChunkRows:
 class _Codes:
     """What sets of answers come to, below each other: part, dimension, and what stands in its column."""
 
-    def __init__(self, round_: Round, telling: VersionMapping, asking: Mapping[str, ColumnDimension]) -> None:
-        self.round, self.telling, self.asking = round_, telling, asking
+    def __init__(self, round_: Round, version_mapping: VersionMapping, asking: Mapping[str, ColumnDimension]) -> None:
+        self.round, self.version_mapping, self.asking = round_, version_mapping, asking
         self.columns = {key: at for at, key in enumerate(asking)}
         self.forget()
 
@@ -185,7 +185,7 @@ class _Codes:
 
     def add(self, key: str | None, each: ItemVerdicts) -> int:
         found: dict[tuple[int, str], Values | str | None] = {}
-        for verdict, told in mapped_verdicts(self.round, settled_verdicts(self.round, each), self.telling):
+        for verdict, told in mapped_verdicts(self.round, settled_verdicts(self.round, each), self.version_mapping):
             if key in (None, verdict.dimension):
                 found[verdict.part, verdict.dimension] = told
         for verdict in each.verdicts:
@@ -215,7 +215,7 @@ class _Codes:
 def _round(
     round_: Round,
     rounds: Sequence[Round],
-    telling: VersionMapping,
+    version_mapping: VersionMapping,
     asking: Mapping[str, ColumnDimension],
     known: dict[int, _ChunkRows],
     changed: Sequence[int] | None,
@@ -224,8 +224,8 @@ def _round(
     if changed is None or round_.kind == Round.Kind.RELABEL:  # what a worklist gives rests on earlier rounds, too
         known, changed = {}, stretch_numbers(round_)
     if changed:
-        codes = _Codes(round_, telling, asking)
-        judge = BatchConsensus(round_, telling, codes)
+        codes = _Codes(round_, version_mapping, asking)
+        judge = BatchConsensus(round_, version_mapping, codes)
         among = settled_here(round_, rounds) if len(rounds) > 1 else None
         for stretch in stretches(round_, among=among, only=changed):
             known[stretch.number] = _gathered(stretch, codes, judge, judge.judged(stretch))

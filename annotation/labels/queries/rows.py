@@ -143,22 +143,22 @@ def labels(
         if round_.number < after[0]:
             continue
         told_in = version or label_version(round_, standing)
-        telling = tellings.setdefault(told_in.pk, VersionMapping(told_in))
+        version_mapping = tellings.setdefault(told_in.pk, VersionMapping(told_in))
         start = after[1] if round_.number == after[0] else 0
         items = settled_here(round_, rounds) if len(rounds) > 1 else None
         for each in round_verdicts(round_, items=items, answered_only=True, after_position=start):
-            rows = label_rows(round_, each, telling)
+            rows = label_rows(round_, each, version_mapping)
             yield (
                 (round_.number, each.round_item.position),
                 [row for row in rows if dimension is None or row.dimension == dimension],
             )
 
 
-def label_rows(round_: Round, each: ItemVerdicts, telling: VersionMapping) -> list[LabelRow]:
+def label_rows(round_: Round, each: ItemVerdicts, version_mapping: VersionMapping) -> list[LabelRow]:
     """The agreed labels of an item in terms of a version, without those whose dimension does not apply under them."""
     repository, number = _named(each.round_item.item)
     rows = []
-    for verdict, found in mapped_verdicts(round_, settled_verdicts(round_, each), telling):
+    for verdict, found in mapped_verdicts(round_, settled_verdicts(round_, each), version_mapping):
         origin, decision = verdict.origin, verdict.decision
         rows.append(
             LabelRow(
@@ -172,7 +172,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: VersionMapping) -> li
                 dimension=verdict.dimension,
                 values=None if isinstance(found, str) else list(found),
                 method=verdict.method or "",
-                taxonomy_version=telling.version.number,
+                taxonomy_version=version_mapping.version.number,
                 resolved_at=decision.decided_at if decision and isinstance(decision.decided_at, datetime) else None,
                 raters=list(origin.raters) if origin else [r.rater for r in verdict.ratings if r.values is not None],
                 original_values=list(origin.values if origin else verdict.values or ()),
@@ -185,7 +185,7 @@ def label_rows(round_: Round, each: ItemVerdicts, telling: VersionMapping) -> li
 
 
 def mapped_verdicts(
-    round_: Round, settled: Sequence[Verdict], telling: VersionMapping
+    round_: Round, settled: Sequence[Verdict], version_mapping: VersionMapping
 ) -> list[tuple[Verdict, Values | str]]:
     """Verdicts that have values, with these in terms of a version (or in words why they can't be told so).
 
@@ -197,12 +197,14 @@ def mapped_verdicts(
     for verdict in settled:
         origin = verdict.origin
         version_id = origin.version_id if origin else round_.taxonomy_version_id
-        values = telling.tell(version_id, verdict.dimension, origin.values if origin else verdict.values or ())
-        is_moved = is_moved or version_id != telling.version.pk
+        values = version_mapping.tell(version_id, verdict.dimension, origin.values if origin else verdict.values or ())
+        is_moved = is_moved or version_id != version_mapping.version.pk
         if not isinstance(values, str):
             told[verdict.part][verdict.dimension] = values
         found.append((verdict, values))
-    return [(one, values) for one, values in found if not is_moved or telling.counts(one.dimension, told[one.part])]
+    return [
+        (one, values) for one, values in found if not is_moved or version_mapping.counts(one.dimension, told[one.part])
+    ]
 
 
 def settled_verdicts(round_: Round, each: ItemVerdicts) -> list[Verdict]:
@@ -292,13 +294,13 @@ def ratings(
     With `version` in its terms, else as given. With `revision` all of that one. With `own` only that person's ratings
     in the rounds of `own_round_ids`, or in all of them when it is empty.
     """
-    telling: VersionMapping | None = None
+    version_mapping: VersionMapping | None = None
     for round_ in rounds:
         if round_.number < after[0]:
             continue
         tree = published_version(round_.taxonomy_version_id)
         own_version = round_.taxonomy_version
-        telling = telling if version and telling else VersionMapping(version or own_version)
+        version_mapping = version_mapping if version and version_mapping else VersionMapping(version or own_version)
         position = after[1] if round_.number == after[0] else 0
         places = answered_places(RoundItem.objects.present().filter(round=round_), round_)
         places = places.select_related("item").order_by("position")
@@ -338,7 +340,7 @@ def ratings(
                         seconds=seconds,
                         training=place.known is not None,
                         revision=name,
-                        taxonomy_version=telling.version.number,
+                        taxonomy_version=version_mapping.version.number,
                         original_values=list(given_values),
                         original_version=own_version.number,
                         unmapped=told if isinstance(told, str) else None,
@@ -353,7 +355,7 @@ def ratings(
                     for part, memo, seconds in said[annotation]
                     for key, given_values in values.get((annotation, part), {}).items()
                     if dimension is None or key == dimension
-                    for told in [telling.tell(own_version.pk, key, given_values)]
+                    for told in [version_mapping.tell(own_version.pk, key, given_values)]
                 ]
                 rows.sort(key=lambda row: (row.part, tree.by_key[row.dimension].position))
                 yield (round_.number, place.position), rows

@@ -71,13 +71,13 @@ def n_lost_labels(seat: Seat) -> tuple[Plan, int] | None:
 def _in_round(
     seat: Seat, round_: Round, rounds: Sequence[Round], standing: TaxonomyVersion
 ) -> Iterator[LabelWithoutValue]:
-    telling = VersionMapping(label_version(round_, standing))
-    items = settled_here(round_, rounds).filter(item__in=_candidates(round_, telling))
+    version_mapping = VersionMapping(label_version(round_, standing))
+    items = settled_here(round_, rounds).filter(item__in=_candidates(round_, version_mapping))
     for each in round_verdicts(round_, items=items):
         if (round_.pk, each.round_item.item_id) in seat.withheld:
             continue
-        for verdict, told in mapped_verdicts(round_, settled_verdicts(round_, each), telling):
-            if not isinstance(told, str) or verdict.dimension not in telling.tree.by_key:
+        for verdict, told in mapped_verdicts(round_, settled_verdicts(round_, each), version_mapping):
+            if not isinstance(told, str) or verdict.dimension not in version_mapping.tree.by_key:
                 continue
             origin = verdict.origin
             yield LabelWithoutValue(
@@ -91,14 +91,14 @@ def _in_round(
             )
 
 
-def _candidates(round_: Round, telling: VersionMapping) -> QuerySet[Any, Any]:
+def _candidates(round_: Round, version_mapping: VersionMapping) -> QuerySet[Any, Any]:
     """The items of a round of which a label may have no value: all of a worklist, else those that name what is gone."""
     if round_.kind == Round.Kind.RELABEL:
         return RoundItem.objects.filter(round=round_).values("item")
-    old, way = published_version(round_.taxonomy_version_id), telling.route(round_.taxonomy_version_id)
-    if way is None or telling.version.pk == round_.taxonomy_version_id:
+    old, way = published_version(round_.taxonomy_version_id), version_mapping.route(round_.taxonomy_version_id)
+    if way is None or version_mapping.version.pk == round_.taxonomy_version_id:
         return RoundItem.objects.none().values("item")
-    here = [each for each in old.dimensions if each.key in telling.tree.by_key]
+    here = [each for each in old.dimensions if each.key in version_mapping.tree.by_key]
     categories = [
         category.id
         for each in here
@@ -108,7 +108,7 @@ def _candidates(round_: Round, telling: VersionMapping) -> QuerySet[Any, Any]:
     dimensions = [
         each.id
         for each in here
-        if way.dimension_blocked(each.key) or (each.is_set and not telling.tree.by_key[each.key].is_set)
+        if way.dimension_blocked(each.key) or (each.is_set and not version_mapping.tree.by_key[each.key].is_set)
     ]
     given = Rating.objects.filter(Q(category__in=categories) | Q(dimension__in=dimensions), round=round_)
     decided = ResolutionValue.objects.filter(

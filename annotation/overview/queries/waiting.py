@@ -128,9 +128,9 @@ def study_lines(user: User, studies: Sequence[Study]) -> list[StudyLine]:
     mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=[each.pk for each in studies])}
     counting = Round.objects.exclude(state=Round.State.UNDONE)
     newest = counting.filter(study=OuterRef("study")).order_by("-number").values("pk")[:1]
-    telling = ~Q(state=Round.State.CLOSED) | Q(pk=Subquery(newest))
+    version_mapping = ~Q(state=Round.State.CLOSED) | Q(pk=Subquery(newest))
     by_study: dict[int, list[RoundLine]] = defaultdict(list)
-    for line in reversed(round_lines(counting.filter(telling, study__in=[each.pk for each in studies]))):
+    for line in reversed(round_lines(counting.filter(version_mapping, study__in=[each.pk for each in studies]))):
         if line.round.kind == Round.Kind.RELABEL:  # without the items whose labels are withheld from this person
             seat = Seat(user, line.round.study, mine.get(line.round.study_id))
             (line,) = round_lines(Round.objects.filter(pk=line.round.pk), seat=seat)

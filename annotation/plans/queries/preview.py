@@ -14,30 +14,30 @@ from annotation.labels.queries.label_columns import read_label_columns
 from annotation.models import Membership, Plan, Round
 from annotation.plans.category_outcomes import CategoryOutcome
 from annotation.plans.queries.relabeling import plan_counter
-from annotation.plans.queries.scope import PlanScope, ground_of
+from annotation.plans.queries.scope import PlanScope, scope_of
 
 
 @dataclass(frozen=True)
 class CategoryOutcomeCount:
     """What becomes of one category's labels, and how many labels and items that is."""
 
-    fate: CategoryOutcome
+    outcome: CategoryOutcome
     n_labels: int
     n_items: int
 
     def as_document(self) -> dict[str, Any]:
-        fate = self.fate
+        outcome = self.outcome
         return {
-            "dimension": fate.dimension,
-            "version": fate.version,
-            "old": fate.category.key,
-            "old_name": fate.category.path,
-            "kind": fate.kind,
-            "also": list(fate.also),
-            "new": fate.new.key if fate.new else None,
-            "new_name": fate.new.path if fate.new else None,
-            "into": [each.key for each in fate.into],
-            "reason": fate.words or None,
+            "dimension": outcome.dimension,
+            "version": outcome.version,
+            "old": outcome.category.key,
+            "old_name": outcome.category.path,
+            "kind": outcome.kind,
+            "also": list(outcome.also),
+            "new": outcome.new.key if outcome.new else None,
+            "new_name": outcome.new.path if outcome.new else None,
+            "into": [each.key for each in outcome.into],
+            "reason": outcome.words or None,
             "labels": self.n_labels,
             "items": self.n_items,
         }
@@ -70,7 +70,7 @@ class Preview:
     the items with labels that follow into a category which is defined otherwise, by (dimension, key) of that category.
     """
 
-    ground: PlanScope
+    scope: PlanScope
     n_labels: int
     n_kept: int
     n_gone: int
@@ -90,14 +90,14 @@ class Preview:
         """Labels by what becomes of them."""
         counts = Counter({"kept": self.n_kept, "dimension": self.n_gone, "pending": sum(self.pending.values())})
         for each in self.changes:
-            counts[each.fate.kind] += each.n_labels
+            counts[each.outcome.kind] += each.n_labels
         counts["kind"] += self.n_parted
         return {kind: n for kind, n in counts.items() if n}
 
     @property
     def n_following(self) -> int:
         """Labels that follow by themselves."""
-        return self.n_kept + sum(each.n_labels for each in self.changes if each.fate.is_carried)
+        return self.n_kept + sum(each.n_labels for each in self.changes if each.outcome.is_carried)
 
     @cached_property
     def absent(self) -> list[RaterLoad]:
@@ -114,7 +114,7 @@ class Preview:
             found.append(
                 f"{n} {'proposal is' if n == 1 else 'proposals are'} not answered yet. PENDING labels stay PENDING."
             )
-        resolving = [str(each.number) for each in self.ground.rounds if each.state == Round.State.RESOLVING]
+        resolving = [str(each.number) for each in self.scope.rounds if each.state == Round.State.RESOLVING]
         if resolving:
             which = f"Round {resolving[0]} is" if len(resolving) == 1 else f"Rounds {', '.join(resolving)} are"
             found.append(f"{which} still being resolved. Later resolutions are migrated, too.")
@@ -123,9 +123,9 @@ class Preview:
     def as_document(self) -> dict[str, Any]:
         """As REST and the plan's row have it."""
         return {
-            "from": self.ground.from_version.number,
-            "to": self.ground.to.number,
-            "rounds": [each.number for each in self.ground.rounds],
+            "from": self.scope.from_version.number,
+            "to": self.scope.to.number,
+            "rounds": [each.number for each in self.scope.rounds],
             "labels": {"total": self.n_labels, "following": self.n_following, **self.by_kind},
             "changes": [each.as_document() for each in self.changes],
             "dimensions": [
@@ -223,7 +223,11 @@ def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
         "items": ("SELECT count(DISTINCT item_id) AS n FROM needs", None),
         "raters": ("SELECT rater_id, count(DISTINCT item_id) AS n FROM needs GROUP BY 1", None),
     }
-    heirs = [(fate.category.id, fate.dimension, fate.new.key) for fate in found.redefined() if fate.new is not None]
+    heirs = [
+        (outcome.category.id, outcome.dimension, outcome.new.key)
+        for outcome in found.redefined()
+        if outcome.new is not None
+    ]
     if heirs:
         columns = zip(("ids", "dimensions", "keys"), map(list, zip(*heirs, strict=True)), strict=True)
         asked["redefined"] = (OF_REDEFINED, dict(columns))
@@ -248,17 +252,17 @@ def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     }
     n_gone = sum(n for dimension_id, n in of_others.items() if dimension_id in gone)
     n_kept = sum(of_others.values()) - n_gone
-    for category_id, fate in found.fates.items():
+    for category_id, outcome in found.outcomes.items():
         n_labels, n_items = of_categories.get(category_id, (0, 0))
-        if fate.kind == "kept":
+        if outcome.kind == "kept":
             n_kept += n_labels
         elif n_labels:
-            changes.append(CategoryOutcomeCount(fate, n_labels, n_items))
+            changes.append(CategoryOutcomeCount(outcome, n_labels, n_items))
     members = Membership.objects.filter(pk__in=by_rater).select_related("user").order_by("pk")
     titles = {each.key: each.title for each in found.tree.dimensions}
     n_agreed, n_unmapped = agreed_labels(found)
     return Preview(
-        ground=found,
+        scope=found,
         n_labels=sum(n for n, _ in of_categories.values()) + sum(of_others.values()) + sum(pending.values()) + n_parted,
         n_kept=n_kept,
         n_gone=n_gone,
@@ -277,4 +281,4 @@ def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
 
 def preview_of(plan: Plan) -> Preview:
     """What a plan would do now. Raises Conflict where there is nothing to move any more."""
-    return preview(ground_of(plan), plan.recheck)
+    return preview(scope_of(plan), plan.recheck)

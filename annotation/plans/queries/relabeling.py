@@ -50,11 +50,11 @@ SETS = """
 SELECT standing.item_id, standing.rater_id, rating.annotation_id, rating.part, rating.dimension_id
 FROM standing_answers standing
 JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
-LEFT JOIN unnest(%(ids)s::bigint[], %(heirs)s::text[]) AS fate(id, heir) ON fate.id = rating.category_id
+LEFT JOIN unnest(%(ids)s::bigint[], %(successors)s::text[]) AS mapped(id, successor) ON mapped.id = rating.category_id
 WHERE rating.dimension_id = ANY(%(dimensions)s)
 GROUP BY 1, 2, 3, 4, 5
-HAVING bool_and(rating.category_id IS NULL OR fate.heir IS NOT NULL)
-    AND count(DISTINCT fate.heir) + count(rating.proposal_id) <> 1
+HAVING bool_and(rating.category_id IS NULL OR mapped.successor IS NOT NULL)
+    AND count(DISTINCT mapped.successor) + count(rating.proposal_id) <> 1
 """
 OF_SETS = """
 SELECT DISTINCT parted.item_id, parted.rater_id, 'kind', dimension.key, NULL::bigint
@@ -168,11 +168,15 @@ def plan_counter(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Ite
     `recheck` names redefined categories of the newer version, (dimension, key), whose labels are to be looked at again.
     """
     again = {(dimension, key) for dimension, key in recheck}
-    asked = [(fate.category.id, fate.kind, fate.dimension) for fate in found.fates.values() if fate.is_asked]
+    asked = [
+        (outcome.category.id, outcome.kind, outcome.dimension)
+        for outcome in found.outcomes.values()
+        if outcome.is_asked
+    ]
     asked += [
-        (fate.category.id, "redefined", fate.dimension)
-        for fate in found.redefined()
-        if fate.new is not None and (fate.dimension, fate.new.key) in again
+        (outcome.category.id, "redefined", outcome.dimension)
+        for outcome in found.redefined()
+        if outcome.new is not None and (outcome.dimension, outcome.new.key) in again
     ]
     ids, whys, dimensions = ([each[place] for each in asked] for place in range(3))
     rounds = {"rounds": [each.pk for each in found.rounds], "full": [each.pk for each in found.full]}
@@ -181,8 +185,10 @@ def plan_counter(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Ite
     if asked:
         needs.append((OF_CATEGORIES, {"ids": ids, "whys": whys, "dimensions": dimensions}))
     if found.narrowed:
-        carried = {fate.category.id: fate.new.key for fate in found.fates.values() if fate.new is not None}
-        heirs: dict[str, Any] = {"ids": list(carried), "heirs": list(carried.values()), "dimensions": found.narrowed}
+        carried = {
+            outcome.category.id: outcome.new.key for outcome in found.outcomes.values() if outcome.new is not None
+        }
+        heirs: dict[str, Any] = {"ids": list(carried), "successors": list(carried.values()), "dimensions": found.narrowed}
         sets = (SETS, heirs)
         needs.append((OF_SETS, None))
     needs.append((OF_PROPOSALS, {"to": found.to.number, "gone": found.gone}))
@@ -247,7 +253,7 @@ def affected_items(
     codes = dict(Membership.objects.filter(study=found.study).values_list("pk", "code"))
     gathered: dict[int, list[tuple[str, str, str, tuple[str, ...]]]] = {}
     for item_id, reason, key, category_id, raters in rows:
-        path = found.fates[category_id].category.path if category_id in found.fates else ""
+        path = found.outcomes[category_id].category.path if category_id in found.outcomes else ""
         who = tuple(sorted(codes.get(pk) or "" for pk in raters))
         gathered.setdefault(item_id, []).append((reason, key, path, who))
     return [AffectedItem(items[item_id], reasons) for item_id, reasons in gathered.items()]

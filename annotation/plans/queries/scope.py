@@ -7,7 +7,7 @@ from functools import cached_property
 from annotation.core.errors import Conflict
 from annotation.labels.queries.label_version import label_version, labeled_rounds, standing_version
 from annotation.models import Plan, Round, Study
-from annotation.plans.category_outcomes import CategoryOutcome, NewQuestion, fates, new_questions
+from annotation.plans.category_outcomes import CategoryOutcome, NewQuestion, category_outcomes, new_questions
 from taxonomy.migration import Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
@@ -40,12 +40,12 @@ class PlanScope:
         return min((label_version(each, self.standing) for each in self.rounds), key=lambda each: each.number)
 
     @cached_property
-    def fates(self) -> dict[int, CategoryOutcome]:
-        """The fate of each category by its id, for every version that labels were given under."""
+    def outcomes(self) -> dict[int, CategoryOutcome]:
+        """The outcome of each category by its id, for every version that labels were given under."""
         return {
-            fate.category.id: fate
+            outcome.category.id: outcome
             for version_id, way in self.ways.items()
-            for fate in fates(self.trees[version_id], way, self.tree)
+            for outcome in category_outcomes(self.trees[version_id], way, self.tree)
         }
 
     @cached_property
@@ -82,10 +82,10 @@ class PlanScope:
 
     def redefined(self) -> list[CategoryOutcome]:
         """The categories whose labels follow into a category that is defined otherwise."""
-        return [each for each in self.fates.values() if each.is_redefined]
+        return [each for each in self.outcomes.values() if each.is_redefined]
 
 
-def ground(study: Study, to: TaxonomyVersion) -> PlanScope:
+def plan_scope(study: Study, to: TaxonomyVersion) -> PlanScope:
     """What a move of the study to a version rests on; a few queries, whatever the size.
 
     Raises Conflict where there is nothing to move, or no mapping leads there.
@@ -116,6 +116,6 @@ def ground(study: Study, to: TaxonomyVersion) -> PlanScope:
     return PlanScope(study, to, rounds, standing, ways, trees, published_version(to.pk))
 
 
-def ground_of(plan: Plan) -> PlanScope:
+def scope_of(plan: Plan) -> PlanScope:
     """The same for a plan as it is in the database."""
-    return ground(plan.study, plan.to_version)
+    return plan_scope(plan.study, plan.to_version)

@@ -24,7 +24,7 @@ from annotation.models import AuditEvent, Item, Round, Study
 from annotation.plans import actions as plan_actions
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.queries.listing import why_not_run
-from annotation.plans.queries.scope import ground_of
+from annotation.plans.queries.scope import scope_of
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
@@ -401,7 +401,7 @@ def test_a_plan_takes_the_labels_along_and_leaves_the_screening_alone():
     screening(study, 1, first=9)
     owner = make.owner_seat(study)
     plan = plan_actions.preview_plan(seat=owner, to=2)
-    assert [each.number for each in ground_of(plan).rounds] == [2]
+    assert [each.number for each in scope_of(plan).rounds] == [2]
     assert why_not_run(plan) == "", "an open screening round does not stand in its way"
     plan_actions.run_plan(seat=owner, plan=plan)
     plan_jobs.work(plan.pk)

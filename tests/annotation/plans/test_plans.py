@@ -24,7 +24,7 @@ from annotation.plans.actions import preview_plan, run_plan, undo_plan
 from annotation.plans.queries.listing import why_not_undo
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import affected_items, items_with_categories
-from annotation.plans.queries.scope import ground_of
+from annotation.plans.queries.scope import scope_of
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round, open_round
 from tests import builders as make
@@ -109,7 +109,7 @@ def test_a_preview_counts_what_becomes_of_each_label_and_changes_nothing(study: 
 def test_the_affected_items_are_listed_with_the_reason_and_the_raters_concerned(study: Study) -> None:
     rated(study)
     make.next_version(study, SECOND)
-    found = ground_of(planned(study))
+    found = scope_of(planned(study))
     listed = {each.item.identifier[-1]: each.reasons for each in affected_items(found)}
     assert listed == {
         "2": [("split", "symptom", "Hang", ("R1", "R2"))],
@@ -119,7 +119,7 @@ def test_the_affected_items_are_listed_with_the_reason_and_the_raters_concerned(
     assert [each.item.identifier[-1] for each in affected_items(found, why="retired")] == ["4"]
     first = affected_items(found, size=1)[0].item
     assert [each.item.identifier[-1] for each in affected_items(found, after=first.pk, size=1)] == ["3"]
-    crash = next(pk for pk, fate in found.fates.items() if fate.category.key == "crash")
+    crash = next(pk for pk, outcome in found.outcomes.items() if outcome.category.key == "crash")
     assert [item.identifier[-1] for item in items_with_categories(found, [crash])] == ["1", "3", "5"]
 
 

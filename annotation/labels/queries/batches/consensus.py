@@ -119,8 +119,10 @@ class BatchConsensus:
     Without `has_own` no free answer is replaced by its rank.
     """
 
-    def __init__(self, round_: Round, telling: VersionMapping, kept: Collector, *, has_own: bool = True) -> None:
-        self.round, self.telling, self.kept = round_, telling, kept
+    def __init__(
+        self, round_: Round, version_mapping: VersionMapping, kept: Collector, *, has_own: bool = True
+    ) -> None:
+        self.round, self.version_mapping, self.kept = round_, version_mapping, kept
         self.tree: VersionTree = published_version(round_.taxonomy_version_id)
         self.asked = questions(self.tree)
         self.keys = [each.key for each in self.tree.dimensions]
@@ -139,7 +141,7 @@ class BatchConsensus:
         found, left = {key}, [key]
         while left:
             at = left.pop()
-            for tree in (self.tree, self.telling.tree):
+            for tree in (self.tree, self.version_mapping.tree):
                 condition = tree.by_key[at].applies_when if at in tree.by_key else None
                 if condition is not None and condition.dimension not in found:
                     found.add(condition.dimension)
@@ -148,7 +150,7 @@ class BatchConsensus:
 
     def _is_own(self, at: int) -> bool:
         """Whether it is all the same which words are given: the dimension is free, and nothing hangs on it."""
-        mine, there = self.tree.dimensions[at], self.telling.tree.by_key.get(self.keys[at])
+        mine, there = self.tree.dimensions[at], self.version_mapping.tree.by_key.get(self.keys[at])
         hangs = any(at in above for other, above in enumerate(self.above) if other != at)
         is_free = mine.is_open
         return is_free and not hangs and (there is None or there.kind == mine.kind)

@@ -37,10 +37,10 @@ def label_batches(
     Lists are dictionaries of JSON texts. Cost: six queries for every ITEMS items.
     """
     for round_ in rounds:
-        telling = VersionMapping(version or label_version(round_, standing))
+        version_mapping = VersionMapping(version or label_version(round_, standing))
         among = settled_here(round_, rounds) if len(rounds) > 1 else None
-        templates = _Templates(round_, telling, dimension)
-        judge = BatchConsensus(round_, telling, templates)
+        templates = _Templates(round_, version_mapping, dimension)
+        judge = BatchConsensus(round_, version_mapping, templates)
         for stretch in stretches(round_, among=among):
             yield (round_.number, stretch.last), _batch(stretch, templates, judge, judge.judged(stretch), hidden)
 
@@ -48,8 +48,8 @@ def label_batches(
 class _Templates:
     """The rows that sets of answers come to, below each other, and where those of each begin."""
 
-    def __init__(self, round_: Round, telling: VersionMapping, only: str | None) -> None:
-        self.round, self.telling, self.only = round_, telling, only
+    def __init__(self, round_: Round, version_mapping: VersionMapping, only: str | None) -> None:
+        self.round, self.version_mapping, self.only = round_, version_mapping, only
         self.forget()
 
     def forget(self) -> None:
@@ -76,7 +76,7 @@ class _Templates:
 
     def add(self, key: str | None, each: ItemVerdicts) -> int:
         wanted = {name for name in (key, self.only) if name is not None}
-        rows = label_rows(self.round, each, self.telling) if each.is_complete else []
+        rows = label_rows(self.round, each, self.version_mapping) if each.is_complete else []
         self.starts.append(len(self.part))
         mine = [row for row in rows if wanted <= {row.dimension}]
         self.sizes.append(len(mine))

@@ -79,13 +79,13 @@ class _RoundReading:
     def __init__(
         self,
         round_: Round,
-        telling: VersionMapping,
+        version_mapping: VersionMapping,
         raters: Raters,
         chosen: np.ndarray,
         dimension: str | None,
         revision: str | None,
     ) -> None:
-        self.round, self.telling, self.raters, self.chosen = round_, telling, raters, chosen
+        self.round, self.version_mapping, self.raters, self.chosen = round_, version_mapping, raters, chosen
         self.tree = published_version(round_.taxonomy_version_id)
         self.only = self.tree.by_key.get(dimension or "")
         self.is_narrowed, self.revision = dimension is not None, revision
@@ -180,7 +180,7 @@ class _RoundReading:
             dimension = self.tree.dimensions[int(tokens[0]) >> 32].key
             numbers = [int(token) & (1 << 32) - 1 for token in tokens]
             given = tuple(sorted((self.values.words[number] for number in numbers if number), key=str))
-            told = self.telling.tell(self.round.taxonomy_version_id, dimension, given)
+            told = self.version_mapping.tell(self.round.taxonomy_version_id, dimension, given)
             self.keys.add(dimension)
             self.told.add(None if isinstance(told, str) else json_list(told))
             self.given.add(json_list(given))
@@ -223,7 +223,7 @@ class _RoundReading:
             "seconds": pa.array(seconds.astype(np.int32), mask=seconds < 0),
             "training": pa.array(stretch.training[rows]),
             "revision": of_words(REVISIONS, revisions),
-            "taxonomy_version": same(self.telling.version.number),
+            "taxonomy_version": same(self.version_mapping.version.number),
             "original_values": self.given.taken(told),
             "original_version": same(self.round.taxonomy_version.number),
             "unmapped": self.unmapped.taken(told),
