@@ -7,7 +7,7 @@ from taxonomy.migration import BlockedValue, Route
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 CARRIED = ("kept", "renamed", "redefined", "moved", "merged")
-"""Kinds of fates with which a label follows by itself."""
+"""Kinds of outcomes with which a label follows by itself."""
 ASKED = ("split", "retired", "kind", "merged back", "added")
 """Kinds with which it can't, so that its raters are asked again."""
 
@@ -61,7 +61,7 @@ class NewQuestion:
 
 
 def category_outcomes(old: VersionTree, way: Route, new: VersionTree) -> Iterator[CategoryOutcome]:
-    """The fate of every category of a version, in the order of its tree."""
+    """The outcome of every category of a version, in the order of its tree."""
     for dimension in old.dimensions:
         after = new.by_key.get(dimension.key)
         for category in dimension.categories:
@@ -112,7 +112,7 @@ def new_questions(old: VersionTree, way: Route, new: VersionTree) -> Iterator[Ne
 
 
 def _is_another(way: Route, before: TreeDimension) -> bool:
-    """Whether only the key is the same: no answer to a question can follow, and no category's fate tells of it."""
+    """Whether only the key is the same: no answer to a question can follow, and no category’s outcome tells of it."""
     blocked = way.dimension_blocked(before.key)
     return blocked is not None and (blocked.reason == "dimension" or not before.has_categories)
 

@@ -163,11 +163,11 @@ WHERE rating.category_id IS NOT NULL AND parted.annotation_id IS NULL
 GROUP BY 1
 """
 OF_REDEFINED = """
-SELECT fate.dimension, fate.key, count(DISTINCT standing.item_id) AS n
+SELECT mapped.dimension, mapped.key, count(DISTINCT standing.item_id) AS n
 FROM standing_answers standing
 JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
-JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[], %(keys)s::text[]) AS fate(id, dimension, key)
-    ON fate.id = rating.category_id
+JOIN unnest(%(ids)s::bigint[], %(dimensions)s::text[], %(keys)s::text[]) AS mapped(id, dimension, key)
+    ON mapped.id = rating.category_id
 LEFT JOIN sets_parted parted ON (parted.annotation_id, parted.part, parted.dimension_id)
     = (rating.annotation_id, rating.part, rating.dimension_id)
 WHERE parted.annotation_id IS NULL
@@ -223,13 +223,13 @@ def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
         "items": ("SELECT count(DISTINCT item_id) AS n FROM needs", None),
         "raters": ("SELECT rater_id, count(DISTINCT item_id) AS n FROM needs GROUP BY 1", None),
     }
-    heirs = [
+    successors = [
         (outcome.category.id, outcome.dimension, outcome.new.key)
         for outcome in found.redefined()
         if outcome.new is not None
     ]
-    if heirs:
-        columns = zip(("ids", "dimensions", "keys"), map(list, zip(*heirs, strict=True)), strict=True)
+    if successors:
+        columns = zip(("ids", "dimensions", "keys"), map(list, zip(*successors, strict=True)), strict=True)
         asked["redefined"] = (OF_REDEFINED, dict(columns))
     with plan_counter(found, recheck) as answers:
         counts = answers.several(asked)
@@ -241,7 +241,7 @@ def preview(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Preview:
     n_asked_items = counts["items"][0]["n"]
     by_rater = {each["rater_id"]: each["n"] for each in counts["raters"]}
     n_redefined = {(each["dimension"], each["key"]): each["n"] for each in counts.get("redefined", ())}
-    places = dict.fromkeys((dimension, key) for _, dimension, key in heirs)
+    places = dict.fromkeys((dimension, key) for _, dimension, key in successors)
     redefined = {place: n_redefined[place] for place in places if place in n_redefined}
     changes = []
     gone = {

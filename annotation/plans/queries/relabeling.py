@@ -40,11 +40,11 @@ SELECT NULL::bigint AS item_id, NULL::bigint AS rater_id, NULL::bigint AS annota
 WHERE false
 """
 OF_CATEGORIES = """
-SELECT standing.item_id, standing.rater_id, fate.why, fate.dimension, rating.category_id
+SELECT standing.item_id, standing.rater_id, mapped.why, mapped.dimension, rating.category_id
 FROM standing_answers standing
 JOIN annotation_rating rating ON rating.annotation_id = standing.annotation_id
-JOIN unnest(%(ids)s::bigint[], %(whys)s::text[], %(dimensions)s::text[]) AS fate(id, why, dimension)
-    ON fate.id = rating.category_id
+JOIN unnest(%(ids)s::bigint[], %(whys)s::text[], %(dimensions)s::text[]) AS mapped(id, why, dimension)
+    ON mapped.id = rating.category_id
 """
 SETS = """
 SELECT standing.item_id, standing.rater_id, rating.annotation_id, rating.part, rating.dimension_id
@@ -188,8 +188,12 @@ def plan_counter(found: PlanScope, recheck: Sequence[Sequence[str]] = ()) -> Ite
         carried = {
             outcome.category.id: outcome.new.key for outcome in found.outcomes.values() if outcome.new is not None
         }
-        heirs: dict[str, Any] = {"ids": list(carried), "successors": list(carried.values()), "dimensions": found.narrowed}
-        sets = (SETS, heirs)
+        successors: dict[str, Any] = {
+            "ids": list(carried),
+            "successors": list(carried.values()),
+            "dimensions": found.narrowed,
+        }
+        sets = (SETS, successors)
         needs.append((OF_SETS, None))
     needs.append((OF_PROPOSALS, {"to": found.to.number, "gone": found.gone}))
     for version_id, question in found.questions:
