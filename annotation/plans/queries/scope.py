@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Scope of a plan: its rounds, the routes of their values, and the outcome of each category."""
-=======
-"""What a plan rests on: the rounds whose labels it takes along, the way of their values, outcomes of categories."""
->>>>>>> 2c9f23ce (Queries of plans name outcomes in SQL, too)
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
