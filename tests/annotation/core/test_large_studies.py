@@ -336,6 +336,7 @@ def test_many_rows_that_change_at_once_are_not_compared_each_with_each() -> None
     """Also where the connection planned its triggers for a single row, as one does that serves raters."""
     make.open_round(make.study(), 1)
     with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '100s'")  # each with each would take minutes on an idle machine
         cursor.execute(MANY)
         for table in ("annotation_assignment", "annotation_item"):
             for n in (1, 8000):
