@@ -30,7 +30,7 @@ from annotation.core.access import Seat
 from annotation.core.imported import MARK, rounds_imported
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
-from annotation.labels.queries.batches.labels import label_batches
+from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.resolution_facts import ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, newest_of_each_place, round_verdicts

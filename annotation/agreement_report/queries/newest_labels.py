@@ -9,8 +9,8 @@ from django.db.models import Count, Max
 
 from annotation.agreement_report.queries.patterns import Slice, Value, units_sql, value_of
 from annotation.labels.consensus import Values, Verdict
+from annotation.labels.queries.batches.batch_consensus import BatchConsensus
 from annotation.labels.queries.batches.chunks import stretches
-from annotation.labels.queries.batches.consensus import BatchConsensus
 from annotation.labels.queries.verdicts import ItemVerdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Resolution, Round

@@ -15,9 +15,9 @@ from annotation.exports.record_batches import write_batches
 from annotation.exports.wide_tables import wide_columns, widen
 from annotation.labels.pseudonyms import Pseudonyms
 from annotation.labels.queries import rows as label_rows
-from annotation.labels.queries.batches.labels import Batches
-from annotation.labels.queries.batches.labels import label_batches as of_labels
-from annotation.labels.queries.batches.ratings import rating_batches as of_ratings
+from annotation.labels.queries.batches.label_batches import Batches
+from annotation.labels.queries.batches.label_batches import label_batches as of_labels
+from annotation.labels.queries.batches.rating_batches import rating_batches as of_ratings
 from annotation.labels.queries.evidence import evidence_rows
 from annotation.labels.queries.label_version import label_version, standing_version
 from annotation.labels.queries.version_mapping import target_version

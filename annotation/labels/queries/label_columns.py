@@ -22,9 +22,9 @@ from annotation.labels.columns import (
     SingleColumn,
 )
 from annotation.labels.consensus import Values
+from annotation.labels.queries.batches.batch_consensus import BatchConsensus, ChunkConsensus, FreeAnswer
 from annotation.labels.queries.batches.changes import RoundRevision, revision_of, stretch_numbers
 from annotation.labels.queries.batches.chunks import ItemChunk, stretches
-from annotation.labels.queries.batches.consensus import BatchConsensus, ChunkConsensus, FreeAnswer
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.rows import mapped_verdicts, settled_here, settled_verdicts
 from annotation.labels.queries.verdicts import ItemVerdicts

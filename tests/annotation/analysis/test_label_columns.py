@@ -26,8 +26,8 @@ from annotation.labels.columns import (
     SingleColumn,
 )
 from annotation.labels.queries.batches import chunks
+from annotation.labels.queries.batches.batch_consensus import BatchConsensus
 from annotation.labels.queries.batches.changes import RoundRevision
-from annotation.labels.queries.batches.consensus import BatchConsensus
 from annotation.labels.queries.label_columns import LabelColumns, LabeledChunk, read_label_columns
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.rows import labels

@@ -13,7 +13,9 @@ import pytest
 from annotation.core.errors import ConcordError
 from annotation.exports.queries import rows, write
 from annotation.labeling.actions.answers import submit_annotation
-from annotation.labels.queries.batches import chunks, consensus, labels
+from annotation.labels.queries.batches import batch_consensus as consensus
+from annotation.labels.queries.batches import chunks
+from annotation.labels.queries.batches import label_batches as labels
 from annotation.labels.queries.rows import as_dict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, PartMatch, Round, Study

@@ -9,7 +9,7 @@ from django.test import Client
 from annotation.core.access import get_round
 from annotation.core.errors import Conflict, WrongState
 from annotation.exports.queries import rows
-from annotation.labels.queries.batches.ratings import rating_batches
+from annotation.labels.queries.batches.rating_batches import rating_batches
 from annotation.labels.queries.item_history import item_rounds
 from annotation.labels.queries.rows import disagreements, resolvable_rounds
 from annotation.labels.queries.verdicts import has_open_disagreements, round_verdicts

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement_report.queries.newest_labels import agreed_comparisons
 from annotation.agreement_report.queries.patterns import Slice
-from annotation.labels.queries.batches.labels import label_batches
+from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.members.actions import members
 from annotation.models import Item, Resolution, Round, Study

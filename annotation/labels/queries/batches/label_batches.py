@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from annotation.labels.queries.batches.batch_consensus import (
+    DECIDED,
+    BatchConsensus,
+    ChunkConsensus,
+    FreeAnswer,
+    place_of,
+)
 from annotation.labels.queries.batches.chunks import ItemChunk, ValueCodes, stretches
-from annotation.labels.queries.batches.consensus import DECIDED, BatchConsensus, ChunkConsensus, FreeAnswer, place_of
 from annotation.labels.queries.batches.dictionaries import DictionaryColumn, json_list, of_words
 from annotation.labels.queries.label_version import label_version
 from annotation.labels.queries.rows import LabelRow, label_rows, settled_here

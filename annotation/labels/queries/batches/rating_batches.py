@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from annotation.core.access import Seat
 from annotation.core.binary_copy import read_binary
+from annotation.labels.queries.batches.batch_consensus import KEPT_MOST, LIMITS
 from annotation.labels.queries.batches.chunks import (
     ItemChunk,
     Raters,
@@ -20,9 +21,8 @@ from annotation.labels.queries.batches.chunks import (
     stretches,
     within,
 )
-from annotation.labels.queries.batches.consensus import KEPT_MOST, LIMITS
 from annotation.labels.queries.batches.dictionaries import DictionaryColumn, json_list, of_words
-from annotation.labels.queries.batches.labels import Batches
+from annotation.labels.queries.batches.label_batches import Batches
 from annotation.labels.queries.rows import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Membership, Round
