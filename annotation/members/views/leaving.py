@@ -81,7 +81,7 @@ def _page(request: HttpRequest, seat: Seat, member: Membership, *, is_own: bool)
 def close_account(request: HttpRequest) -> HttpResponse:
     """For who types their user name; nobody can undo it."""
     user = me(request)
-    form = CloseForm(request.POST or None, has_password=user.has_usable_password())
+    form = CloseForm(request.POST if request.method == "POST" else None, has_password=user.has_usable_password())
     if request.method == "POST" and form.is_valid():
         with explaining(form, passing=TooMany):
             confirmation = confirmation_of(request, form.own_password)

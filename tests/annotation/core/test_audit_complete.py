@@ -27,7 +27,7 @@ WITHOUT = {
     "discussion.take_over": WRITES_ITSELF,
     "choosing.duplicates.exclude_duplicates": ELSEWHERE,
     "imports.ratings.import_ratings": ELSEWHERE,
-    "imports.ratings.import_gathered": ELSEWHERE,
+    "imports.ratings.import_sheet": ELSEWHERE,
     "imports.ratings.import_plan": ELSEWHERE,
     "imports.ratings.plan_import": NOTHING_LASTS,
     "inbox.read_lines": NOTHING_LASTS,
