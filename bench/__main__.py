@@ -19,7 +19,7 @@ KINDS = (
     "fetch",
     "search",
     "github",
-    "labelling",
+    "labeling",
     "agreement",
     "many",
     "analysis",

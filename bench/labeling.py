@@ -1,6 +1,6 @@
 """Submit and next in a round: over REST and as the page does it, one after another, and by eight raters at once.
 
-They begin when the database has swept and written what the round brought, as in the days of labelling that follow.
+They begin when the database has swept and written what the round brought, as in the days of labeling that follow.
 Requests of the first kind go through Django's stack without the network; those of eight raters over real HTTP to web
 processes as `manage.py up` starts them. The peers' figures were measured on a two-core machine by others, with calls of
 their APIs alone; they stand in this project's tracker.
@@ -119,7 +119,7 @@ def submits(slug: str, name: str, n: int) -> list[float]:
 
 
 def page_submits(slug: str, name: str, n: int) -> list[float]:
-    """The same as the labelling page does it: the answer is the part of the page with the next issue."""
+    """The same as the labeling page does it: the answer is the part of the page with the next issue."""
     client = Client()
     client.force_login(user(name))
     page = client.get(f"/studies/{slug}/rounds/1/label/").content.decode()
