@@ -309,8 +309,7 @@ def _read_files(job: RunState, place: GraphqlPlace) -> None:
         batch = list(place.bare[:1])
         found = [read_commit(job, commit_path(batch[0][1]))]
     with job.progress():
-        for change in found:
-            store_files(job.run.repository, change)
+        store_files(job.run.repository, found)
         left = [row for row in place.bare if row not in batch]
         _note(job, replace(place, bare=(*left, *listed)))
 
