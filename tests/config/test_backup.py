@@ -226,16 +226,16 @@ def test_a_restore_that_was_killed_leaves_nothing_and_can_be_run_again(whole: Pa
         code = (
             "import os, signal, django; django.setup()\n"
             "from pathlib import Path\n"
-            "from config.backups import postgres, restoring\n"
+            "from config.backups import postgres, restore\n"
             "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
             "{where} = die\n"
-            f"restoring.restore_backup(Path({str(whole)!r}))\n"
+            f"restore.restore_backup(Path({str(whole)!r}))\n"
         )
         _run(code.format(where="postgres._last_words"), environment)
         with postgres.own_connection("tests") as side:
             wait_for_rest(side)
             assert postgres.tables(side) == []
-        _run(code.format(where="restoring._empty_redis"), environment)
+        _run(code.format(where="restore._empty_redis"), environment)
         with postgres.own_connection("tests") as side:
             wait_for_rest(side)
             assert postgres.unfinished_restore(side) == backup.manifest.id

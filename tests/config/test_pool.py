@@ -43,7 +43,7 @@ workbooks.confirm_workbook(workbook=book)
 """
 ARRIVE = """
 from django.core.files.base import File
-from annotation.transfer.actions.arrival import take_study
+from annotation.transfer.actions.study_import import take_study
 from annotation.models import Export
 from tests import builders as make
 with Export.objects.get(what="study").file.open() as file:
@@ -51,7 +51,7 @@ with Export.objects.get(what="study").file.open() as file:
 """
 DELETE = """
 from annotation.core.access import get_seat
-from annotation.studies.actions.life import delete_study
+from annotation.transfer.actions.life import delete_study
 from tests import builders as make
 delete_study(seat=get_seat(make.user("olga"), "study"), typed="study")
 """
