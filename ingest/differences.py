@@ -404,8 +404,9 @@ def _joined(words: Sequence[Piece]) -> Iterator[Piece]:
             elif words[at].text.strip():
                 break
         changed = words[place:end]
+        blanks = any(word.kind == "same" for word in changed)
         for kind in _SIDES:
-            if any(word.kind == kind for word in changed):
+            if blanks or any(word.kind == kind for word in changed):  # a blank that both have is on both sides
                 yield Piece(kind, "".join(word.text for word in changed if word.kind in ("same", kind)))
         place = end
 

@@ -4,7 +4,7 @@ import time
 from difflib import SequenceMatcher
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from ingest.differences import (
@@ -103,6 +103,7 @@ def longest_common(old: list[str], new: list[str]) -> int:
     return row[-1]
 
 
+@example("b ", "b  aa a")
 @given(some.text("ab \n", max_size=60), some.text("ab \n", max_size=60))
 def test_what_was_added_and_removed_gives_back_both_texts(old: str, new: str) -> None:
     found = text_difference(old, new)
