@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agreement.entries import (
-    CategoryEntry,
-    ConfusedPairEntry,
-    ConfusionEntry,
-    PairEntry,
-    PairNumbers,
-    RaterEntry,
-)
+from agreement.entries import CategoryEntry, ConfusedPairEntry, ConfusionEntry, PairEntry, PairNumbers, RaterEntry
 from agreement.estimators import one_habit
 from agreement.merging import ONE_LEFT, Gain
 from agreement.metrics import Floats, Nominal

@@ -13,17 +13,7 @@ from accounts.models import User
 from ingest.differences import DiffComment, Difference, State, difference
 from ingest.errors import Conflict, Invalid
 from ingest.identifiers import parse_repository
-from ingest.models import (
-    ClosingChange,
-    FetchRun,
-    Issue,
-    Refusal,
-    Repository,
-    Snapshot,
-    SnapshotComment,
-    Upload,
-    Viewer,
-)
+from ingest.models import ClosingChange, FetchRun, Issue, Refusal, Repository, Snapshot, SnapshotComment, Upload, Viewer
 from ingest.search import conditions
 from ingest.search.grammar import LONGEST_SEARCH, Search, SearchError, read_search
 from ingest.search.suggestions import Suggestion, suggest

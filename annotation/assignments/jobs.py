@@ -16,15 +16,7 @@ from annotation.core.access import hold_state
 from annotation.labels.consensus import Verdict
 from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbiters_of
 from annotation.labels.queries.verdicts import ItemVerdicts, round_verdicts
-from annotation.models import (
-    Assignment,
-    AuditEvent,
-    Resolution,
-    ResolutionValue,
-    Round,
-    RoundItem,
-    Study,
-)
+from annotation.models import Assignment, AuditEvent, Resolution, ResolutionValue, Round, RoundItem, Study
 from shared.job_holds import JobLockKind, are_held, hold_job, place
 from shared.jobs import Work
 from taxonomy.queries import published_version

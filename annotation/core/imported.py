@@ -4,11 +4,7 @@ from collections.abc import Mapping
 
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
-from annotation.models import (
-    AuditEvent,
-    Round,
-    Study,
-)
+from annotation.models import AuditEvent, Round, Study
 
 IMPORTED = "ratings imported"
 

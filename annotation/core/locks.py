@@ -3,11 +3,7 @@
 from annotation.core.access import Seat, get_round
 from annotation.core.bulk_jobs import job_at_work, job_of
 from annotation.core.errors import Conflict
-from annotation.models import (
-    BulkJob,
-    Round,
-    Study,
-)
+from annotation.models import BulkJob, Round, Study
 
 
 def require_prepared(study: Study) -> None:

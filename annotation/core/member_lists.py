@@ -1,9 +1,6 @@
 """Members of a study in the order of their codes."""
 
-from annotation.models import (
-    Membership,
-    Study,
-)
+from annotation.models import Membership, Study
 
 
 def members_of(study: Study) -> list[Membership]:

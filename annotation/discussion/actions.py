@@ -17,16 +17,7 @@ from annotation.labeling.queries.assignments import answer_of
 from annotation.labels.answers import MOST_PARTS, applies, read_decision
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
-from annotation.models import (
-    Annotation,
-    Assignment,
-    InboxLine,
-    Item,
-    Remark,
-    Round,
-    RoundItem,
-    Study,
-)
+from annotation.models import Annotation, Assignment, InboxLine, Item, Remark, Round, RoundItem, Study
 from shared.storable_json import check_storable
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version

@@ -9,16 +9,7 @@ from annotation.labels.answers import AnswerPart
 from annotation.labels.consensus import Verdict
 from ingest.search.keywords import KEYWORDS_MOST, pattern
 from taxonomy.kinds.single import SINGLE
-from taxonomy.schema import (
-    KEY_MAX,
-    NAME_MAX,
-    AppliesWhen,
-    CategorySpec,
-    DimensionSpec,
-    Document,
-    key_of,
-    without_was,
-)
+from taxonomy.schema import KEY_MAX, NAME_MAX, AppliesWhen, CategorySpec, DimensionSpec, Document, key_of, without_was
 
 SCREENING, REASON = "screening", "screening-reason"
 """The two dimensions."""

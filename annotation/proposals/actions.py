@@ -20,15 +20,7 @@ from taxonomy.errors import InvalidDocument
 from taxonomy.migration import BlockedValue
 from taxonomy.models import Category, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version, route
-from taxonomy.schema import (
-    NAME_MAX,
-    CategorySpec,
-    DimensionSpec,
-    Document,
-    dump,
-    is_key,
-    key_of,
-)
+from taxonomy.schema import NAME_MAX, CategorySpec, DimensionSpec, Document, dump, is_key, key_of
 from taxonomy.tree import VersionTree
 
 MOST = 1000

@@ -6,19 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from django.db.models import (
-    Case,
-    Count,
-    Exists,
-    F,
-    IntegerField,
-    Max,
-    OuterRef,
-    QuerySet,
-    Subquery,
-    Sum,
-    When,
-)
+from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -29,15 +17,7 @@ from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.labels.registration import not_registered
-from annotation.models import (
-    Annotation,
-    Assignment,
-    Item,
-    Membership,
-    Round,
-    RoundItem,
-    RoundRater,
-)
+from annotation.models import Annotation, Assignment, Item, Membership, Round, RoundItem, RoundRater
 from annotation.studies.queries.studies import labeling_has_begun
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension

@@ -12,13 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.models import User
 from shared.errors import ConcordError, Invalid, Unreadable
 from taxonomy import queries, schema, side_by_side
-from taxonomy.access import (
-    get_maintained_taxonomy,
-    get_maintained_version,
-    get_taxonomy,
-    get_version,
-    may_maintain,
-)
+from taxonomy.access import get_maintained_taxonomy, get_maintained_version, get_taxonomy, get_version, may_maintain
 from taxonomy.actions import (
     discard_draft,
     load_document,

@@ -8,15 +8,7 @@ from ruamel.yaml import YAML
 
 from ingest import filters
 from ingest.errors import Invalid
-from ingest.models import (
-    ClosingChange,
-    Comment,
-    Issue,
-    Repository,
-    Snapshot,
-    SnapshotComment,
-    Unsearchable,
-)
+from ingest.models import ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment, Unsearchable
 from ingest.search import indexing
 from ingest.selections import selection, selections
 from ingest.upsert.spellings import store_spellings

@@ -16,12 +16,7 @@ from annotation.agreement_report.queries.more_items import width_of, with_units_
 from annotation.agreement_report.queries.options import ask
 from annotation.assignments.actions.reading_log import REST, note_results
 from annotation.core.api_pages import DIMENSION, ROUND_LABEL
-from annotation.core.api_requests import (
-    dimension_in_address,
-    number_in_address,
-    round_in_address,
-    seat_of,
-)
+from annotation.core.api_requests import dimension_in_address, number_in_address, round_in_address, seat_of
 from annotation.labels.queries.version_mapping import target_version
 
 

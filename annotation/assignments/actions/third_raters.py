@@ -12,13 +12,7 @@ from annotation.assignments.queries import unblinded_among
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER
 from annotation.labels.queries.verdicts import ARBITERS, round_verdicts
-from annotation.models import (
-    Assignment,
-    InboxLine,
-    Membership,
-    Round,
-    RoundRater,
-)
+from annotation.models import Assignment, InboxLine, Membership, Round, RoundRater
 
 
 def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], dict[int, set[int]]]:

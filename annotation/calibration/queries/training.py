@@ -19,17 +19,7 @@ from annotation.labels.queries.rows import label_rows
 from annotation.labels.queries.verdicts import read_values, round_verdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.registration import primary_of
-from annotation.models import (
-    Annotation,
-    Assignment,
-    Item,
-    Membership,
-    Remark,
-    Resolution,
-    Round,
-    RoundItem,
-    RoundRater,
-)
+from annotation.models import Annotation, Assignment, Item, Membership, Remark, Resolution, Round, RoundItem, RoundRater
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree

@@ -12,12 +12,7 @@ from annotation.core.access import Seat, items_by_identifier
 from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.core.issue_states import newest_takeable
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
-from annotation.models import (
-    Item,
-    Round,
-    RoundItem,
-    Study,
-)
+from annotation.models import Item, Round, RoundItem, Study
 from ingest.identifiers import GITHUB_HOST, Identified, parse_identifier
 from ingest.models import Issue, Snapshot
 from ingest.upsert.copying import stage

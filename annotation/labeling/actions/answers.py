@@ -20,16 +20,7 @@ from annotation.labels.evidence import BODY, COMMENT, TITLE, Quote, Source
 from annotation.labels.queries.evidence import texts_of
 from annotation.labels.screening import refuse_proposals
 from annotation.labels.value_rows import value_columns
-from annotation.models import (
-    Annotation,
-    Assignment,
-    Draft,
-    Evidence,
-    Proposal,
-    Rating,
-    Round,
-    RoundItem,
-)
+from annotation.models import Annotation, Assignment, Draft, Evidence, Proposal, Rating, Round, RoundItem
 from ingest.models import Snapshot
 from shared.compiled_queries import CompiledQuery
 from shared.storable_json import check_storable

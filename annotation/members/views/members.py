@@ -13,10 +13,7 @@ from annotation.core.member_lists import members_of
 from annotation.core.pages import me, study_page
 from annotation.invitations.queries.invitations import invitation_lines
 from annotation.members.actions import members as member_actions
-from annotation.members.forms import (
-    InvitationForm,
-    MemberForm,
-)
+from annotation.members.forms import InvitationForm, MemberForm
 from annotation.members.queries.leaving import offers_of, owner_who_stops
 from annotation.models import Membership
 from shared.errors import TooMany

@@ -24,13 +24,7 @@ from annotation.studies.actions.studies import create_study, register_primary
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
 from shared.wording import plural
-from taxonomy.actions import (
-    add_taxonomy,
-    copy_taxonomy,
-    load_document,
-    new_taxonomy,
-    publish_version,
-)
+from taxonomy.actions import add_taxonomy, copy_taxonomy, load_document, new_taxonomy, publish_version
 from taxonomy.category_lists import read_categories
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import preset

@@ -5,28 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from django.db.models import (
-    Count,
-    Exists,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-)
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from accounts.models import User
 from annotation.assignments.queries import below_quota
 from annotation.calibration.queries.training import is_held
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.labels.queries.verdicts import ARBITERS
-from annotation.models import (
-    Assignment,
-    Membership,
-    Round,
-    RoundItem,
-    RoundRater,
-    Study,
-)
+from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
 from annotation.rounds.queries import RoundLine, _n_skipped, round_lines
 
 

@@ -16,13 +16,7 @@ from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.core.api_bodies import Body, StringField, Switch, Whole
 from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL
-from annotation.core.api_requests import (
-    choice_in_address,
-    dimension_in_address,
-    round_for,
-    round_in_address,
-    seat_of,
-)
+from annotation.core.api_requests import choice_in_address, dimension_in_address, round_for, round_in_address, seat_of
 from annotation.core.errors import Invalid, Stale
 from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of
 from annotation.labels.queries import rows as label_rows

@@ -6,13 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from django.db.models import (
-    Count,
-    F,
-    OuterRef,
-    Q,
-    Subquery,
-)
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from annotation.core.access import Seat
@@ -24,15 +18,7 @@ from annotation.labels.queries.evidence import QuoteLine, evidence_lines
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, decision_of, resolution_values, round_verdicts
-from annotation.models import (
-    Annotation,
-    Assignment,
-    Item,
-    Meeting,
-    Resolution,
-    Round,
-    RoundItem,
-)
+from annotation.models import Annotation, Assignment, Item, Meeting, Resolution, Round, RoundItem
 from ingest.models import Comment, Snapshot
 from shared import cached_values
 from taxonomy.queries import published_version

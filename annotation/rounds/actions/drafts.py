@@ -7,16 +7,7 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
 from annotation.core.locks import hold_round
-from annotation.models import (
-    Annotation,
-    Assignment,
-    BulkJob,
-    Draft,
-    InboxLine,
-    Round,
-    RoundItem,
-    RoundRater,
-)
+from annotation.models import Annotation, Assignment, BulkJob, Draft, InboxLine, Round, RoundItem, RoundRater
 
 
 @transaction.atomic

@@ -30,9 +30,7 @@ from annotation.resolving.queries.queue import open_disagreements
 from annotation.rounds.actions import rounds as round_actions
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due
-from annotation.rounds.forms import (
-    RoundForm,
-)
+from annotation.rounds.forms import RoundForm
 from annotation.rounds.queries import RoundLine, lacking_registration, round_lines, round_plan, with_shares
 from annotation.studies.actions import studies as study_actions
 from shared.forms import explain, form_page, status_of

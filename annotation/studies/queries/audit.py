@@ -1,19 +1,11 @@
 """Audit log of a study, as its members may read it."""
 
-from django.db.models import (
-    Q,
-    QuerySet,
-)
+from django.db.models import Q, QuerySet
 
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
 from annotation.exports.queries.files import why_hidden
-from annotation.models import (
-    AuditEvent,
-    Export,
-    Round,
-    Study,
-)
+from annotation.models import AuditEvent, Export, Round, Study
 
 TELLS_NOTHING = (
     "round made",

@@ -1,17 +1,9 @@
 """Studies of a user, for lists and overviews, in a fixed number of queries."""
 
-from django.db.models import (
-    Exists,
-    OuterRef,
-    Q,
-    QuerySet,
-)
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from annotation.models import (
-    Round,
-    Study,
-)
+from annotation.models import Round, Study
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
 

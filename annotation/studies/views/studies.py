@@ -13,11 +13,7 @@ from annotation.core.demo_people import require_may_create_studies
 from annotation.core.pages import me, study_page
 from annotation.labels.registration import with_defaults
 from annotation.studies.actions import studies as study_actions
-from annotation.studies.forms import (
-    PrimaryForm,
-    SettingsForm,
-    StudyForm,
-)
+from annotation.studies.forms import PrimaryForm, SettingsForm, StudyForm
 from annotation.studies.queries import studies as queries
 from shared.forms import explaining, form_page, status_of
 from taxonomy.models import Taxonomy

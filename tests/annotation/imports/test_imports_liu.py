@@ -14,13 +14,7 @@ from annotation.agreement_report.queries.coefficients import agreement
 from annotation.core.access import get_seat
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.labels.queries.verdicts import read_values, round_verdicts
-from annotation.models import (
-    Assignment,
-    Membership,
-    Resolution,
-    Round,
-    Study,
-)
+from annotation.models import Assignment, Membership, Resolution, Round, Study
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.stored_rows import everything
