@@ -10,6 +10,20 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
+PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body again give what the first made."
+)
+ROUND = OpenApiParameter("round", int, description="Only this round.")
+ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
+DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
+VERSION = OpenApiParameter(
+    "version",
+    int,
+    description="Mapped to this version of the taxonomy. Where no mapping exists, values are null with the reason in "
+    "`unmapped`.",
+)
+
 
 class JobShape(serializers.Serializer[Any]):
     """A job at work on a large sample or round, or one that failed."""
@@ -21,19 +35,11 @@ class JobShape(serializers.Serializer[Any]):
     error = serializers.CharField(required=False, help_text="Why it failed.")
 
 
-PAGE = [OpenApiParameter("cursor", str), OpenApiParameter("page_size", int)]
-
-
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body again give what the first made."
-)
-
-
-def pages_of(shape: type[serializers.Serializer[Any]]) -> Any:
-    """The schema of a page of a list."""
-    name = shape.__name__.removesuffix("Shape") + "Page"
-    fields = {"results": shape(many=True), "next": serializers.URLField(allow_null=True)}
-    return inline_serializer(name, fields)
+def pages_of(shape: type[serializers.Serializer[Any]] | serializers.Serializer[Any], name: str = "") -> Any:
+    """The schema of a page of a list, named after the shape of its rows if it has no `name`."""
+    row = shape if isinstance(shape, type) else type(shape)
+    fields = {"results": row(many=True), "next": serializers.URLField(allow_null=True)}
+    return inline_serializer(name or row.__name__.removesuffix("Shape") + "Page", fields)
 
 
 def list_page(view: APIView, request: Request, rows: Any, shown: Callable[[Any], Any]) -> Response:
@@ -43,20 +49,3 @@ def list_page(view: APIView, request: Request, rows: Any, shown: Callable[[Any],
     found = pages.paginate_queryset(rows, request, view)
     answer: Response = pages.get_paginated_response([shown(row) for row in found])
     return answer
-
-
-ROUND = OpenApiParameter("round", int, description="Only this round.")
-
-
-ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
-
-
-DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
-
-
-VERSION = OpenApiParameter(
-    "version",
-    int,
-    description="Mapped to this version of the taxonomy. Where no mapping exists, values are null with the reason in "
-    "`unmapped`.",
-)

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
+from annotation.core.api_pages import pages_of
 from annotation.core.errors import Unreadable
 from annotation.exports.columns import COLUMNS, OF_EVIDENCE
 from annotation.labels.queries import rows as label_rows
@@ -93,17 +94,11 @@ class ValuesField(serializers.JSONField):
     """Keys of categories, or the value of another kind of dimension; null where no value can be told."""
 
 
-def pages_of(name: str, shape: type[serializers.Serializer[Any]] | serializers.Serializer[Any]) -> Any:
-    """A page of rows, with the address of the next page or null."""
-    many = shape(many=True) if isinstance(shape, type) else type(shape)(many=True)
-    return inline_serializer(name, {"results": many, "next": serializers.URLField(allow_null=True)})
-
-
 def pages_of_rows(what: str) -> Any:
     """A page of rows that also leave as files, with their columns."""
     fields = {column: _field(column, kind) for column, kind in {**COLUMNS, **OF_EVIDENCE}[what].items()}
     word = "ClosingChange" if what == "changes" else what.removesuffix("s").capitalize()  # a study has changes too
-    return pages_of(f"{word}Page", inline_serializer(f"{word}Row", fields))
+    return pages_of(inline_serializer(f"{word}Row", fields), f"{word}Page")
 
 
 def _field(column: str, kind: pa.DataType) -> serializers.Field[Any, Any, Any, Any]:

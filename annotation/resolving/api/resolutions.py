@@ -15,10 +15,10 @@ from accounts.api import scope
 from annotation.assignments.actions.reading_log import REST, note_reading
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_item, get_round
 from annotation.core.api_bodies import Body, StringField, Switch, Whole
-from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL
+from annotation.core.api_pages import DIMENSION, ROUND, ROUND_LABEL, pages_of
 from annotation.core.api_requests import choice_in_address, dimension_in_address, round_for, round_in_address, seat_of
 from annotation.core.errors import Invalid, Stale
-from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of
+from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items
 from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries.resolution_facts import meetings_of, newest_by_hand, ways, with_facts
 from annotation.labels.queries.verdicts import resolution_values
@@ -55,7 +55,7 @@ class DisagreementsOfStudy(APIView):
             CURSOR,
             PAGE_SIZE,
         ],
-        responses={200: pages_of("DisagreementPage", DisagreementShape)},
+        responses={200: pages_of(DisagreementShape)},
     )
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
@@ -154,7 +154,7 @@ class Resolutions(APIView):
 
     @extend_schema(
         parameters=[ROUND, DIMENSION, CURSOR, PAGE_SIZE],
-        responses={200: pages_of("ResolutionPage", ResolutionShape)},
+        responses={200: pages_of(ResolutionShape)},
         operation_id="studies_resolutions_list",
     )
     def get(self, request: Request, slug: str) -> Response:
