@@ -447,9 +447,9 @@ def _reads_open_answers(member: Membership) -> bool:
 
 
 def is_absent(member: Membership) -> bool:
-    """Whether nobody can answer as this rater: a name out of a sheet, or somebody who is no rater any more.
+    """Whether nobody can answer as this rater: a name from a sheet, or a former rater.
 
-    Somebody who is invited can be named in any round, and nothing of the account shows before they accept.
+    Invited people can be named in any round, and nothing of their account is visible before they accept.
     """
     can_sign_in = member.user.is_active if member.user is not None else member.is_invited
     return not can_sign_in or not member.has_role(Membership.Role.RATER)

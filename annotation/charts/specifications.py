@@ -87,7 +87,7 @@ class Panel:
 
 
 def trend(panel: Panel, look: ChartStyle = SCREEN) -> dict[str, Any]:
-    """A coefficient round by round, with intervals and the threshold: a chart as wide as the place it stands in."""
+    """A coefficient round by round, with intervals and the threshold: a chart as wide as its container."""
     width: Any = 17 * look.letter if look.is_paper else "container"
     return complete_specification(_panel(panel, look) | {"width": width}, look)
 

@@ -4,5 +4,5 @@ LARGEST_SEED = 2**63 - 1
 
 
 def words(text: str) -> list[str]:
-    """What stands between commas."""
+    """The entries of a list separated by commas."""
     return [word for word in (each.strip() for each in text.split(",")) if word]

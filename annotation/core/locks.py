@@ -25,7 +25,7 @@ def require_prepared(study: Study) -> None:
 
 
 def hold_round(seat: Seat, number: int) -> Round:
-    """The round as it stands, and stays until the commit: whoever submits there or takes an item waits."""
+    """The round, locked until the commit: a submit there and taking an item wait."""
     found = get_round(seat, number)
     if (job := job_of(found)) is not None and job.is_at_work:
         require_prepared(seat.study)

@@ -109,7 +109,7 @@ def _out(places: QuerySet[Any]) -> QuerySet[Any]:
     return found
 
 
-def _n_skipped(**rater: Any) -> Coalesce:
+def n_skipped(**rater: Any) -> Coalesce:
     """How many items were skipped in a round, by one `rater` or by all people; what third raters skip, once it is over.
 
     A skip is an answer: it is shown as far as answers are (`_tells_skipped`).
@@ -141,7 +141,7 @@ def round_lines(
             n_items=_number(items.annotate(n=Max("position")), "n"),
             n_done=_number(raters.annotate(n=Sum("n_finished")), "n"),
             n_out=_number(_out(items), "n"),
-            n_skipped=_n_skipped(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
+            n_skipped=n_skipped(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
             n_free=_number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
             n_total=Case(
                 When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
@@ -165,7 +165,7 @@ def round_lines(
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
-        wanted = wanted.annotate(n_skipped=_n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
+        wanted = wanted.annotate(n_skipped=n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
         own = seat.membership.pk if seat and seat.membership else None
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))

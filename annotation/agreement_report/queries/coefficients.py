@@ -85,7 +85,7 @@ def agreement_and_raters(
 
 
 class LeftOutEntry(TypedDict):
-    """Why `n` units are left out, in words and as `because`."""
+    """The reason why `n` units are excluded, as a sentence and as `because`."""
 
     reason: str
     because: str

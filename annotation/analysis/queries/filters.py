@@ -91,7 +91,7 @@ def items_with(
     parts: str = "",
     where: Sequence[str] = (),
 ) -> ItemsWithLabels:
-    """The items behind a number of an analysis, as far as somebody may see their labels; queries as `study_labels`.
+    """The items behind a number of an analysis whose labels the person may see; queries as `study_labels`.
 
     `levels` are words `dimension:level`, `where` and `parts` what the analysis looked at. Raises Invalid.
     """

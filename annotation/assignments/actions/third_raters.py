@@ -18,8 +18,8 @@ from annotation.models import Assignment, InboxLine, Membership, Round, RoundRat
 def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], dict[int, set[int]]]:
     """Who could be asked as a third rater at all, and per item who had it; three queries.
 
-    That are people with the role rater who can sign in and did not leave the round; somebody who had an item is not
-    asked about it again. `unblinded_among` finds those of them who could read the answers.
+    Candidates have the role rater, can sign in, and did not leave the round. Nobody is asked again about an item
+    they had. `unblinded_among` finds those of them who could read the answers.
     """
     left = RoundRater.objects.filter(round=round_, rater=OuterRef("pk"), left_at__isnull=False)
     members = Membership.objects.filter(
@@ -36,7 +36,7 @@ def ask_third_raters(
 ) -> dict[int, int]:
     """Gives items to third raters, by hand to one of those named, and tells them; item → member.
 
-    Raters of the round come first. A rule never asks somebody whose role let them read the answers, nor a rater who
+    Raters of the round come first. A rule never asks a person whose role let them read the answers, or a rater who
     read answers while the round was being resolved; by hand they are asked, and their assignment is marked. Where
     nobody is left nothing happens, and the place stays for people to decide. Call it while the items are held.
     """
@@ -64,7 +64,7 @@ def withdraw_third_raters(asked: QuerySet[Assignment]) -> int:
     rows = list(waiting.select_for_update(of=("self",)).values_list("pk", "round_id", "rater_id"))
     if rows:
         withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
-    # In a pool the count is that of all who were ever taken, in whose order they stand.
+    # In a pool the count includes every item ever taken, because it gives their order.
     planned = RoundRater.objects.filter(round__mode=Round.Mode.PLANNED)
     for (round_id, rater), n in sorted(Counter((round_id, rater) for _, round_id, rater in rows).items()):
         planned.filter(round=round_id, rater=rater).update(n_assigned=F("n_assigned") - n)

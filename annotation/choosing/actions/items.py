@@ -103,7 +103,7 @@ _ATTACH_ITEMS = f"""
 def named_items(
     seat: Seat, study: Study, names: object, fields: dict[str, list[str]], standings: Sequence[str]
 ) -> list[Item]:
-    """The items of these names, which must stand so to screening; without `standings` they are to be screened (again).
+    """The items of these names, in one of these screening states; without `standings`, items to screen (again).
 
     Not while another screening round has them: its end would tell the raters of this one what others said.
     """
@@ -146,7 +146,7 @@ def named_items(
 
 
 def _not_taken(known: Mapping[str, Item], *, n_new: int, standings: Sequence[str]) -> str:
-    """Says how many of the named issues stand otherwise to screening; empty where all may be taken.
+    """How many of the named issues have another screening state, as a sentence; empty if all may be taken.
 
     What is out was named one by one before.
     """

@@ -74,7 +74,7 @@ def draw_sample(
     """Draws issues that the owner may see; the frame is stored with it, and its counts. Raises Invalid, Conflict.
 
     `wish` is what `SampleRequest` has: size (or confidence, margin), seed, stratify_by, allocation, at_least_one.
-    Words of `filter` stand before those of the ready-made `selection`. A large sample is drawn by a job
+    Words of `filter` override those of the ready-made `selection`. A large sample is drawn by a job
     (`bulk_jobs.job_of`). The same request with the same key gives the sample that it made before.
     """
     seat.require(OWNER)

@@ -13,7 +13,7 @@ from annotation.calibration.queries.training import is_held
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
-from annotation.rounds.queries import RoundLine, _n_skipped, round_lines
+from annotation.rounds.queries import RoundLine, n_skipped, round_lines
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def waiting_for(user: User) -> list[WaitingRound]:
         RoundRater.objects.filter(rater__user=user, round__state=Round.State.OPEN)
         .filter(Exists(unfinished) | Q(round__mode=Round.Mode.POOL, left_at=None) & Exists(free) & below_quota())
         .select_related("round__study", "round__taxonomy_version", "rater")
-        .annotate(n_skipped=_n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
+        .annotate(n_skipped=n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
         .order_by("round__opened_at", "pk")
     )
     return [
