@@ -28,6 +28,14 @@ CHANGED = """
 SELECT relname FROM pg_stat_xact_user_tables
 WHERE schemaname = 'public' AND n_tup_ins + n_tup_upd + n_tup_del > 0
 """
+ADVANCE = """
+SELECT setval(place, highest) FROM (
+    SELECT pg_get_serial_sequence(quote_ident(name), 'id')::regclass AS place, highest
+    FROM unnest(%s::text[], %s::bigint[]) AS kept (name, highest)
+) AS kept
+WHERE coalesce(pg_sequence_last_value(place), 0) < highest
+"""
+"""Sequences go on behind the rows put back, also where a test has begun them again (TRUNCATE … RESTART IDENTITY)."""
 COLUMNS = """
 SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
 WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
@@ -44,6 +52,8 @@ class _Place:
     rows: Rows = field(default_factory=dict)
     emptied: Sequence[str] = ()
     added: Rows = field(default_factory=dict)
+    highest: dict[str, int] = field(default_factory=dict)
+    """The highest ID of each table in `added` that has numbers as IDs."""
     result: bytes = b""
     callbacks: Sequence[tuple[Any, bool]] = ()
     trees: tuple[dict[Any, Any], ...] = ({}, {})
@@ -66,10 +76,6 @@ class _Memory:
         self.here, self.item = None, item
         if self._watch not in connection.execute_wrappers:
             connection.execute_wrappers.append(self._watch)
-
-    def forget(self) -> None:
-        """For a test that makes tables anew: their sequences begin again and would give numbers of rows put back."""
-        self.root, self.here = _Place(), None
 
     def _watch(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
         if self.here is not None and not str(sql).lstrip().startswith(READS):
@@ -139,8 +145,16 @@ class _Memory:
                 added = now
             if added:
                 after.added[table] = added
+                highest = self._highest(table, added)
+                if highest:
+                    after.highest[table] = highest
         after.emptied = emptied
         return after
+
+    def _highest(self, table: str, rows: Sequence[str]) -> int:
+        names = self.columns[table].split(", ")
+        ids = [row.rstrip("\n").split("\t")[names.index("id")] for row in rows] if "id" in names else []
+        return max((int(each) for each in ids if each.isdecimal()), default=0)
 
     def copied(self, table: str) -> list[str]:
         """The rows of a table, as COPY writes them."""
@@ -159,6 +173,7 @@ class _Memory:
             for table, rows in place.added.items():
                 cursor.copy_expert(f'COPY "{table}" ({self.columns[table]}) FROM STDIN', StringIO("".join(rows)))
             cursor.execute("SET LOCAL session_replication_role = origin")
+            cursor.execute(ADVANCE, [list(place.highest), list(place.highest.values())])
         for run, is_robust in place.callbacks:
             transaction.on_commit(run, robust=is_robust)
         forget_trees()

@@ -63,3 +63,14 @@ def test_a_round_is_built_by_the_actions_once_the_study_has_been_changed() -> No
     study.title = "Changed"
     study.save()
     assert make.open_round(study, 1) != round_
+
+
+def test_rows_written_later_get_ids_of_their_own_though_a_test_began_the_sequences_again() -> None:
+    with transaction.atomic():
+        _built()
+        transaction.set_rollback(True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setval(pg_get_serial_sequence('annotation_annotation', 'id'), 1, false)")
+    with transaction.atomic():
+        make.rate(_built(), "item bob carol\n2 - slow")
+        transaction.set_rollback(True)

@@ -12,7 +12,6 @@ from django.test import Client
 
 from accounts.models import Session, User
 from tests import builders as make
-from tests.remembered import memory
 
 BEFORE = [("accounts", "0001_initial")]
 
@@ -28,7 +27,6 @@ def test_sessions_of_an_older_release_go_on_and_visitors_are_left_behind() -> No
         keys += [_old_session(theme="dark"), _old_session(**{SESSION_KEY: "999999"})]
     finally:
         MigrationExecutor(connection).migrate(newest)
-        memory.forget()
     assert list(Session.objects.values_list("pk", "user")) == [(keys[0], alice.pk)]
     client = Client()
     client.cookies[settings.SESSION_COOKIE_NAME] = keys[0]
