@@ -51,6 +51,14 @@ def test_an_interval_that_is_narrow_enough_needs_no_more():
     assert units_for_width(2 * 1.959963984540054 * 0.05, 100, 0.05).more_units == 0
 
 
+def test_no_plan_of_no_more_units_stands_beside_a_printed_interval_that_is_wider():
+    plan = units_for_width(0.2, 100, 0.05, printed=1.0)
+    assert (plan.units_needed, plan.more_units, plan.width_now) == (None, None, None)
+    assert "printed interval is wider" in plan.undefined
+    assert units_for_width(0.2, 100, 0.05, printed=0.2).more_units == 0
+    assert units_for_width(0.2, 10, 0.2, printed=0.9).more_units == 144
+
+
 @pytest.mark.parametrize(
     ("se", "undefined", "reason"),
     [

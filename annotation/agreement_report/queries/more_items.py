@@ -29,7 +29,7 @@ def width_of(given: str) -> float | None:
 
 def units_needed(head: Headline, width: float) -> PlannedUnits:
     """How many more units the primary coefficient of a dimension needs."""
-    return units_for_width(width, head.units, head.se, head.undefined)
+    return units_for_width(width, head.units, head.se, head.undefined, _width(head.ci_low, head.ci_high))
 
 
 def with_units_needed(entries: Sequence[dict[str, Any]], width: float | None) -> list[dict[str, Any]]:
@@ -40,9 +40,17 @@ def with_units_needed(entries: Sequence[dict[str, Any]], width: float | None) ->
         {
             **entry,
             "coefficients": [
-                {**each, "planned": asdict(units_for_width(width, entry["units"], each["se"], each["undefined"]))}
-                for each in entry["coefficients"]
+                {**each, "planned": asdict(_planned(each, entry["units"], width))} for each in entry["coefficients"]
             ],
         }
         for entry in entries
     ]
+
+
+def _planned(coefficient: dict[str, Any], units: int, width: float) -> PlannedUnits:
+    printed = _width(coefficient["ci_low"], coefficient["ci_high"])
+    return units_for_width(width, units, coefficient["se"], coefficient["undefined"], printed)
+
+
+def _width(low: float | None, high: float | None) -> float | None:
+    return None if low is None or high is None else high - low
