@@ -5,16 +5,22 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.models import Assignment, InboxLine, Round, RoundItem, RoundRater
+from shared.compiled_queries import CompiledQuery
 
 OF_OTHERS = (InboxLine.Kind.MENTION, InboxLine.Kind.RESOLVING)
 """Lines that tell of what others said or did; the other kinds tell of one's own work."""
 
 
 def lines_of(user: User) -> QuerySet[InboxLine]:
-    """The lines that this person may see now; what tells of others in a round they are blind in comes later.
+    """The lines that this person may see now. One query, whose conditions look at lines of this person alone."""
+    return _lines_of(user.pk)
+
+
+def _lines_of(user: int) -> QuerySet[InboxLine]:
+    """What tells of others in a round that this person is blind in comes later.
 
     So does what is said of an item that they are yet to answer as a third rater or rate again in an open round, or of
-    a round whose discussion they do not take part in. One query, whose conditions look at lines of this person alone.
+    a round whose discussion they do not take part in.
     """
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
@@ -33,9 +39,13 @@ def lines_of(user: User) -> QuerySet[InboxLine]:
     return InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE).filter(seen)
 
 
+_UNREAD = CompiledQuery(lambda user: _lines_of(user).filter(read_at__isnull=True).values_list("pk"), int)
+"""Every page counts these: writing the SQL took four times as long as running it."""
+
+
 def n_unread(user: User) -> int:
     """How many lines were not read yet; one query over the unread ones."""
-    return lines_of(user).filter(read_at__isnull=True).count()
+    return len(_UNREAD.all(user.pk))
 
 
 def with_places(lines: QuerySet[InboxLine]) -> QuerySet[InboxLine]:
