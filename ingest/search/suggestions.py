@@ -1,6 +1,7 @@
 """Suggestions while a search is typed: qualifiers and their values. Pure."""
 
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ from ingest.search.grammar import QUALIFIERS
 from ingest.search.matching import fold
 
 SUGGESTIONS_MOST = 12
-_TERM = re.compile(r'(?:-?[A-Za-z][A-Za-z-]*:(?:"[^"]*"?|[^\s"]*)*|[^\s"]+|"[^"]*"?)\Z')
+_TERM = re.compile(r'-?[A-Za-z][A-Za-z-]*+:(?:"[^"]*+"?|[^\s"]++)*+|[^\s"]++|"[^"]*+"?')
+"""A term of a search, from where the one before it ended; nothing is given back, so any text takes one walk."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ def suggest(typed: str, known: Mapping[str, Sequence[str]]) -> list[Suggestion]:
 
     `known` has the values of `label` and `repo` that this person may see, the most used first.
     """
-    found = _TERM.search(typed)
-    if found is None or found[0].startswith('"'):
+    found = next(iter(deque(_TERM.finditer(typed), maxlen=1)), None)
+    if found is None or found.end() != len(typed) or found[0].startswith('"'):
         return []
     before, term = typed[: found.start()], found[0]
     sign = "-" if term.startswith("-") else ""

@@ -73,6 +73,8 @@ def test_a_search_is_read(typed: str, read: dict[str, Any]) -> None:
         ("repo:a", ["repo:a/b"]),
         ('"is:', []),
         ("std::ve", []),
+        (f"a:{'b' * 5_000} x y", []),  # one walk, whatever was typed
+        (f"{'label:' * 2_000}", []),
     ],
 )
 def test_a_search_that_is_typed_is_completed(typed: str, suggested: list[str]) -> None:

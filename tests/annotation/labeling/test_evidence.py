@@ -140,6 +140,11 @@ def test_what_does_not_stand_there_is_not_found(quote: str) -> None:
     assert Source(MADE).locate(Quote("", "", "body", None, quote)) is None
 
 
+@pytest.mark.parametrize("unit", ["](" + " " * 20_000, "]((b)](b" * 3_000, "![](" + " " * 20_000, '<!--`]("' * 3_000])
+def test_a_text_that_nearly_is_markup_is_walked_once(unit: str) -> None:
+    assert Source(unit).locate(Quote("", "", "body", None, "nothing of it")) is None
+
+
 QUOTE = {"dimension": "symptom", "category": "hang", "where": "body", "quote": "hangs after", "before": "Training "}
 
 
