@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import accumulate
 from typing import IO, Any, BinaryIO
 
 from annotation.core.errors import Unreadable
@@ -15,7 +16,10 @@ ROWS_MAX = 1_000_000
 COLUMNS_MAX = 2_000
 CELLS_MAX = 50_000_000
 BATCH = 5_000
-BATCH_BYTES_MAX = 256 << 20
+BATCH_CELLS = 500_000
+BATCH_BYTES_MAX = 64 << 20
+LISTED_MAX = 10_000_000
+"""Values of one column of lists that are stored together, of which one row can hold all."""
 
 UNSTORABLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff]")
 
@@ -69,9 +73,10 @@ def parquet_lines(file: IO[bytes]) -> Iterator[Row]:
         texts = _text_columns(parquet.read_metadata(file))
         file.seek(0)
         with parquet.ParquetFile(file, read_dictionary=texts) as source:
-            yield Row(0, [name.strip() for name in source.schema_arrow.names])
+            names = [name.strip() for name in source.schema_arrow.names]
+            yield Row(0, names)
             line = 0
-            for batch in source.iter_batches(batch_size=BATCH):
+            for batch in source.iter_batches(batch_size=max(1, min(BATCH, BATCH_CELLS // max(1, len(names))))):
                 for values in zip(*(_values(column) for column in batch.columns), strict=True):
                     line += 1
                     cells = [_text(value) for value in values]
@@ -92,22 +97,34 @@ def _text_columns(metadata: Any) -> list[str]:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > EXPANDED_BYTES_MAX:
         raise Unreadable("The file is larger than a gigabyte when unpacked. Import it in pieces.")
-    fields = list(metadata.schema.to_arrow_schema())
-    for field in fields:
-        if types.is_nested(field.type) and not (
-            types.is_list(field.type) and not types.is_nested(field.type.value_type)
-        ):
+    for field in metadata.schema.to_arrow_schema():
+        of = field.type.value_type if types.is_list(field.type) or types.is_large_list(field.type) else field.type
+        if types.is_nested(of):
             raise Unreadable(f"The column “{field.name[:100]}” contains tables within cells. Use one value or a list.")
-    n_listed = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
-    if n_listed > CELLS_MAX:
+        if types.is_dictionary(of):
+            of = of.value_type
+        if types.is_binary(of) or types.is_large_binary(of) or types.is_fixed_size_binary(of):
+            raise Unreadable(f"The column “{field.name[:100]}” contains bytes, not text. Save it as text.")
+    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+    listed = metadata.num_columns and max((each.num_values for each in columns), default=0)
+    if listed > LISTED_MAX or sum(each.num_values for each in columns) > CELLS_MAX:
         raise Unreadable(f"The sheet has more than {CELLS_MAX:,} values. Import it in pieces.")
-    return [field.name for field in fields if types.is_string(field.type) or types.is_large_string(field.type)]
+    leaves = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+    return [each.path for each in leaves if each.physical_type == "BYTE_ARRAY" and each.logical_type.type == "STRING"]
 
 
 def _values(column: Any) -> list[Any]:
     import pyarrow
     from pyarrow import compute
 
+    if isinstance(column, pyarrow.ListArray | pyarrow.LargeListArray):
+        if (compute.sum(compute.list_value_length(column)).as_py() or 0) > BATCH_CELLS:
+            raise Unreadable(f"{BATCH:,} rows contain more than {BATCH_CELLS:,} values in lists. Import it as CSV.")
+        words, lengths = _values(column.flatten()), compute.list_value_length(column).to_pylist()
+        ends = list(accumulate(length or 0 for length in lengths))
+        return [
+            None if length is None else words[end - length : end] for length, end in zip(lengths, ends, strict=True)
+        ]
     if not isinstance(column, pyarrow.DictionaryArray):
         found: list[Any] = column.to_pylist()
         return found

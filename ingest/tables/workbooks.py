@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from ingest.errors import Unreadable
 
@@ -18,12 +18,15 @@ LINES_MAX = 1_048_576
 CELLS_MAX = 16_384
 TEXTS_MAX = 10_000_000
 TEXT_BYTES_IN_MEMORY = 16 << 20
+ROW_BYTES_MAX = 32 << 20
+"""So much text a row may hold, and so much XML it or a text may take: both are in memory as a whole."""
 
 MARKS_MAX = 200_000
 
 _STREAMED = re.compile(r"xl/(?:worksheets/[^/]+|sharedStrings)\.xml", re.IGNORECASE)
 _ESCAPED = re.compile(r"_x(00[01][0-9A-Fa-f]|005F)_")
 _BROKEN = "The workbook can't be read. Open it in a spreadsheet program and save it again, or as CSV."
+_LONG = f"A row or a text of the workbook is longer than {ROW_BYTES_MAX >> 20} MB. Save it as CSV."
 
 
 @dataclass
@@ -120,8 +123,10 @@ def _open(file: BinaryIO) -> Any:
                 if event == "start":
                     parent = element if element.tag == data_tag else parent
                 elif element.tag == ROW_TAG and parent is not None:
+                    self.shared_strings.begin_row()
                     yield self.parse_row(element)
                     parent.clear()
+                    self.source.begin()
                 elif element.tag == data_tag:
                     return
 
@@ -149,7 +154,8 @@ def _open(file: BinaryIO) -> Any:
         def marks(self, sheet: str) -> CellMarks:
             found = CellMarks()
             links: list[tuple[str, str]] = []
-            with self.archive.open(self.paths[sheet]) as source:
+            with self.archive.open(self.paths[sheet]) as unbounded:
+                source = _BoundedSource(unbounded)
                 parent = None
                 for event, element in iterparse(source, events=("start", "end")):
                     if event == "start":
@@ -157,6 +163,7 @@ def _open(file: BinaryIO) -> Any:
                     elif element.tag == ROW_TAG and parent is not None:
                         found.empty_formulas.extend(_empty_formulas(element, SHEET_MAIN_NS))
                         parent.clear()
+                        source.begin()
                     elif element.tag == f"{{{SHEET_MAIN_NS}}}mergeCell":
                         if bounds := _bounds(element.get("ref", "")):
                             found.merged.append(bounds)
@@ -179,7 +186,7 @@ def _open(file: BinaryIO) -> Any:
         def rows(self, sheet: str) -> Iterator[tuple[int, list[str]]]:
             with self.archive.open(self.paths[sheet]) as source:
                 parser = StreamingParser(
-                    source,
+                    _BoundedSource(source),
                     self.texts,
                     data_only=True,
                     epoch=self.wb.epoch,
@@ -191,7 +198,8 @@ def _open(file: BinaryIO) -> Any:
 
         def _texts(self, path: str) -> Iterator[str]:
             text_tag, part_tag, run_tag = texts_of
-            with self.archive.open(path) as source:
+            with self.archive.open(path) as unbounded:
+                source = _BoundedSource(unbounded)
                 root: Any = None
                 for event, element in iterparse(source, events=("start", "end")):
                     if event == "start":
@@ -202,6 +210,7 @@ def _open(file: BinaryIO) -> Any:
                             (run.text if run.tag == part_tag else run.findtext(part_tag)) or "" for run in runs
                         )
                         root.clear()
+                        source.begin()
 
     return WorkbookReader()
 
@@ -225,6 +234,23 @@ def _empty_formulas(row: Any, namespace: str) -> Iterator[tuple[int, int]]:
                 yield bounds[0], bounds[2]
 
 
+class _BoundedSource:
+    """A part of the workbook that is read by element: no row and no text takes more than ROW_BYTES_MAX of it."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source, self._n_read = source, 0
+
+    def begin(self) -> None:
+        self._n_read = 0
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._source.read(size)
+        self._n_read += len(found)
+        if self._n_read > ROW_BYTES_MAX:
+            raise Unreadable(_LONG)
+        return found
+
+
 class _Texts:
     """The shared texts by their number, read on from the workbook where a number was not reached yet."""
 
@@ -232,13 +258,20 @@ class _Texts:
         self._source = source
         self._file = tempfile.SpooledTemporaryFile(TEXT_BYTES_IN_MEMORY)  # noqa: SIM115 (lives as long as this)
         self._ends = array.array("Q", [0])
+        self._n_in_row = 0
+
+    def begin_row(self) -> None:
+        self._n_in_row = 0
 
     def __getitem__(self, number: int) -> str:
         while number >= len(self._ends) - 1:
             self._read_on()
-        start = self._ends[number]
+        start, end = self._ends[number], self._ends[number + 1]
+        self._n_in_row += end - start
+        if self._n_in_row > ROW_BYTES_MAX:
+            raise Unreadable(_LONG)
         self._file.seek(start)
-        return self._file.read(self._ends[number + 1] - start).decode(errors="surrogatepass")
+        return self._file.read(end - start).decode(errors="surrogatepass")
 
     def _read_on(self) -> None:
         text = next(self._source, None)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from openpyxl.utils import get_column_letter
 
 from annotation.core import sheet_tables
 from annotation.core.errors import Unreadable as Unfit
@@ -63,13 +64,14 @@ RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/s
 KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
 
 
-def with_texts(number: int, texts: str) -> io.BytesIO:
-    """A workbook whose last cell is the shared text of a number."""
+def with_texts(number: int, texts: str, n_cells: int = 1) -> io.BytesIO:
+    """A workbook whose last cell, or so many of them, are the shared text of a number."""
     related = f'<Relationship Id="rId9" Type="{RELATED}" Target="/xl/sharedStrings.xml"/></Relationships>'
     listed = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{KIND}"/></Types>'
     spoil = {
         SHEET: lambda xml: xml.replace(
-            '<c r="B2" t="inlineStr"><is><t>crash</t></is></c>', f'<c r="B2" t="s"><v>{number}</v></c>'
+            '<c r="B2" t="inlineStr"><is><t>crash</t></is></c>',
+            "".join(f'<c r="{get_column_letter(2 + at)}2" t="s"><v>{number}</v></c>' for at in range(n_cells)),
         ),
         "xl/_rels/workbook.xml.rels": lambda xml: xml.replace("</Relationships>", related),
         "[Content_Types].xml": lambda xml: xml.replace("</Types>", listed),
@@ -86,6 +88,9 @@ BROKEN_BOOKS = {
     "entities in shared texts": with_texts(0, BOMB + "]>" + SHARED.replace("hang", "&i;")),
     "a text number that is none": with_texts(99_999_999, SHARED),
     "a cell far beyond the last column": workbook({SHEET: lambda xml: xml.replace('r="B2"', 'r="ZZZZZ2"')}),
+    "a long text in very many cells": with_texts(0, SHARED.replace("hang", "a" * (1 << 17)), 400),
+    "a cell of 40 MB": workbook({SHEET: lambda xml: xml.replace("crash", "a" * (40 << 20))}),
+    "a shared text of 40 MB": with_texts(0, SHARED.replace("hang", "a" * (40 << 20))),
     "ten thousand parts": workbook(**{f"xl/media/{number}.bin": "" for number in range(10_001)}),
     "a style sheet of 40 MB": workbook(**{"xl/styles2.xml": " " * (40 << 20)}),
 }
@@ -187,6 +192,23 @@ def test_a_parquet_file_of_a_few_bytes_that_repeats_a_long_text_is_refused() -> 
     assert len(file.getvalue()) < 100_000
     with pytest.raises(Unfit, match="MB of text"):
         list(sheet_tables.open_table(file).rows)
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["plain schema", "schema of Arrow"])
+def test_neither_lists_nor_bytes_repeat_a_long_text_in_memory(is_stored: bool) -> None:
+    at = pa.array([0] * 2_000, pa.int32())
+    texts = pa.ListArray.from_arrays(
+        pa.array(range(2_001), pa.int32()), pa.DictionaryArray.from_arrays(at, ["x" * 500_000])
+    )
+    made_of_bytes = pa.DictionaryArray.from_arrays(at, [b"x" * 500_000])
+    fixed = pa.array([b"x" * 16] * 10, pa.binary(16))
+    before = pa.total_allocated_bytes()
+    for column, words in ((texts, "MB of text"), (made_of_bytes, "contains bytes"), (fixed, "contains bytes")):
+        with pytest.raises(Unfit, match=words):
+            list(sheet_tables.open_table(parquet({"item": column}, compression="zstd", store_schema=is_stored)).rows)
+    assert pa.total_allocated_bytes() - before < 50_000_000
+    with pytest.raises(Unfit, match="values in lists"):
+        list(sheet_tables.open_table(parquet({"item": [[1] * 600_000]})).rows)
 
 
 def test_a_parquet_file_larger_or_deeper_than_a_sheet_is_refused_before_it_is_read(
