@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -292,8 +293,8 @@ def _decisions(sent: QueryDict, before: Choices) -> list[SpellingDecision]:
         if kind != "value":
             continue
         try:
-            dimension, value, nearest = json.loads(str(sent[name]))
-        except (ValueError, RecursionError):
+            dimension, value, nearest = orjson.loads(str(sent[name]))
+        except (ValueError, TypeError):
             continue
         meaning, other = sent.get(f"as-{number}", AS_IS), " ".join(sent.get(f"to-{number}", "").split())[:500]
         if not isinstance(dimension, str) or not isinstance(value, str) or not isinstance(nearest, str):

@@ -1,9 +1,9 @@
 """Discussion of an item: its comments, all labels side by side, and who else is there."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -119,8 +119,8 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     part = _number(request.POST, "part") or 1
     address = here.item_url(item.pk, place=f"{part}.{key}") if key in here.tree.by_key else here.item_url(item.pk)
     try:
-        values = json.loads(request.POST.get("values", ""))
-    except (ValueError, RecursionError):
+        values = orjson.loads(request.POST.get("values", ""))
+    except ValueError:
         values = None
     try:
         if not isinstance(values, list):

@@ -1,9 +1,9 @@
 """Resolutions on the page: each POST resolves one disagreement and answers with the next."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+import orjson
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -112,8 +112,8 @@ def _values(tree: VersionTree, key: str, filled: FilledForm) -> object:
             return list(filled.other)
         return dimension.question_kind.parse(filled.other[0])
     try:
-        values = json.loads(filled.choice)
-    except (ValueError, RecursionError):
+        values = orjson.loads(filled.choice)
+    except ValueError:
         values = None
     if not isinstance(values, list):
         sentence = "Enter the other value." if filled.choice == "other" else "Choose an agreed label."
@@ -127,7 +127,7 @@ def _decided_words(dimension: TreeDimension, filled: FilledForm) -> str:
     if filled.choice == "other":
         values: Values = tuple(filled.other) if dimension.has_categories else (filled.other[0],)
         return resolution_options.value_words(dimension, values) if dimension.has_categories else str(values[0])
-    return resolution_options.value_words(dimension, tuple(json.loads(filled.choice)))
+    return resolution_options.value_words(dimension, tuple(orjson.loads(filled.choice)))
 
 
 def _again(

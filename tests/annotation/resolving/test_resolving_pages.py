@@ -288,6 +288,7 @@ def test_without_scripts_a_decision_redirects(disputed) -> None:
         ({"choice": "other"}, "Enter the other value."),
         ({"choice": "other", "other": "bang"}, "is not a category of"),
         ({"choice": "{}"}, "Choose an agreed label."),
+        ({"choice": '["\\ud800"]'}, "Choose an agreed label."),
         ({"choice": '["bang"]'}, "is not a category of"),
         ({"method": "dice"}, "Choose one of"),
         ({"part": "x"}, "The item has no part"),
