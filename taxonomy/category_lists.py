@@ -12,6 +12,7 @@ NAMES = {
     "parent": ("parent",),
 }
 FIELD = "list"
+LINE_CHARACTERS_MAX = 100_000
 
 
 def read_categories(text: str) -> list[dict[str, Any]]:
@@ -23,7 +24,14 @@ def read_categories(text: str) -> list[dict[str, Any]]:
     lines = [line for line in text.lstrip("\ufeff").replace("\x00", "").splitlines() if line.strip()]
     if not lines:
         raise Invalid("The list has no categories.", fields={FIELD: ["Write one category on each line."]})
-    rows = _rows(lines)
+    if max(map(len, lines)) > LINE_CHARACTERS_MAX:
+        sentence = f"A line is longer than {LINE_CHARACTERS_MAX:,} characters. Shorten it."
+        raise Invalid("The list could not be read.", fields={FIELD: [sentence]})
+    try:
+        rows = _rows(lines)
+    except csv.Error as error:
+        sentence = "A cell can't be read. Close every quotation mark."
+        raise Invalid("The list could not be read.", fields={FIELD: [sentence]}) from error
     wrong: list[str] = []
     found: dict[str, dict[str, Any]] = {}
     parents: dict[str, tuple[int, str]] = {}

@@ -271,6 +271,16 @@ def read_gold_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str,
     Columns `item, dimension, value`, and `part` and `why` if needed; several rows for several values. Categories are
     named by key. `[]` is the empty set; a blank value is not known.
     """
+    try:
+        return _gold_rows(tree, text, wrong)
+    except csv.Error:
+        wrong.append(
+            "The sheet can't be read as CSV. Put a cell with a line break in quotation marks, and shorten long ones."
+        )
+        return {}
+
+
+def _gold_rows(tree: VersionTree, text: str, wrong: list[str]) -> dict[str, dict[str, Any]]:
     rows = csv.DictReader(io.StringIO(text.lstrip("\ufeff")))
     names = [(name or "").strip().lower() for name in rows.fieldnames or []]
     rows.fieldnames = names

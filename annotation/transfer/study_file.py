@@ -20,6 +20,8 @@ MANIFEST = "manifest.json"
 FOLDER = "tables"
 MANIFEST_BYTES_MAX = 1 << 20
 LINE_BYTES_MAX = 64 << 20
+LINE_VALUES_MAX = 2_000_000
+"""So many values, counted by their marks, a row may hold: each takes up to 30 times its bytes once it is read."""
 TABLES_MOST = 200
 UNPACKED_AT_LEAST = 256 << 20
 EXPANSION_MOST = 100
@@ -95,6 +97,8 @@ class StudyFile:
             while line := file.readline(LINE_BYTES_MAX + 1):
                 if len(line) > LINE_BYTES_MAX:
                     raise rejection(f"A row of the table {name} is larger than {LINE_BYTES_MAX >> 20} MB.")
+                if line.count(b"{") + line.count(b"[") + line.count(b",") > LINE_VALUES_MAX:
+                    raise rejection(f"A row of the table {name} has more than {LINE_VALUES_MAX:,} values.")
                 yield line
 
 

@@ -44,6 +44,9 @@ def test_a_list_becomes_a_tree(text, found):
         ("name\tparent\nA\tB\nB\tA", "would be its own parent"),
         ("name,parent\nA,Nowhere", "Row 2: no row has the name of the parent “Nowhere”"),
         ("name,definition\n,text", "Row 2 has no name"),
+        (f"name,definition\nA,{'a' * 140_000}", "A line is longer than 100,000 characters"),
+        ("a" * 200_000, "A line is longer than 100,000 characters"),
+        ('name,definition\nA,"' + f"{'a' * 90_000}\n" * 400, "Close every quotation mark"),
     ],
 )
 def test_what_is_wrong_names_the_row(text, said):

@@ -1,5 +1,6 @@
 """Who reads and writes training items: the page, the sheet that is uploaded, and the results over REST."""
 
+import csv
 import io
 from typing import Any
 
@@ -137,3 +138,12 @@ def test_a_sheet_that_cannot_be_taken_says_why_and_nothing_is_stored(
     text = answer.content.decode().replace("&#x27;", "’").replace("'", "’")
     assert answer.status_code == 422 and sentence in text
     assert RoundItem.objects.filter(known__isnull=False).count() == 1
+
+
+def test_a_pasted_sheet_with_an_endless_cell_is_rejected_in_words(study: Study) -> None:
+    before = csv.field_size_limit(131_072)  # of the whole process: reading a file raises it
+    try:
+        answer = client("olga").post(AT, {"sheet": "item,dimension,value\na," + "b" * 200_000})
+    finally:
+        csv.field_size_limit(before)
+    assert answer.status_code == 422 and "be read as CSV" in answer.content.decode()

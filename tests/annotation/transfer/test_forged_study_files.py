@@ -92,6 +92,13 @@ def test_a_row_that_no_action_would_write_is_rejected_by_table_row_and_column() 
     assert bring(changed(true, whole_hashes, honest=True))
 
 
+def test_a_row_of_very_many_values_is_rejected_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_file, "LINE_VALUES_MAX", 10_000)
+    file = changed(brought(small()), forged("auditevent", detail={"a": [{}] * 10_000}), honest=True)
+    with pytest.raises(ConcordError, match="A row of the table auditevent has more than 10,000 values"):
+        bring(file)
+
+
 def whole_hashes(entries: dict[str, bytes]) -> None:
     """Gives the snapshots of builders the hashes of their content."""
     rows = [json.loads(line) for line in entries[study_file.path_of("snapshots")].splitlines()]
