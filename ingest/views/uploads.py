@@ -20,6 +20,7 @@ from ingest.models import Upload
 from ingest.tables import FIELDS, Guess, TablePreview, missing, without_identifying
 from ingest.tables.columns import Field
 from shared.errors import ConcordError
+from shared.site_links import onward
 
 PREFIX = "column-"
 
@@ -40,7 +41,8 @@ def upload(request: HttpRequest, upload_id: int) -> HttpResponse:
     """The columns, a guess for each field, and ten rows as they would come in; POST imports, or draws them anew."""
     found = get_upload(request.user, upload_id)
     if request.method != "POST" or "draw" in request.POST:
-        return render(request, "ingest/upload.html", _context(found, request.POST))
+        sent = request.POST if request.method == "POST" else request.GET
+        return render(request, "ingest/upload.html", _context(found, sent))
     try:
         run = uploads.confirm_upload(
             upload=found,
@@ -51,7 +53,7 @@ def upload(request: HttpRequest, upload_id: int) -> HttpResponse:
     except Invalid as error:
         context = _context(found, request.POST) | {"error": error}
         return render(request, "ingest/upload.html", context, status=422)
-    return redirect(run)
+    return redirect(onward(request.POST.get("next")) or run)
 
 
 @login_required
@@ -71,16 +73,17 @@ def choose_sheet(request: HttpRequest, upload_id: int) -> HttpResponse:
     try:
         uploads.choose_sheet(upload=found, sheet=request.POST.get("sheet", ""))
     except ConcordError as error:
-        context = _context(found, QueryDict()) | {"error": error}
+        context = _context(found, _next_only(request)) | {"error": error}
         return render(request, "ingest/upload.html", context, status=422)
-    return redirect(found)
+    query = _next_only(request).urlencode(safe="/")
+    return redirect(f"{found.get_absolute_url()}?{query}" if query else found)
 
 
 @login_required
 @require_POST
 def throw_away(request: HttpRequest, upload_id: int) -> HttpResponse:
     uploads.throw_away(upload=get_upload(request.user, upload_id))
-    return redirect("repositories")
+    return redirect(onward(request.POST.get("next")) or "repositories")
 
 
 @login_required
@@ -92,6 +95,14 @@ def refusals(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
     rows = write_refusals("csv", queries.refused_rows(run))
     name = f'attachment; filename="refused-rows-{run.pk}.csv"'
     return StreamingHttpResponse(rows, content_type=CONTENT_TYPES["csv"], headers={"Content-Disposition": name})
+
+
+def _next_only(request: HttpRequest) -> QueryDict:
+    """Of what was sent, the page that comes after the upload, if one was named."""
+    kept = QueryDict(mutable=True)
+    if address := onward(request.POST.get("next")):
+        kept["next"] = address
+    return kept
 
 
 def _numbers_rows(sent: QueryDict) -> bool:
@@ -125,6 +136,7 @@ def _context(found: Upload, sent: QueryDict) -> dict[str, Any]:
     taken = set(mapping.values())
     return {
         "upload": found,
+        "next": onward(sent.get("next")),
         "sample": sample,
         "choices": [
             FieldChoice(

@@ -9,12 +9,12 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
 from shared.errors import Unreadable
+from shared.site_links import onward
 from taxonomy.access import get_maintained_version
 from taxonomy.actions import keep_unfinished, new_draft, problems_of, replace_draft
 from taxonomy.checking import load
@@ -198,11 +198,6 @@ def _state(version: TaxonomyVersion) -> dict[str, Any]:
         "edited_by": by.display_name if by else "",
         "edited_at": (version.edited_at or version.created_at).isoformat(),
     }
-
-
-def onward(address: str | None) -> str:
-    """A path of this site to go on to; empty for everything else."""
-    return address if address and url_has_allowed_host_and_scheme(address, None) and address[:1] == "/" else ""
 
 
 def _elsewhere(name: str, *args: object, query: str = "") -> str:

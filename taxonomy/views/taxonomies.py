@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.models import User
 from shared.errors import ConcordError, Invalid, Unreadable
+from shared.site_links import onward
 from taxonomy import queries, schema, side_by_side
 from taxonomy.access import get_maintained_taxonomy, get_maintained_version, get_taxonomy, get_version, may_maintain
 from taxonomy.actions import (
@@ -37,7 +38,6 @@ from taxonomy.queries import (
     version_before,
 )
 from taxonomy.ready_made import presets
-from taxonomy.views.editor import onward
 
 PAGE_SIZE = 50
 

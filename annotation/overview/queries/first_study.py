@@ -56,10 +56,10 @@ def issues_in_words(user: User, repository: str, run: FetchRun | None) -> str:
     return f"{n:,} issue{'' if n == 1 else 's'}{of} {'is' if n == 1 else 'are'} stored."
 
 
-def newest_run(user: User) -> FetchRun | None:
-    """The last fetch or upload of issues that this person started; one query."""
+def newest_run(user: User, after: int = 0) -> FetchRun | None:
+    """The last fetch or upload of issues that this person started, if it is newer than the ID `after`; one query."""
     found: FetchRun | None = (
-        FetchRun.objects.filter(created_by=user, kind__in=[FetchRun.Kind.GITHUB, FetchRun.Kind.FILE])
+        FetchRun.objects.filter(created_by=user, kind__in=[FetchRun.Kind.GITHUB, FetchRun.Kind.FILE], pk__gt=after)
         .select_related("repository", "created_by")
         .order_by("-pk")
         .first()

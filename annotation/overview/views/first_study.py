@@ -1,6 +1,7 @@
 """First study page: the guided path, each step of which can be left and resumed."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -28,12 +29,12 @@ from ingest.actions.uploads import take_file, take_upload
 from ingest.errors import Invalid
 from ingest.models import FetchRun, Upload
 from shared.forms import explain, explaining, form_page, status_of
-from shared.site_links import absolute
+from shared.site_links import absolute, onward
 from taxonomy.ready_made import presets
 
 STEPS = (("issues", "Issues"), ("codebook", "Taxonomy"), ("people", "People"), ("round", "First round"))
 ORIGIN = "start_origin"
-"""In the session: the run or the repository that the path began with."""
+"""In the session: the run or the repository that the path began with; `after`: a run that is newer than this ID."""
 LINK_DAYS, LINK_PEOPLE = 14, 5
 
 
@@ -49,7 +50,7 @@ def issues(request: HttpRequest) -> HttpResponse:
         place = "file_repository" if form.cleaned_data["source"] == "file" else "repository"
         with explaining(form, columns="file", repository=place):
             return _take(request, user, form)
-    return _page(request, "issues", status=status_of(form), form=form)
+    return _page(request, "issues", status=status_of(form), form=form, next=onward(request.GET.get("next")))
 
 
 def begin_path(request: HttpRequest) -> dict[str, Any]:
@@ -76,9 +77,10 @@ def issues_form(user: User, request: HttpRequest | None = None) -> IssuesForm:
 
 def _take(request: HttpRequest, user: User, form: IssuesForm) -> HttpResponse:
     chosen = form.cleaned_data
+    following = onward(request.GET.get("next")) or reverse("start_codebook")
     if chosen["source"] == "stored":
         request.session[ORIGIN] = {"repository": chosen["stored"]}
-        return redirect("start_codebook")
+        return redirect(following)
     if chosen["source"] == "github":
         run = start_fetch(user=user, repository=chosen["repository"])
     elif chosen["source"] == "demo":
@@ -93,10 +95,12 @@ def _take(request: HttpRequest, user: User, form: IssuesForm) -> HttpResponse:
             chosen["file"].seek(0)
             upload = take_upload(user=user, file=chosen["file"], repository=repository)
             assert isinstance(upload, Upload)
-            messages.info(request, "Choose which column contains what. Then continue with “Start a study”.")
-            return redirect(upload)
+            newest = queries.newest_run(user)
+            request.session[ORIGIN] = {"after": newest.pk if newest is not None else 0}
+            messages.info(request, "Choose which column contains what. The import then leads back to your study.")
+            return redirect(f"{upload.get_absolute_url()}?next={quote(following)}")
     request.session[ORIGIN] = {"run": run.pk}
-    return redirect("start_codebook")
+    return redirect(following)
 
 
 def origin(request: HttpRequest) -> tuple[str, FetchRun | None]:
@@ -106,7 +110,7 @@ def origin(request: HttpRequest) -> tuple[str, FetchRun | None]:
     if "repository" in kept:
         return str(kept["repository"]), None
     try:
-        run = get_run(user, kept["run"]) if "run" in kept else queries.newest_run(user)
+        run = get_run(user, kept["run"]) if "run" in kept else queries.newest_run(user, kept.get("after", 0))
     except NotFound:
         run = queries.newest_run(user)
     return (queries.repository_of(run), run) if run is not None else ("", None)
@@ -120,6 +124,8 @@ def codebook(request: HttpRequest) -> HttpResponse:
     user = me(request)
     require_may_create_studies(user)
     repository, run = origin(request)
+    if run is None and not repository and ORIGIN in request.session:
+        return redirect("start")
     name = repository or (run.requested.get("repository") or "" if run is not None else "")
     given = (request.POST, request.FILES) if request.method == "POST" else (None, None)
     form = CodebookForm(
@@ -227,6 +233,7 @@ def first_round(request: HttpRequest, slug: str) -> HttpResponse:
         form=form,
         raters=raters,
         run=run if run is not None and not (run.is_over and run.state == FetchRun.State.DONE) else None,
+        next=request.path,
         stored=stored,
         lacking=[(each, in_words(primary_of(seat.study.primary, each.key, each.kind))) for each in lacking],
         labels_too=seat.membership is not None and seat.membership.has_role(RATER),

@@ -164,8 +164,44 @@ def test_a_list_of_categories_answers_the_question_that_was_named(question: str,
 def test_a_table_whose_columns_are_not_clear_leads_to_its_columns() -> None:
     client = signed_in("olga")
     table = SimpleUploadedFile("issues.csv", b"No;A;B\n1;x;y\n")
-    assert client.post("/start/", {"source": "file", "file": table}).url.startswith("/uploads/")
-    assert Upload.objects.count() == 1
+    upload = client.post("/start/", {"source": "file", "file": table}).url
+    assert upload == f"/uploads/{Upload.objects.get().pk}/?next=/start/codebook/"
+    page = text(client.get(upload))
+    assert '<input type="hidden" name="next" value="/start/codebook/">' in page
+    assert client.get("/start/codebook/").url == "/start/", "the columns are not chosen yet"
+    columns = {"column-number": "No", "column-title": "A", "repository": "acme/kite"}
+    assert client.post(upload, columns | {"next": "https://evil.example/"}).url.startswith("/fetches/")
+    assert client.post("/start/", {"source": "file", "file": SimpleUploadedFile("b.csv", b"No;A;B\n2;x;y\n")}).url
+    upload = f"/uploads/{Upload.objects.get().pk}/"
+    assert client.post(upload, columns | {"next": "/start/codebook/"}).url == "/start/codebook/"
+    run_steps.work(FetchRun.objects.latest("pk").pk)
+    assert "1 issue of acme/kite is stored." in text(client.get("/start/codebook/"))
+
+
+def test_a_file_without_issues_is_replaced_without_leaving_the_path() -> None:
+    """From step 2, where there is no study yet, and from step 4 of a study that already has its taxonomy."""
+    make.version()
+    client = signed_in("olga")
+    empty = SimpleUploadedFile("issues.json", json.dumps([{"title": "x"}]).encode())
+    client.post("/start/", {"source": "file", "file": empty})
+    run = FetchRun.objects.get()
+    run_steps.work(run.pk)
+    fetch = f"/fetches/{run.pk}/?next=/start/codebook/"
+    assert f'href="{fetch}"' in text(client.get("/start/codebook/"))
+    page = text(client.get(fetch))
+    assert 'href="/start/?next=/start/codebook/">Upload another file' in page and "Start a study</a>" in page
+    assert 'href="/repositories/#from-file">Upload another file' in text(client.get(f"/fetches/{run.pk}/"))
+    study = client.post("/start/codebook/", {"title": "My study", "source": "use", "taxonomy": "symptoms"}).url
+    client.post(study, {"labels_too": "on"})
+    step = ROUND.format("my-study")
+    again = f"/start/?next={step}"
+    assert f'href="{again}">Upload another file' in text(client.get(step))
+    page = text(client.get(again))
+    assert f'action="{again}"' in page and "Continue with your study" in page
+    table = SimpleUploadedFile("issues.csv", TABLE)
+    assert client.post(again, {"source": "file", "file": table, "file_repository": "acme/pot"}).url == step
+    run_steps.work(FetchRun.objects.latest("pk").pk)
+    assert "Open round 1" in text(client.get(step))
 
 
 def test_an_invitation_link_is_created_in_step_three_and_makes_raters() -> None:
