@@ -17,13 +17,17 @@ from taxonomy.queries import newest_published
 
 @dataclass(frozen=True)
 class NextStep:
-    """A sentence, the button that leads there, and what else there is to know."""
+    """A sentence, the button that leads there, and what else there is to know.
+
+    `is_own`: items or disagreements wait for this person.
+    """
 
     words: str
     button: str = ""
     address: str = ""
     hint: str = ""
     is_work: bool = True
+    is_own: bool = False
 
 
 def next_step(seat: Seat, lines: Sequence[RoundLine], *, n_raters: int, n_samples: int) -> NextStep:
@@ -80,9 +84,11 @@ def _label(round_: Round, own: RaterLine, slug: str) -> NextStep:
     hint = f"{own.n_finished} finished so far{skipped}.{due}"
     verb = "waits" if own.n_left == 1 else "wait"
     if round_.kind == Round.Kind.RELABEL:
-        return NextStep(f"Relabeling queue: {_items(own.n_left)} {verb} for you", "Start relabeling", address, hint)
+        words = f"Relabeling queue: {_items(own.n_left)} {verb} for you"
+        return NextStep(words, "Start relabeling", address, hint, is_own=True)
     words = f"{_items(own.n_left)} {verb} for you in round {number}" if own.n_left else f"Round {number} is open"
-    return NextStep(words, f"Screen round {number}" if is_screening else f"Label round {number}", address, hint)
+    button = f"Screen round {number}" if is_screening else f"Label round {number}"
+    return NextStep(words, button, address, hint, is_own=True)
 
 
 def _held(round_: Round, slug: str) -> NextStep:
@@ -101,6 +107,7 @@ def _third(round_: Round, n: int, slug: str) -> NextStep:
         f"Answer {_items(n)}",
         reverse("screen" if round_.kind == Round.Kind.SCREENING else "label", args=[slug, round_.number]),
         "Other raters disagree on them. Their labels stay hidden until you submit yours.",
+        is_own=True,
     )
 
 
@@ -115,6 +122,7 @@ def _resolve(round_: Round, waiting: DisagreementCounts, slug: str) -> NextStep:
         "Resolve",
         reverse("resolve", args=[slug, round_.number]),
         "Items on which all raters agree already have an agreed label.",
+        is_own=True,
     )
 
 

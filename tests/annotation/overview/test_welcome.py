@@ -55,6 +55,12 @@ def test_who_has_no_items_left_in_the_demo_reads_who_has_and_only_they_do(demo: 
     enter(client, "demo-alice")
     page = client.get("/studies/demo/rounds/1/label/", **HERE).content.decode()
     assert "Bob Rater still has 2 items to label in round 1." in page and "Switch to Bob Rater" in page
+    answer = client.post("/demo/sign-in/", {"person": "demo-bob"}, **HERE)
+    assert answer.url == "/studies/demo/rounds/1/label/", "where the items wait for the person one switches to"
+    assert client.post("/demo/sign-in/", {"person": "demo-olga"}, **HERE).url == "/studies/demo/"
+    assert Client().post("/demo/sign-in/", {"person": "demo-bob"}, **HERE).url == "/studies/demo/", (
+        "a visitor looks first"
+    )
     enter(client, "demo-bob")
     assert "still has" not in client.get("/studies/demo/rounds/1/label/", **HERE).content.decode()
 
