@@ -111,7 +111,14 @@ def test_a_word_that_finds_nothing_makes_no_proposal_by_a_reflex(enter: Enter) -
     page = enter(make.open_round(make.study(text=preset("liu-2023").text)))
     for key in ("f", "n"):
         page.keyboard.press(key)
+    page.keyboard.type("wrong batches")
+    assert "batches of the wrong form" in page.locator("#question-3 .option-reason").first.inner_text(), (
+        "why it was found"
+    )
+    assert "Going through a data set" in page.inner_text("#definition")
+    page.fill("#search-3", "")
     page.keyboard.type("zzz")
+    assert "appears here" in page.inner_text("#definition"), "no category is at hand, so none is explained"
     page.keyboard.press("Enter")
     assert page.is_visible("text=No category contains “zzz”.") and page.is_hidden("#question-3 .proposal")
     page.keyboard.press("ArrowDown")

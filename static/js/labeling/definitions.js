@@ -40,6 +40,13 @@ export function resetDefinition(version) {
   if (!place) return;
   const told = ({ definition, include, exclude, examples }) => definition || include || exclude || examples;
   place.hidden = !version.dimensions.some(({ categories }) => categories.some(told));
+  clearDefinition();
+}
+
+/** Shows none, so that the panel never explains another category than the one at hand. */
+export function clearDefinition() {
+  const place = panel();
+  if (!place) return;
   place.className = "definition";
   delete place.dataset.category;
   place.replaceChildren(make("p", "The definition of a category appears here when you focus it.", "muted"));

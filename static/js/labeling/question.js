@@ -1,6 +1,6 @@
 // One question of the form: shows what the current part says, and writes what is chosen back into it.
 
-import { showDefinition } from "./definitions.js";
+import { clearDefinition, showDefinition } from "./definitions.js";
 import { Recent } from "./recent.js";
 import { Typeahead } from "./typeahead.js";
 
@@ -30,6 +30,11 @@ export class Question {
 
   get asked() {
     return this.hooks.part().proposals[this.dimension.key];
+  }
+
+  /** The category that was chosen, of several the last. */
+  get answer() {
+    return Array.isArray(this.value) ? this.dimension.byKey.get(this.value.at(-1)) : undefined;
   }
 
   get isAnswered() {
@@ -133,7 +138,7 @@ export class Question {
       recent: () => this.recent.keys,
       propose: this.proposal && ((name) => this.propose(name)),
       isChosen: (category) => Array.isArray(this.value) && this.value.includes(category.key),
-      look: (category) => showDefinition(category, this.hue),
+      look: (category) => (category ?? this.answer ? showDefinition(category ?? this.answer, this.hue) : clearDefinition()),
       go: () => this.hooks.go(this),
       makeRoom: () => this.comeIntoSight(),
       undo: () => {
@@ -160,8 +165,7 @@ export class Question {
     // Back in a question that is answered: what the answer means.
     element.addEventListener("focusin", ({ target }) => {
       if (target.closest("[data-category], .chosen, .proposal")) return;
-      const chosen = Array.isArray(this.value) ? this.dimension.byKey.get(this.value.at(-1)) : null;
-      if (chosen) showDefinition(chosen, this.hue);
+      if (this.answer) showDefinition(this.answer, this.hue);
     });
     this.none?.addEventListener("change", () => {
       if (this.none.checked) delete this.hooks.part().proposals[this.dimension.key];

@@ -1,9 +1,9 @@
 // A search field over the categories of one dimension: a few letters, arrows, Enter.
 
-import { found } from "./version.js";
+import { found, reason } from "./version.js";
 
 export class Typeahead {
-  /** `choose(category)`, `propose(text)`, `look(category)`, `go()` to the next question, `undo()` the last choice, `makeRoom()`, `recent()` keys. */
+  /** `choose(category)`, `propose(text)`, `look(category)` (none: no category is at hand), `go()` to the next question, `undo()` the last choice, `makeRoom()`, `recent()` keys. */
   constructor(input, list, dimension, hooks) {
     Object.assign(this, { input, list, dimension, hooks });
     this.shown = [];
@@ -13,7 +13,7 @@ export class Typeahead {
     input.addEventListener("mousedown", () => {
       if (document.activeElement === input || !input.value) this.open();
     });
-    input.addEventListener("blur", () => this.close());
+    input.addEventListener("blur", () => this.leave());
     list.addEventListener("mousedown", (event) => {
       event.preventDefault(); // The field keeps the focus.
       const option = event.target.closest("[role=option]");
@@ -45,6 +45,22 @@ export class Typeahead {
     // Enter takes the best category; a proposal is never made by a reflex.
     this.mark(query && this.shown[0].key ? 0 : -1);
     this.hooks.makeRoom();
+    this.fit();
+  }
+
+  /** The list ends with the column, never across the words of another question. */
+  fit() {
+    this.list.style.maxHeight = "";
+    const scroller = this.list.closest(".label-scroll");
+    if (getComputedStyle(scroller).overflowY === "visible") return;
+    const room = scroller.getBoundingClientRect().bottom - this.list.getBoundingClientRect().top - 8;
+    if (room > 160) this.list.style.maxHeight = `${room}px`;
+  }
+
+  /** Closes the list without a choice: what was marked in it is not at hand any more. */
+  leave() {
+    if (this.isOpen) this.hooks.look();
+    this.close();
   }
 
   close() {
@@ -57,7 +73,10 @@ export class Typeahead {
   results(query) {
     const categories = found(this.dimension, query, this.hooks.recent()).slice(0, 30);
     for (const category of categories) this.add(category, query);
-    if (!categories.length) this.note(`No category contains “${query}”.`);
+    if (!categories.length) {
+      this.note(`No category contains “${query}”.`);
+      this.note("Names and definitions of this question are searched. Press Esc, then ↓ to see all categories.");
+    }
     if (this.hooks.propose) this.addProposal(query);
   }
 
@@ -85,6 +104,13 @@ export class Typeahead {
       path.className = "option-path";
       path.textContent = category.path;
       option.append(path);
+    }
+    const why = query && reason(category, query);
+    if (why) {
+      const words = document.createElement("span");
+      words.className = "option-path option-reason";
+      markWords(words, why, query);
+      option.append(words);
     }
     if (!withPath) option.classList.add(`level-${Math.min(category.keys.length, 4)}`);
     if (this.hooks.isChosen(category)) option.classList.add("is-chosen");
@@ -127,6 +153,7 @@ export class Typeahead {
     this.at = at;
     for (const each of this.list.querySelectorAll(".is-marked")) each.classList.remove("is-marked");
     const option = this.list.querySelector(`[data-at="${at}"]`);
+    this.hooks.look(this.shown[at]?.key ? this.shown[at] : undefined);
     if (!option) {
       this.input.removeAttribute("aria-activedescendant");
       return;
@@ -134,7 +161,6 @@ export class Typeahead {
     option.classList.add("is-marked");
     this.input.setAttribute("aria-activedescendant", option.id);
     if (scroll) option.scrollIntoView({ block: "nearest" });
-    if (this.shown[at].key) this.hooks.look(this.shown[at]);
   }
 
   take(at) {
@@ -165,6 +191,7 @@ export class Typeahead {
     } else if (key === "Escape" && (this.isOpen || this.input.value)) {
       event.preventDefault();
       event.stopPropagation();
+      this.leave();
       this.clear();
     } else if (key === "Backspace" && !this.input.value) {
       this.hooks.undo();

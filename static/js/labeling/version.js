@@ -61,6 +61,14 @@ export function found(dimension, query, recent = []) {
   return scored.map(([, category]) => category);
 }
 
+/** The sentence by which a category was found whose name and path do not contain all typed words; else empty. */
+export function reason(category, query) {
+  const { name, key, path } = category.words;
+  const hidden = fold(query).split(/[\s/›,]+/).filter((word) => word && ![name, key, path].some((text) => text.includes(word)));
+  const told = [category.definition ?? "", ...(category.include ?? [])];
+  return hidden.length ? told.find((text) => starts(fold(text), hidden[0])) ?? "" : "";
+}
+
 function rank({ name, key, path, definition }, word) {
   if (name.startsWith(word)) return 0;
   if (key === word) return 0;
