@@ -19,6 +19,8 @@ UNSCREENED, OPEN = "unscreened", "open"
 STANDINGS = {IN: "screened in", UNSCREENED: "not screened", OPEN: "open", OUT: "out"}
 """How items of a study can stand to its screening, in words that follow a count: `9 not screened, 3 open, 2 out`."""
 MOST_REASONS = 40
+ASTERISKS_MOST = 5
+"""In one keyword to highlight: a browser looks for every part between two of them in all that it shows."""
 NO_REASON = "raters disagreed on the reason"
 REASON_OPEN = "reason unresolved"
 """The reason of an item that is out while raters still disagree on why."""
@@ -80,6 +82,9 @@ def read_keywords(given: object, fields: dict[str, list[str]], name: str) -> lis
     if len(found) > KEYWORDS_MOST:
         fields[name] = [f"Give at most {KEYWORDS_MOST} keywords; there are {len(found)}."]
     for word in found.values():
+        if (n := word.count("*")) > ASTERISKS_MOST:
+            fields[name] = [f"“{word[:40]}” has {n} asterisks. Use at most {ASTERISKS_MOST} in a keyword."]
+            break
         try:
             pattern(word)
         except ValueError as error:

@@ -13,21 +13,34 @@ const lines = () => [...(list()?.querySelectorAll(".screen-line") ?? [])];
 const watch = new Stopwatch();
 
 const keywords = JSON.parse(document.getElementById("screen-words")?.textContent || "[]");
-const find = finder(keywords);
+const finders = keywords.map((keyword) => finder([keyword]));
 
-/** Highlights the keywords in title, text and comments, and in the titles of the list. */
-function highlight() {
+const SLICE_MS = 40;
+let painting = 0;
+
+/** Highlights the keywords in title, text and comments, and in the titles of the list; a long text in several slices. */
+async function highlight() {
   if (!keywords.length) return;
   const places = [...(reading()?.querySelectorAll(".issue-title, [data-source]") ?? []), ...document.querySelectorAll(".screen-title")];
   const ranges = [];
+  const turn = (painting += 1);
+  let began = performance.now();
   for (const place of places) {
     const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      for (const [start, end] of find(node.data)) {
-        const range = document.createRange();
-        range.setStart(node, start);
-        range.setEnd(node, end);
-        ranges.push(range);
+      for (const find of finders) {
+        if (performance.now() - began > SLICE_MS) {
+          paint("screening-keyword", { "screening-keyword": ranges });
+          await new Promise((resume) => setTimeout(resume));
+          if (turn !== painting) return; // something else is shown by now
+          began = performance.now();
+        }
+        for (const [start, end] of find(node.data)) {
+          const range = document.createRange();
+          range.setStart(node, start);
+          range.setEnd(node, end);
+          ranges.push(range);
+        }
       }
     }
   }

@@ -196,9 +196,11 @@ def test_keywords_of_study_and_rater_are_given_to_the_page(study: Study, round_:
     assert answer.json() == {"keywords": ["deadlock", "hang*"], "of_study": ["hang*", "out of memory"]}
     assert '["hang*", "out of memory", "deadlock"]' in Page("bob", round_).open()
     assert '["hang*", "out of memory"]' in Page("carol", round_).open()
-    for wrong in ("hang", ["*"], ["x" * 201], [1], [f"word{n}" for n in range(201)]):
+    for wrong in ("hang", ["*"], ["x" * 201], [1], ["a*" * 6], [f"word{n}" for n in range(201)]):
         assert set(owner.refused("PATCH", "studies/study/", {"screening_keywords": wrong})) == {"screening_keywords"}
         assert set(bob.refused("POST", "studies/study/keywords/", {"keywords": wrong})) == {"keywords"}
+    said = bob.refused("POST", "studies/study/keywords/", {"keywords": ["h*a*n*g*s*s*"]})
+    assert said == {"keywords": ["“h*a*n*g*s*s*” has 6 asterisks. Use at most 5 in a keyword."]}
     page = Page("bob", round_)
     page.client.post(page.base + "keywords/", {"keywords": "race, dead lock\nhang"})
     assert bob.send("GET", "studies/study/keywords/").json()["keywords"] == ["race", "dead lock", "hang"]
