@@ -4,13 +4,17 @@ It sends two or three requests to GitHub and stores nothing.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ingest.errors import FetchMustWait
 from ingest.github import listings
-from ingest.github.graphql_queries import ONLY_NUMBERS, PAGE_ISSUES
+from ingest.github.graphql import BARE_AT_ONCE, COMMITS_AT_ONCE, ROOM, WEIGHTS
+from ingest.github.graphql_nodes import closers, leave_out_changes, linked_pulls, unlinked_closers
+from ingest.github.graphql_queries import CONNECTED, COUNTED, COUNTED_AT_ONCE, PAGE_ISSUES, counted
+from ingest.github.pushed_commits import FEW
+from ingest.github.rest_objects import parse_count
 from ingest.github.run_state import LAST, RunState
 from ingest.github.tokens import REQUESTS_WITHOUT_TOKEN
 from ingest.models import Repository
@@ -19,6 +23,9 @@ POINTS_OF_TOKEN = 5_000
 POINTS_OF_PAGE = 4
 """What GitHub takes for a page of issues by GraphQL, of the points that a token has in an hour."""
 REQUESTS_OF_CHANGES = 3
+"""What REST takes for the closing changes of an issue."""
+REQUESTS_OF_COMMITS = 4
+"""What GraphQL takes for the files of up to a hundred commits: themselves, two levels of folders, and texts."""
 HOUR = 3600
 
 
@@ -75,7 +82,7 @@ class Estimate:
 def estimate(job: RunState, *, n_tokens: int) -> Estimate:
     """The estimate of a run that is not stored; raises FetchFailed and FetchMustWait."""
     if numbers := job.run.requested.get("numbers"):
-        return _of_numbers(len(numbers), job.run.requested.get("what") == "presence", n_tokens)
+        return _of_numbers(job, numbers, n_tokens)
     found = job.look()
     path = f"/repos/{found['full_name']}"
     since = _since(job)
@@ -89,13 +96,47 @@ def _with_tokens(job: RunState, path: str, since: str | None, n_tokens: int) -> 
         chosen["states"] = [state.upper()]
     if labels := job.run.requested.get("labels"):
         chosen["labels"] = labels[:1]
-    variables = {"owner": owner, "name": name, "first": 1, "after": None, "filter": chosen}
-    repository = job.client.graphql(ONLY_NUMBERS, variables, what=f"{owner}/{name}").data.get("repository")
+    variables = {"owner": owner, "name": name, "first": COUNTED_AT_ONCE, "filter": chosen}
+    repository = job.client.graphql(COUNTED, variables, what=f"{owner}/{name}").data.get("repository")
     issues = repository.get("issues") if isinstance(repository, Mapping) else None
     if not isinstance(issues, Mapping) or not isinstance(issues.get("totalCount"), int):
-        raise FetchMustWait("GitHub's answer about the repository can't be read.")
+        raise _unreadable()
+    rows = issues.get("nodes")
+    n_more = _n_more(job, (owner, name), rows if isinstance(rows, list) else [], issues["totalCount"])
     points = n_tokens * (job.client.n_allowed("graphql") or POINTS_OF_TOKEN)
-    return _by_graphql(issues["totalCount"], points, job.client.n_left, is_update=since is not None)
+    return _by_graphql(issues["totalCount"], points, job.client.n_left, n_more=n_more + (2 if since else 0))
+
+
+def _unreadable() -> FetchMustWait:
+    return FetchMustWait("GitHub's answer about the repository can't be read.")
+
+
+def _n_more(job: RunState, repository: tuple[str, str], nodes: Sequence[Any], n_issues: int) -> int:
+    """Requests for what does not come with the pages of so many issues, by the first of them: long threads, the files
+    of pull requests that are not linked or have many, and those of commits.
+
+    What is in another repository is not counted for someone who may not know of it.
+    """
+    rows = [node for node in nodes if isinstance(node, dict)]
+    here = tuple(part.lower() for part in repository)
+    for node in rows:
+        leave_out_changes(node, lambda owner, name: not job.is_restricted or (owner.lower(), name.lower()) == here)
+    counts = [parse_count((node.get("comments") or {}).get("totalCount")) or 0 for node in rows]
+    longer = [math.ceil(n / CONNECTED) - 1 for n in counts if n > CONNECTED]
+    linked = [row for node in rows for row in linked_pulls(node)]
+    large = {row.get("id") for row in linked if (parse_count(row.get("changedFiles")) or 0) > CONNECTED}
+    pulls = large | {row["id"] for node in rows for row in unlinked_closers(node)}
+    merges = {(row.get("mergeCommit") or {}).get("oid") for row in linked}
+    closed_by = {row.get("oid") for node in rows for row in closers(node) if row["__typename"] == "Commit"}
+    share = max(1.0, n_issues / len(rows)) if rows else 0.0
+    n_commits = round(share * len(closed_by - merges))
+    n_threads = math.ceil(share * sum(longer) * WEIGHTS["comments"] / ROOM)
+    return (
+        max([n_threads, *longer])
+        + math.ceil(share * len(pulls) / BARE_AT_ONCE)
+        + math.ceil(n_commits / COMMITS_AT_ONCE) * (1 if n_commits <= FEW else REQUESTS_OF_COMMITS)
+        + min(n_commits, FEW)
+    )
 
 
 def _without_token(job: RunState, path: str, since: str | None) -> Estimate:
@@ -119,25 +160,33 @@ def _without_token(job: RunState, path: str, since: str | None) -> Estimate:
         left,
         _seconds_waiting(n_requests, per_hour, left),
         has_token=False,
-        with_token=_by_graphql(n_issues, POINTS_OF_TOKEN, None, is_update=since is not None),
+        with_token=_by_graphql(n_issues, POINTS_OF_TOKEN, None, n_more=n_issues // 200 + (2 if since else 0)),
     )
 
 
-def _by_graphql(n_issues: int, points: int, left: int | None, *, is_update: bool) -> Estimate:
-    """One request more for every two hundred issues, for the files of what closed them."""
+def _by_graphql(n_issues: int, points: int, left: int | None, *, n_more: int) -> Estimate:
+    """A request for the repository, the pages of issues, and `n_more`."""
     n_pages = max(1, math.ceil(n_issues / (PAGE_ISSUES - 1)))
     per_hour = points // POINTS_OF_PAGE
-    n_requests = 1 + n_pages + n_issues // 200 + (2 if is_update else 0)
+    n_requests = 1 + n_pages + n_more
     n_left = None if left is None else left // POINTS_OF_PAGE
     return Estimate(n_requests, per_hour, n_left, _seconds_waiting(n_requests, per_hour, n_left), has_token=True)
 
 
-def _of_numbers(n_issues: int, is_presence: bool, n_tokens: int) -> Estimate:
+def _of_numbers(job: RunState, numbers: Sequence[int], n_tokens: int) -> Estimate:
     """Of a run that asks about given issues: without a token one by one."""
-    with_token = _by_graphql(n_issues, (n_tokens or 1) * POINTS_OF_TOKEN, None, is_update=False)
     if n_tokens:
-        return with_token
-    n_requests = 1 + n_issues * (1 if is_presence else REQUESTS_OF_CHANGES)
+        owner, name = str(job.look()["full_name"]).split("/")
+        variables = {"owner": owner, "name": name}
+        reply = job.client.graphql(counted(numbers[:COUNTED_AT_ONCE]), variables, what=f"{owner}/{name}")
+        if not isinstance(repository := reply.data.get("repository"), Mapping):
+            raise _unreadable()
+        n_more = _n_more(job, (owner, name), list(repository.values()), len(numbers))
+        points = n_tokens * (job.client.n_allowed("graphql") or POINTS_OF_TOKEN)
+        return _by_graphql(len(numbers), points, job.client.n_left, n_more=n_more)
+    is_presence = job.run.requested.get("what") == "presence"
+    with_token = _by_graphql(len(numbers), POINTS_OF_TOKEN, None, n_more=len(numbers) // 200)
+    n_requests = 1 + len(numbers) * (1 if is_presence else REQUESTS_OF_CHANGES)
     waiting = _seconds_waiting(n_requests, REQUESTS_WITHOUT_TOKEN, None)
     return Estimate(n_requests, REQUESTS_WITHOUT_TOKEN, None, waiting, has_token=False, with_token=with_token)
 

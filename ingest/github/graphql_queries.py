@@ -159,6 +159,22 @@ fragment Entries on Tree {
 fragment Text on GitObject {
   ... on Blob { isBinary isTruncated text }
 }""",
+    "Counted": """
+fragment Counted on Issue {
+  comments(first: 1) { totalCount }
+  timelineItems(last: 10, itemTypes: [CLOSED_EVENT]) {
+    nodes {
+      ... on ClosedEvent {
+        closer {
+          __typename
+          ... on PullRequest { id url changedFiles }
+          ... on Commit { oid url }
+        }
+      }
+    }
+  }
+  closedByPullRequestsReferences(first: 3, includeClosedPrs: true) { nodes { id url changedFiles mergeCommit { oid } } }
+}""",
     "Closing": """
 fragment Closing on Commit {
   __typename
@@ -219,6 +235,19 @@ query Numbers($owner: String!, $name: String!, $first: Int!, $after: String, $fi
 }
 """.strip()
 
+COUNTED_AT_ONCE = 100
+COUNTED = _with("""
+query Counted($owner: String!, $name: String!, $first: Int!, $filter: IssueFilters!) {
+  repository(owner: $owner, name: $name) {
+    issues(first: $first, filterBy: $filter, orderBy: {field: UPDATED_AT, direction: DESC}) {
+      totalCount
+      nodes { ...Counted }
+    }
+  }
+}
+""")
+"""What an estimate asks: how many issues there are, and what the pages of the first of them would not contain."""
+
 ANYTHING = "query Anything { rateLimit { remaining } }"
 
 MORE = {
@@ -238,6 +267,15 @@ def given(numbers: Sequence[int]) -> str:
     return _with(
         "query Given($owner: String!, $name: String!, $changes: Boolean!) {\n"
         "  repository(owner: $owner, name: $name) {\n    nameWithOwner"
+        f"{asked}\n  }}\n}}"
+    )
+
+
+def counted(numbers: Sequence[int]) -> str:
+    """The query for what an estimate asks of issues by their numbers; number n comes back as `i{n}`."""
+    asked = "".join(f"\n    i{n}: issue(number: {n}) {{ ...Counted }}" for n in numbers)
+    return _with(
+        "query Counted($owner: String!, $name: String!) {\n  repository(owner: $owner, name: $name) {"
         f"{asked}\n  }}\n}}"
     )
 

@@ -14,10 +14,12 @@ from django.utils import timezone
 from accounts.actions import make_token
 from accounts.models import User
 from ingest import queries, run_steps, runs, totals
+from ingest.actions.fetches import start_asked
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, SearchText
 from ingest.search import indexing
 from shared.job_holds import JobLockKind, hold_job
 from tests.asserts import assert_queries
+from tests.github.world import File
 
 pytestmark = pytest.mark.django_db
 V1 = "/api/v1"
@@ -404,6 +406,27 @@ def test_an_estimate_says_for_how_long_the_limit_stops_a_fetch(world, github, an
     told = ann.post("/fetches/estimate/", {"repository": "o/r"}).json()
     assert (told["n_requests"], told["n_requests_left"], told["seconds_waiting"]) == (3, 0, 3600)
     assert "at least 1 hour" in told["message"]
+
+
+@pytest.mark.github
+@pytest.mark.parametrize("what", ["issues", "closing_changes"])
+def test_an_estimate_with_a_token_counts_what_pages_of_issues_do_not_contain(world, github, settings, fetch, ann, what):
+    github.tokens, settings.GITHUB_TOKENS = {"t"}, ["t"]
+    home = world.repository("o/r")
+    for n in range(3):
+        home.issue().close_by(home.commit(f"Fix {n}", files=[File("src/barrier.py", 2, 2)]))
+    for n in range(250):
+        home.issues[1].comment(f"number {n}")
+    asked = {"repository": "o/r"} | ({} if what == "issues" else {"what": what, "numbers": [1, 2, 3]})
+    if what != "issues":
+        fetch()
+        ClosingChange.objects.all().delete()
+    told = ann.post("/fetches/estimate/", asked).json()
+    before = github.n_requests
+    run = start_asked(user=None, send=False, **asked)
+    run_steps.work(run.pk)
+    assert FetchRun.objects.get(pk=run.pk).state == "done"
+    assert (told["n_requests"], told["has_token"]) == (github.n_requests - before, True)
 
 
 @pytest.mark.github

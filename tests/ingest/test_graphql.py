@@ -95,6 +95,11 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
             assert graphql.price(query.document, variables).n_points <= 2
     for text in (graphql_queries.ONLY_NUMBERS, graphql_queries.ANYTHING):
         assert graphql.read(text).errors == ()
+    counted = {"first": graphql_queries.COUNTED_AT_ONCE, "owner": "o", "name": "r", "filter": {}}
+    for text in (graphql_queries.COUNTED, graphql_queries.counted(range(1, graphql_queries.COUNTED_AT_ONCE + 1))):
+        query = graphql.read(text)
+        assert query.errors == () and query.document is not None
+        assert graphql.price(query.document, counted).n_points <= 4
 
 
 @pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.slow)])
