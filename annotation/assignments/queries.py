@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce
 from annotation.assignments.planning import new_holders
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
 from annotation.core.member_lists import code_order
-from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import (
     Annotation,
     Assignment,
@@ -24,6 +23,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
+from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS, THIRD_RATERS, kind_of
 
 READ = "open answers read"
 """What the audit log calls it that somebody read single answers of a round under way."""
@@ -34,7 +34,7 @@ def slots(round_: Round) -> QuerySet[Assignment]:
 
     Training items are left out: every rater has them all.
     """
-    held = Assignment.objects.filter(round=round_, slot__isnull=False).exclude(state=Assignment.State.WITHDRAWN)
+    held = Assignment.objects.filter(RATERS, round=round_).exclude(state=Assignment.State.WITHDRAWN)
     return held.exclude(item__in=training_of(round_)).order_by()
 
 
@@ -53,7 +53,7 @@ def has_left(round_: Round, rater: Membership) -> bool:
     return RoundRater.objects.filter(round=round_, rater=rater, left_at__isnull=False).exists()
 
 
-ASKED_MEANWHILE = ARBITERS & Q(round__state=Round.State.OPEN)
+ASKED_MEANWHILE = THIRD_RATERS & Q(round__state=Round.State.OPEN)
 """What third raters are asked while a round is open: where it is counted, its raters learn that others differ."""
 
 
@@ -69,7 +69,7 @@ def asked_meanwhile(rounds: Iterable[Round], unsettled: Collection[int] = ()) ->
     if not live:
         return {}
     told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
-    rows = Assignment.objects.filter(ARBITERS, round__in=told)
+    rows = Assignment.objects.filter(THIRD_RATERS, round__in=told)
     rows = rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
     rows = rows.filter(Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
     counted = rows.order_by().values("round_id", "rater_id")
@@ -121,7 +121,7 @@ def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int
     queues = [each.pk for each in rounds if seat and each.pk in seat.withheld_queues]
     if seat is None or not queues:
         return found
-    held = Assignment.objects.filter(~seat.not_queued(), round__in=queues, slot__isnull=False)
+    held = Assignment.objects.filter(RATERS, ~seat.not_queued(), round__in=queues)
     counted = held.exclude(state=Assignment.State.WITHDRAWN).order_by().values_list("round_id", "rater_id")
     is_done = Q(state__in=Assignment.FINISHED)
     for round_id, rater, n, n_done in counted.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done)):
@@ -136,8 +136,8 @@ def n_set_aside(rounds: Collection[int]) -> QuerySet[Assignment]:
     present = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), left_at__isnull=True)
     again = Assignment.objects.filter(round=OuterRef("round"), item=OuterRef("item"), slot=OuterRef("slot"))
     return Assignment.objects.filter(
-        Exists(places), Exists(present), ~Exists(again.exclude(state=Assignment.State.WITHDRAWN)),
-        round__in=rounds, round__mode=Round.Mode.PLANNED, slot__isnull=False, state=Assignment.State.WITHDRAWN,
+        RATERS, Exists(places), Exists(present), ~Exists(again.exclude(state=Assignment.State.WITHDRAWN)),
+        round__in=rounds, round__mode=Round.Mode.PLANNED, state=Assignment.State.WITHDRAWN,
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def third_from_outside(
 def _third(rounds: Sequence[int], *more: Any) -> dict[tuple[int, int], tuple[int, int]]:
     if not rounds:
         return {}
-    rows = Assignment.objects.filter(ARBITERS, *more, round__in=rounds).exclude(state=Assignment.State.WITHDRAWN)
+    rows = Assignment.objects.filter(THIRD_RATERS, *more, round__in=rounds).exclude(state=Assignment.State.WITHDRAWN)
     counted = (
         rows.order_by()
         .values_list("round_id", "rater_id")
@@ -166,7 +166,7 @@ def _third(rounds: Sequence[int], *more: Any) -> dict[tuple[int, int], tuple[int
 
 def has_everything(round_: Round, machine: Membership) -> bool:
     """Whether a machine was given all items beside the slots; in a pool opened by an older release it takes slots."""
-    return Assignment.objects.filter(round=round_, rater=machine, slot__isnull=True).exists()
+    return Assignment.objects.filter(EXTRA_RATERS, round=round_, rater=machine).exists()
 
 
 def takers(round_: Round) -> list[RoundRater]:
@@ -195,6 +195,7 @@ class UnfinishedAssignment(NamedTuple):
     round_id: int
     item_id: int
     slot: int | None
+    kind: Assignment.Kind
 
 
 def unfinished_of(round_: Round, rater: int) -> QuerySet[Assignment]:
@@ -220,7 +221,7 @@ class DepartureOutcome:
 
     @property
     def n(self) -> int:
-        return sum(each.slot is not None or self.rater.is_machine for each, _ in self.moves)
+        return sum(each.kind != Assignment.Kind.THIRD for each, _ in self.moves)
 
     @property
     def given(self) -> list[tuple[Membership, int]]:
@@ -271,14 +272,14 @@ def leaving(round_: Round, leaver: RoundRater) -> DepartureOutcome:
     """
     own = unfinished_of(round_, leaver.rater_id)
     rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
-    unfinished = [UnfinishedAssignment(*row) for row in rows]
+    unfinished = [UnfinishedAssignment(*row, kind_of(row[-1], leaver.rater.kind)) for row in rows]
     _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
     n_answers = leaver.n_finished - n_third
     nobody: list[tuple[UnfinishedAssignment, Membership | None]] = [(each, None) for each in unfinished]
     if round_.kind == Round.Kind.RELABEL:
         return DepartureOutcome(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
     training = set(training_of(round_).values_list("item", flat=True))
-    held = [each for each in unfinished if each.slot is not None and each.item_id not in training]
+    held = [each for each in unfinished if each.kind == Assignment.Kind.RATER and each.item_id not in training]
     if round_.mode == Round.Mode.POOL:
         return DepartureOutcome(leaver.rater, nobody, len(held), is_pool=True, n_answers=n_answers)
     others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
@@ -361,7 +362,7 @@ def below_quota() -> Q:
     """
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
     given = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
-    given = given.filter(Exists(training) | ARBITERS & Q(state__in=Assignment.FINISHED))
+    given = given.filter(Exists(training) | THIRD_RATERS & Q(state__in=Assignment.FINISHED))
     counted = given.order_by().values("rater").annotate(n=Count("pk")).values("n")
     n_outside = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
     return Q(quota__isnull=True) | Q(n_finished__lt=F("quota") + n_outside)
@@ -432,7 +433,7 @@ def rounds_to_rate_blind(member: Membership) -> list[Round]:
     """The rounds in which a member is still to answer without seeing others: open ones, and asked as a third rater."""
     present = RoundRater.objects.filter(rater=member, left_at__isnull=True, unblinded=False).order_by()
     asked = Assignment.objects.filter(
-        rater=member, slot__isnull=True, state__in=Assignment.UNFINISHED, unblinded=False
+        EXTRA_RATERS, rater=member, state__in=Assignment.UNFINISHED, unblinded=False
     ).order_by()
     is_open = Q(state=Round.State.OPEN, pk__in=present.values("round"))
     rounds = Round.objects.filter(is_open | Q(pk__in=asked.values("round")), study=member.study_id)

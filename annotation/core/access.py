@@ -27,6 +27,7 @@ from annotation.models import (
     Study,
     Workbook,
 )
+from annotation.models.assignment_kinds import EXTRA_RATERS
 from ingest.access import present_identifiers
 from shared.compiled_queries import CompiledQuery
 
@@ -193,7 +194,7 @@ class Seat:
         if self.membership is None or not self.membership.code:
             return frozenset()
         asked = Assignment.objects.filter(
-            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED
+            EXTRA_RATERS, rater=self.membership, state__in=Assignment.UNFINISHED
         ).order_by()
         return frozenset(asked.values_list("round_id", "item_id"))
 
@@ -211,9 +212,7 @@ class Seat:
         taxonomy = "round__taxonomy_version__taxonomy"
         same = {"item": OuterRef("item"), taxonomy: OuterRef(taxonomy)}
         own = RoundItem.objects.filter(round__in=rates, **same).exclude(round__kind=Round.Kind.RELABEL)
-        asked = Assignment.objects.filter(
-            rater=self.membership, slot__isnull=True, state__in=Assignment.UNFINISHED, **same
-        )
+        asked = Assignment.objects.filter(EXTRA_RATERS, rater=self.membership, state__in=Assignment.UNFINISHED, **same)
         again = Q(Exists(own)) | Q(Exists(asked)) if self.arbitrated else Q(Exists(own))
         others = RoundItem.objects.filter(again, round__study=self.study).exclude(round__in=rates).order_by()
         return self.arbitrated | frozenset(others.values_list("round_id", "item_id"))

@@ -23,6 +23,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
+from annotation.models.assignment_kinds import RATERS
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -199,7 +200,7 @@ def answers_table(seat: Seat, round_: Round, item: Item, verdicts: Sequence[Verd
         .select_related("rater", "current", "blind")
         .order_by("pk")
     )
-    assignments.sort(key=lambda each: (each.slot is None, code_order(each.rater.code)))
+    assignments.sort(key=lambda each: (each.kind != Assignment.Kind.RATER, code_order(each.rater.code)))
     wanted = {each.current_id or 0 for each in assignments} | {each.blind_id or 0 for each in assignments}
     values = read_values(tree, sorted(wanted - {0}))
     moved = part_matches(sorted(wanted - {0}))
@@ -314,7 +315,7 @@ class DiscussionItem:
 
 def round_items(round_: Round, *, flagged: bool, without: Iterable[int] = ()) -> QuerySet[RoundItem]:
     """The items of a round that are done, in its order; with `flagged` those that a rater wants to talk about."""
-    of_round = Assignment.objects.filter(round=round_, slot__isnull=False)
+    of_round = Assignment.objects.filter(RATERS, round=round_)
     found = RoundItem.objects.counting().filter(round=round_).exclude(item__in=list(without)).select_related("item")
     if flagged:
         found = found.filter(item__in=of_round.filter(current__is_flagged=True).values("item"))

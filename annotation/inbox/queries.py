@@ -5,6 +5,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.models import Assignment, InboxLine, Round, RoundItem, RoundRater
+from annotation.models.assignment_kinds import EXTRA_RATERS
 from shared.compiled_queries import CompiledQuery
 
 OF_OTHERS = (InboxLine.Kind.MENTION, InboxLine.Kind.RESOLVING)
@@ -25,7 +26,7 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     rates = Exists(own.exclude(state=Assignment.State.WITHDRAWN)) | Exists(in_round.filter(left_at__isnull=True))
-    arbitrates = own.filter(item=OuterRef("item"), slot__isnull=True, state__in=Assignment.UNFINISHED)
+    arbitrates = own.filter(EXTRA_RATERS, item=OuterRef("item"), state__in=Assignment.UNFINISHED)
     decides = Q(member__roles__overlap=[OWNER, ADJUDICATOR])
     takes_part = decides | (Q(round__state__in=Round.OVER) & Exists(in_round))
     is_blind = Q(round__state=Round.State.OPEN) & rates

@@ -33,7 +33,7 @@ from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.resolution_facts import ways, with_facts
-from annotation.labels.queries.verdicts import ARBITERS, newest_of_each_place, round_verdicts
+from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
 from annotation.methods import (
     JOINED,
@@ -70,6 +70,7 @@ from annotation.models import (
     RoundRater,
     Sample,
 )
+from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.resolving.queries.queue import queue_of
 from taxonomy.queries import published_version
 
@@ -153,8 +154,8 @@ def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     return Assignment.objects.filter(
         seat.not_withheld(),
         COUNTS_HERE,
+        RATERS,
         round__in=rounds,
-        slot__isnull=False,
         rater__kind=Membership.Kind.PERSON,
     ).order_by()
 
@@ -174,7 +175,7 @@ def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
 def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
     """Third raters by code with how many items each labeled; one query."""
     labeled = Assignment.objects.filter(
-        seat.not_withheld(), COUNTS_HERE, ARBITERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
+        seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
     )
     rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
     return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
@@ -185,7 +186,7 @@ def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
 
     Two queries.
     """
-    asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, ARBITERS, round__in=rounds)
+    asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, round__in=rounds)
     asked = asked.exclude(state=Assignment.State.WITHDRAWN).exclude(current__idempotency_key__startswith=MARK)
     places = Counter(asked.order_by().values_list("round__number", "item__identifier"))
     if not places:
@@ -246,8 +247,8 @@ def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:
         seat.not_withheld(),
         COUNTS_HERE,
         HAS_LABEL,
+        RATERS,
         round__in=kinds.exclude(pk__in=seat.hidden_round_ids),
-        slot__isnull=False,
         state=Assignment.State.SUBMITTED,
         rater__kind=Membership.Kind.PERSON,
     )

@@ -6,6 +6,7 @@ from django.db.models import Q
 
 from annotation.core.errors import Conflict
 from annotation.models import Annotation, Assignment, Membership, Round
+from annotation.models.assignment_kinds import RATERS
 
 LONGEST = {"name": 100, "version": 100, "prompt": 100_000}
 
@@ -37,7 +38,7 @@ def set_description(membership: Membership, kind: str | None, described: Mapping
     changed = {name for name, value in changes.items() if getattr(membership, name) != value}
     given = Assignment.objects.filter(rater=membership) if membership.pk else Assignment.objects.none()
     if not membership.is_machine:
-        given = given.filter(slot__isnull=False)  # that a third rater was asked or answered tells that others differ
+        given = given.filter(RATERS)  # that a third rater was asked or answered tells that others differ
     if changed and Annotation.objects.filter(assignment__in=given).exists():
         raise Conflict(
             f"{membership} has already submitted labels, so its identity can't be changed. Add another model, "

@@ -1,10 +1,13 @@
 """Models of labeling: assignments, annotations, ratings, evidence; answers are only appended."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.assignment_kinds import EXTRA_RATERS, AssignmentKind, kind_of
 from annotation.models.public import Public
 from annotation.models.rounds import Round
 from annotation.models.studies import Item, Membership
@@ -20,6 +23,7 @@ class Assignment(Public, models.Model):
         SKIPPED = "skipped"
         WITHDRAWN = "withdrawn"
 
+    Kind: TypeAlias = AssignmentKind
     UNFINISHED = (State.WAITING, State.LEASED)
     FINISHED = (State.SUBMITTED, State.SKIPPED)
 
@@ -68,7 +72,7 @@ class Assignment(Public, models.Model):
             models.Index(fields=["round", "lease_until"], condition=Q(state="leased"), name="leases_by_end"),
             models.Index(
                 fields=["round"],
-                condition=Q(current__isnull=False) & (Q(slot__isnull=True) | Q(blind__isnull=True)),
+                condition=Q(current__isnull=False) & (EXTRA_RATERS | Q(blind__isnull=True)),
                 name="answers_out_of_the_ordinary",
             ),
             models.Index(fields=["round", "current"], condition=Q(current__isnull=False), name="answers_by_age"),
@@ -77,9 +81,14 @@ class Assignment(Public, models.Model):
         ]
 
     @property
+    def kind(self) -> AssignmentKind:
+        """Its kind; without a slot it asks its rater."""
+        return self.Kind.RATER if self.slot is not None else kind_of(None, self.rater.kind)
+
+    @property
     def is_arbiter(self) -> bool:
-        """Whether a third rater answers it: a person without a slot; a machine has none either."""
-        return self.slot is None and not self.rater.is_machine
+        """Whether a third rater answers it."""
+        return self.kind == self.Kind.THIRD
 
 
 class Annotation(Public, models.Model):

@@ -15,9 +15,9 @@ from annotation.assignments.queries import ASKED_MEANWHILE, third_from_outside, 
 from annotation.core.access import Seat
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
-from annotation.labels.queries.verdicts import ARBITERS
 from annotation.labels.registration import not_registered
 from annotation.models import Annotation, Assignment, Item, Membership, Round, RoundItem, RoundRater
+from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.studies.queries.studies import labeling_has_begun
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
@@ -212,7 +212,7 @@ def double_coded(round_: Round) -> dict[int, tuple[int, int]]:
     if round_.double_share >= 1 or round_.raters_per_item < 2:
         return {}
     place = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
-    given = Assignment.objects.filter(Exists(place), round=round_, slot__isnull=False)
+    given = Assignment.objects.filter(RATERS, Exists(place), round=round_)
     by_rater = given.exclude(state=Assignment.State.WITHDRAWN).order_by().values("rater")
     rows = by_rater.annotate(n=Count("pk", filter=Exists(place.filter(n_raters__gt=1))), n_all=Count("pk"))
     return {row["rater"]: (row["n"], row["n_all"]) for row in rows}
@@ -240,7 +240,7 @@ def last_days(round_: Round, *, is_unsettled: bool = False) -> dict[int, date]:
     rates, too, how long each answer took. Third answers of an open round, or one that `is_unsettled` for who reads, are
     left out, as they are from every count.
     """
-    third = Assignment.objects.filter(ARBITERS if is_unsettled else ASKED_MEANWHILE, round=round_)
+    third = Assignment.objects.filter(THIRD_RATERS if is_unsettled else ASKED_MEANWHILE, round=round_)
     answers = Annotation.objects.filter(assignment__round=round_).exclude(assignment__in=third)
     answers = answers.exclude(idempotency_key__startswith=MARK)
     rows = answers.order_by().values_list("rater")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from annotation.models.assignment_kinds import is_extra_sql
 from taxonomy.tree import TreeDimension
 
 MOST_BITS = 63
@@ -24,14 +25,15 @@ _ROUND = """
         EXISTS (SELECT FROM annotation_partmatch m JOIN annotation_annotation x ON x.id = m.annotation_id
             JOIN annotation_assignment a ON a.id = x.assignment_id WHERE a.round_id = %(round)s)
 """
-NOT_COUNTING = """
+_IS_EXTRA = is_extra_sql("a")
+NOT_COUNTING = f"""
     SELECT x.id FROM annotation_assignment a JOIN annotation_annotation x ON x.assignment_id = a.id
-    WHERE a.round_id = %s AND a.current_id IS NOT NULL AND (a.slot IS NULL OR a.blind_id IS NULL)
-        AND (a.slot IS NULL OR x.id IS DISTINCT FROM a.{pointer})
+    WHERE a.round_id = %s AND a.current_id IS NOT NULL AND ({_IS_EXTRA} OR a.blind_id IS NULL)
+        AND ({_IS_EXTRA} OR x.id IS DISTINCT FROM a.{{pointer}})
     UNION ALL
     SELECT x.id FROM annotation_annotation later JOIN annotation_assignment a ON a.id = later.assignment_id
     JOIN annotation_annotation x ON x.assignment_id = a.id
-    WHERE later.revision > 1 AND a.round_id = %s AND (a.slot IS NULL OR x.id IS DISTINCT FROM a.{pointer})
+    WHERE later.revision > 1 AND a.round_id = %s AND ({_IS_EXTRA} OR x.id IS DISTINCT FROM a.{{pointer}})
 """
 """The annotations of a round that do not count: of assignments without a slot, and revisions that another one replaced.
 

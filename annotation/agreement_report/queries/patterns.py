@@ -8,6 +8,7 @@ from django.db import connection
 
 from annotation.agreement_report.queries.bitpacked_patterns import NOT_COUNTING, packing
 from annotation.labels.consensus import PENDING
+from annotation.models.assignment_kinds import is_rater_sql
 from taxonomy.kinds import BOOLEAN, CATEGORY, NUMBER, TEXT
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -241,7 +242,7 @@ def condition_sql(tree: VersionTree, dimension: TreeDimension, params: list[Any]
 
 def counts(assignment: str, part: Slice) -> str:
     """Whether the ratings of an assignment count, as SQL: whoever holds no slot answered beside the raters."""
-    found = f"{assignment}.slot IS NOT NULL"
+    found = is_rater_sql(assignment)
     if part.raters:
         found += f" AND {_one_of(assignment, part.raters)}"
     return f"({found} OR {_one_of(assignment, part.machines)})" if part.machines else f"({found})"

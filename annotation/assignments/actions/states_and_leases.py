@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Annotation, Assignment, Round, RoundItem, RoundRater
+from annotation.models.assignment_kinds import is_rater_sql
 from ingest.upsert.copying import copy
 from shared.compiled_queries import CompiledQuery
 
@@ -101,7 +102,7 @@ def submit(assignment: Assignment, annotation: Annotation, round_: Round) -> Non
     """
     is_first = assignment.state in Assignment.UNFINISHED
     assignment.current = annotation
-    is_blind = round_.state == Round.State.OPEN or (is_first and assignment.slot is None)
+    is_blind = round_.state == Round.State.OPEN or (is_first and assignment.kind != Assignment.Kind.RATER)
     if is_blind and not assignment.has_no_blind:  # type: ignore[attr-defined]
         assignment.blind = annotation
     assignment.state = State.SKIPPED if annotation.skip_reason else State.SUBMITTED
@@ -178,11 +179,11 @@ def all_is_in(round_id: int) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-_ALL_IS_IN = """
+_ALL_IS_IN = f"""
     SELECT EXISTS (
         SELECT FROM annotation_round r WHERE r.id = %(round)s AND r.state = 'open'
         AND NOT EXISTS (
             SELECT FROM annotation_assignment a
-            WHERE a.round_id = r.id AND a.slot IS NOT NULL AND a.state = ANY(%(unfinished)s))
+            WHERE a.round_id = r.id AND {is_rater_sql("a")} AND a.state = ANY(%(unfinished)s))
         AND NOT EXISTS (SELECT FROM annotation_rounditem i WHERE i.round_id = r.id AND i.n_free > 0))
-"""
+"""  # noqa: S608

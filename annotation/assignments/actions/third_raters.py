@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
@@ -11,8 +10,9 @@ from annotation.assignments.actions.states_and_leases import withdraw
 from annotation.assignments.queries import unblinded_among
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER
-from annotation.labels.queries.verdicts import ARBITERS, round_verdicts
+from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, InboxLine, Membership, Round, RoundRater
+from annotation.models.assignment_kinds import THIRD_RATERS
 
 
 def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], dict[int, set[int]]]:
@@ -60,7 +60,7 @@ def ask_third_raters(
 
 def withdraw_third_raters(asked: QuerySet[Assignment]) -> int:
     """Withdraws third raters who have not answered; how many assignments that were."""
-    waiting = asked.filter(ARBITERS, state__in=Assignment.UNFINISHED).order_by("pk")
+    waiting = asked.filter(THIRD_RATERS, state__in=Assignment.UNFINISHED).order_by("pk")
     rows = list(waiting.select_for_update(of=("self",)).values_list("pk", "round_id", "rater_id"))
     if rows:
         withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
@@ -76,7 +76,7 @@ def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
 
     Call it while the items are held.
     """
-    waiting = Assignment.objects.filter(ARBITERS, round=round_, item__in=items, state__in=Assignment.UNFINISHED)
+    waiting = Assignment.objects.filter(THIRD_RATERS, round=round_, item__in=items, state__in=Assignment.UNFINISHED)
     asked = set(waiting.order_by().values_list("item_id", flat=True))
     if not asked:
         return 0
@@ -89,7 +89,7 @@ def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
 
 
 def _loads(round_: Round) -> dict[int, int]:
-    rows = Assignment.objects.filter(ARBITERS, round=round_).order_by().values("rater")
+    rows = Assignment.objects.filter(THIRD_RATERS, round=round_).order_by().values("rater")
     return {row["rater"]: row["n"] for row in rows.annotate(n=Count("pk"))}
 
 
@@ -102,8 +102,10 @@ def _give(
     given = []
     for item, rater in chosen.items():
         last[rater] = last.get(rater, 0) + 1
-        of_item: dict[str, Any] = {"item_id": item, "rater_id": rater, "slot": None, "unblinded": rater in unblinded}
-        given.append(Assignment(round=round_, position=last[rater], **of_item))
+        is_unblinded = rater in unblinded
+        given.append(
+            Assignment(round=round_, item_id=item, rater_id=rater, position=last[rater], unblinded=is_unblinded)
+        )
     Assignment.objects.bulk_create(given)
     for rater, n in sorted(counted.items()):
         if rater in of_round:

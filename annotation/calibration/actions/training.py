@@ -164,7 +164,8 @@ def require_admission(round_: Round, rater: Membership, assignment: Assignment |
 
     What their newest try reached is kept with the rater, so it is looked at once. No query where there is no minimum.
     """
-    if not round_.gold_minimum or rater.is_machine or (assignment is not None and assignment.slot is None):
+    is_extra = assignment is not None and assignment.kind != Assignment.Kind.RATER
+    if not round_.gold_minimum or rater.is_machine or is_extra:
         return
     row = RoundRater.objects.filter(round=round_, rater=rater).first()
     if row is None or row.admission:

@@ -11,6 +11,7 @@ from annotation.calibration.calibration import NO_THRESHOLD, OPEN, UNDEFINED, WA
 from annotation.core.access import Seat
 from annotation.labels.registration import is_registered
 from annotation.models import Assignment, Round, RoundItem
+from annotation.models.assignment_kinds import RATERS
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def last_pilot(seat: Seat) -> Round | None:
     A pilot of training items alone says nothing of agreement and stands in for none. One query.
     """
     place = {"round": OuterRef("round"), "item": OuterRef("item")}
-    labeled = Assignment.objects.filter(state=Assignment.State.SUBMITTED, slot__isnull=False)
+    labeled = Assignment.objects.filter(RATERS, state=Assignment.State.SUBMITTED)
     twice = labeled.filter(
         ~Exists(RoundItem.objects.filter(known__isnull=False, **place)),
         Exists(labeled.filter(**place).exclude(rater=OuterRef("rater"))),

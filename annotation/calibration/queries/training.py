@@ -20,6 +20,7 @@ from annotation.labels.queries.verdicts import read_values, round_verdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.registration import primary_of
 from annotation.models import Annotation, Assignment, Item, Membership, Remark, Resolution, Round, RoundItem, RoundRater
+from annotation.models.assignment_kinds import RATERS
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -529,7 +530,7 @@ def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) 
     found |= set(over.order_by().values_list("item", "round__round_raters__rater").distinct())
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
     trained = Assignment.objects.filter(
-        Exists(training), rater__in=list(raters), current__isnull=False, slot__isnull=False, **same
+        RATERS, Exists(training), rater__in=list(raters), current__isnull=False, **same
     ).exclude(round=round_)
     found |= set(trained.order_by().values_list("item", "rater"))
     return {(item, rater) for item, rater in found if rater in raters}

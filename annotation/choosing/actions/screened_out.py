@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.queries import slots
 from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
-
-HELD = Q(slot__isnull=False) | Q(rater__kind=Membership.Kind.MACHINE)
-"""Assignments that a round gave out, as opposed to those of third raters."""
+from annotation.models.assignment_kinds import OPENING_RATERS
 
 
 def hold_coding_rounds(study: Study) -> list[Round]:
@@ -51,10 +49,10 @@ def _set_aside(round_: Round, places: Sequence[RoundItem]) -> None:
         round=round_, item__in=[each.item_id for each in places], state__in=Assignment.UNFINISHED
     )
     withdraw_third_raters(unfinished)
-    rows = list(unfinished.filter(HELD).order_by("pk").values_list("pk", "item", "rater", "slot"))
-    assignment_states.withdraw(Assignment.objects.filter(pk__in=[pk for pk, *_ in rows]))
-    _count(round_, Counter(rater for _, _, rater, _ in rows), -1)
-    n_slots = Counter(item for _, item, _, slot in rows if slot is not None)
+    rows = list(unfinished.filter(OPENING_RATERS).order_by("pk").select_related("rater"))
+    assignment_states.withdraw(Assignment.objects.filter(pk__in=[each.pk for each in rows]))
+    _count(round_, Counter(each.rater_id for each in rows), -1)
+    n_slots = Counter(each.item_id for each in rows if each.kind == Assignment.Kind.RATER)
     changed = [each for each in places if each.n_free or n_slots[each.item_id]]
     for each in changed:
         each.n_aside += each.n_free + n_slots[each.item_id]
@@ -69,18 +67,21 @@ def _give_back(round_: Round, places: Sequence[RoundItem]) -> None:
     back: list[Assignment] = []
     if round_.state == Round.State.OPEN:
         items = [each.item_id for each in places]
-        had = Assignment.objects.filter(HELD, round=round_, item__in=items, state=Assignment.State.WITHDRAWN)
+        had = Assignment.objects.filter(OPENING_RATERS, round=round_, item__in=items, state=Assignment.State.WITHDRAWN)
         here = RoundRater.objects.filter(round=round_, left_at__isnull=True).values("rater")
         held: dict[int, set[int | None]] = defaultdict(set)
         for item, slot in slots(round_).filter(item__in=items).values_list("item", "slot"):
             held[item].add(slot)
-        for each in had.filter(rater__in=here).order_by("pk") if round_.mode == Round.Mode.PLANNED else ():
-            if each.slot is None or each.slot not in held[each.item_id]:
-                held[each.item_id] |= {each.slot} - {None}
-                back.append(each)
+        had = had.filter(rater__in=here).select_related("rater").order_by("pk")
+        for each in had if round_.mode == Round.Mode.PLANNED else ():
+            if each.kind == Assignment.Kind.RATER:
+                if each.slot in held[each.item_id]:
+                    continue
+                held[each.item_id].add(each.slot)
+            back.append(each)
         assignment_states.give_again(Assignment.objects.filter(pk__in=[each.pk for each in back]))
         _count(round_, Counter(each.rater_id for each in back), 1)
-    n_back = Counter(each.item_id for each in back if each.slot is not None)
+    n_back = Counter(each.item_id for each in back if each.kind == Assignment.Kind.RATER)
     for place in places:
         is_free = round_.state == Round.State.OPEN and place.known is None
         place.n_free += max(place.n_aside - n_back[place.item_id], 0) if is_free else 0

@@ -18,6 +18,7 @@ from annotation.core.issue_states import newest_readable, readable_states
 from annotation.core.strata import repositories
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, standings_taken
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
+from annotation.models.assignment_kinds import RATERS
 from ingest import filters
 from ingest.filters.frames import Stratum
 from ingest.identifiers import full_name, parse_repository
@@ -746,7 +747,7 @@ def item_lines(seat: Seat, items: Sequence[Item]) -> list[ItemLine]:
     wanted = [item.pk for item in items]
     done = {
         (row["item"], row["round"]): row["n"]
-        for row in Assignment.objects.filter(item__in=wanted, slot__isnull=False, state__in=Assignment.FINISHED)
+        for row in Assignment.objects.filter(RATERS, item__in=wanted, state__in=Assignment.FINISHED)
         .order_by()
         .values("item", "round")
         .annotate(n=Count("pk"))

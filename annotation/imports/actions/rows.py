@@ -32,6 +32,7 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
+from annotation.models.assignment_kinds import kind_of
 from ingest.upsert.copying import copy, new_ids
 from taxonomy.tree import VersionTree
 
@@ -171,7 +172,7 @@ class RoundWriter:
             if _takes_a_slot(answer):
                 self._slots[answer.item.pk] += 1
                 slot = self._slots[answer.item.pk]
-            if slot is not None or answer.rater.is_machine:
+            if kind_of(slot, answer.rater.kind) != Assignment.Kind.THIRD:
                 self._of_round.add(answer.rater.pk)
             if assignment is None:
                 row.n_assigned += 1

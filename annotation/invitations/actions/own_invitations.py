@@ -10,6 +10,7 @@ from annotation.core.demo_people import require_no_demo_person
 from annotation.core.memberships import come_in
 from annotation.invitations.queries.own_invitations import invitation_to
 from annotation.models import Assignment, Membership, Round, RoundRater, Study
+from annotation.models.assignment_kinds import EXTRA_RATERS
 
 
 @transaction.atomic
@@ -34,7 +35,7 @@ def _mark_unblinded(member: Membership) -> list[int]:
     """Marks the member where they are still to rate blind and the account has read answers; the rounds' numbers."""
     found = [each for each in rounds_to_rate_blind(member) if unblinded_among(each, [member])]
     RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
-    asked = Assignment.objects.filter(rater=member, round__in=found, slot__isnull=True)
+    asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
     return [each.number for each in found]
 

@@ -168,7 +168,7 @@ def _check_state(assignment: Assignment, round_: Round) -> None:
                 "This item was screened out of the study, so your answer was not saved. Ask for the next item."
             )
         raise WrongState("This assignment was withdrawn. Request the next one.")
-    is_asked = assignment.slot is None and round_.state == Round.State.RESOLVING  # a third rater
+    is_asked = assignment.kind != Assignment.Kind.RATER and round_.state == Round.State.RESOLVING
     if assignment.state in Assignment.UNFINISHED and round_.state != Round.State.OPEN and not is_asked:
         raise WrongState(f"Round {round_.number} is {round_.state} and accepts no new labels.")
     if round_.state not in (Round.State.OPEN, Round.State.RESOLVING):

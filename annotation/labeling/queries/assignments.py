@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, NotRequired, TypedDict
 
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.db.models.lookups import IsNull
 
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.evidence import as_sent, with_evidence
@@ -23,6 +22,7 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
+from annotation.models.assignment_kinds import EXTRA_RATERS_LAST
 from ingest.models import Comment, Snapshot
 from shared.compiled_queries import CompiledQuery
 from taxonomy.tree import VersionTree
@@ -60,7 +60,7 @@ def _unfinished(round_id: int, rater: int) -> QuerySet[Assignment]:
 
 _first_unfinished = CompiledQuery(lambda round_id, rater: _unfinished(round_id, rater)[:1], int, int)
 _first_with_slot = CompiledQuery(
-    lambda round_id, rater: _unfinished(round_id, rater).order_by(IsNull(F("slot"), True), "position")[:1],
+    lambda round_id, rater: _unfinished(round_id, rater).order_by(EXTRA_RATERS_LAST, "position")[:1],
     int,
     int,
 )

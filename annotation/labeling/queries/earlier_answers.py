@@ -13,6 +13,7 @@ from annotation.labeling.queries.assignments import PartLabels, answer_parts
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
 from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, Rating, Round, RoundItem
+from annotation.models.assignment_kinds import RATERS
 from annotation.proposals.queries import outcomes_of
 from shared.wording import series
 from taxonomy.migration import BlockedValue, Route
@@ -118,7 +119,7 @@ def _earlier(assignment: Assignment, *, is_stand_in: bool) -> tuple[list[Assignm
     is_undone = Q(round__state=Round.State.UNDONE, round__taxonomy_version=round_.taxonomy_version_id)
     rows = (
         Assignment.objects.filter(is_over | is_undone, item=assignment.item_id, round__number__lt=round_.number)
-        .filter(state__in=Assignment.FINISHED, slot__isnull=False, current__isnull=False)
+        .filter(RATERS, state__in=Assignment.FINISHED, current__isnull=False)
         .exclude(round__kind=Round.Kind.SCREENING)
         .select_related("round__taxonomy_version", "rater__user", "current")
         .annotate(is_matched=Exists(PartMatch.objects.filter(annotation=OuterRef("current"))))

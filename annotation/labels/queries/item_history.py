@@ -134,7 +134,7 @@ def _by_code(assignment: Assignment) -> tuple[int, str]:
 
 def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
     round_ = place.round
-    n_done = sum(each.slot is not None and each.state in Assignment.FINISHED for each in assignments)
+    n_done = sum(each.kind == Assignment.Kind.RATER and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.public_id for each in assignments if each.rater.user_id == seat.user.pk), None)
     is_owed = (round_.pk, item.pk) in seat.arbitrated
     is_repeated = not is_owed and (round_.pk, item.pk) in seat.withheld

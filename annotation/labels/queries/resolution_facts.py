@@ -9,10 +9,11 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce
 
 from annotation.core.access import OWNER, Seat
-from annotation.labels.queries.verdicts import ARBITERS, newest_of_each_place, resolution_values, round_verdicts
+from annotation.labels.queries.verdicts import newest_of_each_place, resolution_values, round_verdicts
 from annotation.labels.resolution_methods import ADJUDICATOR, MAJORITY, THIRD_RATER, contradiction, reported_method
 from annotation.labels.resolution_methods import OWNER as BY_OWNER
 from annotation.models import Assignment, Meeting, MeetingResolution, Membership, Remark, Resolution, Round
+from annotation.models.assignment_kinds import THIRD_RATERS
 from taxonomy.queries import published_version
 
 LEAST_PEOPLE = 2
@@ -20,7 +21,7 @@ LEAST_PEOPLE = 2
 
 def arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[str]]:
     """Per item the codes of those who answered, or are asked, as third raters; one query."""
-    rows = Assignment.objects.filter(ARBITERS, round=round_, item__in=items)
+    rows = Assignment.objects.filter(THIRD_RATERS, round=round_, item__in=items)
     return _codes_by_item(rows.exclude(state=Assignment.State.WITHDRAWN))
 
 
@@ -29,7 +30,7 @@ def changed_arbiters_of(round_: Round, items: Collection[int]) -> dict[int, set[
 
     One query.
     """
-    rows = Assignment.objects.filter(ARBITERS, round=round_, item__in=items, current__isnull=False)
+    rows = Assignment.objects.filter(THIRD_RATERS, round=round_, item__in=items, current__isnull=False)
     return _codes_by_item(rows.exclude(current=F("blind")))
 
 

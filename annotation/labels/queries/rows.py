@@ -23,7 +23,8 @@ from annotation.labels.queries.verdicts import (
 )
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.resolution_notes import ResolutionNotes, notes_of
-from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem
+from annotation.models.assignment_kinds import kind_of
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 from taxonomy.models import TaxonomyVersion
@@ -111,11 +112,9 @@ ROLES = RATER, THIRD, RELABEL, MODEL = ("rater", "third", "relabel", "model")
 DECIDERS = RULE, PERSON, IMPORT = ("rule", "person", "import")
 
 
-def role_of(round_: Round, slot: int | None, kind: str) -> str:
+def role_of(round_: Round, kind: Assignment.Kind) -> str:
     """In which role an answer was given: agreement counts those of the role `rater` alone."""
-    if slot is None:
-        return THIRD if kind == Membership.Kind.PERSON else MODEL
-    return RELABEL if round_.kind == Round.Kind.RELABEL else RATER
+    return RELABEL if kind == RATER and round_.kind == Round.Kind.RELABEL else str(kind)
 
 
 def decider_of(made: Resolution) -> str:
@@ -313,11 +312,11 @@ def ratings(
                 given = given.filter(rater__user=own.user)
             first = _first_answers(round_, [place.item_id for place in chunk if place.known is not None])
             by_item: dict[int, list[tuple[str, str, int | None, int]]] = {}
-            for pk, item_id, code, slot, kind, blind, current in given.values_list(
+            for pk, item_id, code, slot, member_kind, blind, current in given.values_list(
                 "pk", "item_id", "rater__code", "slot", "rater__kind", "blind_id", "current_id"
             ):
                 assert current is not None
-                answer = (code or "", role_of(round_, slot, kind), first.get(pk, blind), current)
+                answer = (code or "", role_of(round_, kind_of(slot, member_kind)), first.get(pk, blind), current)
                 by_item.setdefault(item_id, []).append(answer)
             wanted = {
                 pk for answers in by_item.values() for *_, before, current in answers for pk in (before, current) if pk

@@ -33,7 +33,6 @@ from annotation.models import (
     Annotation,
     Assignment,
     MeetingResolution,
-    Membership,
     PartMatch,
     Proposal,
     Rating,
@@ -43,14 +42,11 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
+from annotation.models.assignment_kinds import CONSENSUS_RATERS, RATERS, kind_of
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
 CHUNK = 1000
-COUNTS = Q(slot__isnull=False) | Q(rater__kind=Membership.Kind.PERSON)
-"""A machine that answers beside the raters of an item has no say in what is agreed; a third rater has."""
-ARBITERS = Q(slot__isnull=True, rater__kind=Membership.Kind.PERSON)
-"""Assignments of third raters."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +170,14 @@ def disputed_items(round_: Round) -> QuerySet[Any, Any]:
     decided = Resolution.objects.filter(round=round_).values("item")
     matched = PartMatch.objects.filter(annotation__assignment__round=round_).values("annotation__assignment__item")
     found = (
-        Assignment.objects.filter(COUNTS, round=round_, state__in=Assignment.FINISHED)
+        Assignment.objects.filter(CONSENSUS_RATERS, round=round_, state__in=Assignment.FINISHED)
         .order_by()
         .values("item")
         .annotate(
             n_kinds=Count("current__answers_digest", distinct=True),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
             n_proposing=Count("pk", filter=Q(current__n_proposals__gt=0)),
-            n_done=Count("slot"),
+            n_done=Count("pk", filter=RATERS),
         )
         .annotate(n_planned=counting.order_by().values("n_raters"))
         .filter(n_planned__isnull=False)
@@ -232,7 +228,7 @@ def _answers(
     parts of an answer stand where they were matched to.
     """
     rows = list(
-        Assignment.objects.filter(COUNTS, round=round_, item__in=items)
+        Assignment.objects.filter(CONSENSUS_RATERS, round=round_, item__in=items)
         .exclude(state=Assignment.State.WITHDRAWN)
         .values_list(
             "item_id",
@@ -247,10 +243,12 @@ def _answers(
             Exists(PartMatch.objects.filter(annotation=OuterRef("current"))),
             "blind_id",
             "slot",
+            "rater__kind",
         )
     )
+    rows = [(*row[:-2], kind_of(*row[-2:])) for row in rows]
     rows.sort(key=lambda row: code_order(row[1]))
-    unfinished = {row[0] for row in rows if row[2] in Assignment.UNFINISHED and row[-1] is not None}
+    unfinished = {row[0] for row in rows if row[2] in Assignment.UNFINISHED and row[-1] == Assignment.Kind.RATER}
     done = [row for row in rows if row[2] in Assignment.FINISHED and row[3] is not None]
     changed = [row[-2] for row in done if row[-2] not in (None, row[3])]
     values = read_values(tree, [*(row[3] for row in done), *changed])
@@ -259,8 +257,8 @@ def _answers(
     n_blind = dict(Annotation.objects.filter(pk__in=changed).values_list("pk", "n_parts")) if changed else {}
     found: dict[int, list[RaterAnswer]] = defaultdict(list)
     n_done: Counter[int] = Counter()
-    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, blind, slot in done:
-        n_done[item] += slot is not None
+    for item, code, _, current, skip_reason, n_parts, memo, part_memos, _, _, blind, kind in done:
+        n_done[item] += kind == Assignment.Kind.RATER
         answer = RaterAnswer(
             rater=code or "",
             parts=[] if skip_reason else [values.get((current, part), {}) for part in range(1, n_parts + 1)],
@@ -268,7 +266,7 @@ def _answers(
             memo=memo,
             part_memos=part_memos,
             proposals=proposals.get(current, {}),
-            is_third=slot is None,
+            is_third=kind == Assignment.Kind.THIRD,
             blind=None if blind == current else _parts_of(blind, n_blind.get(blind or 0, 0), values, matched),
         )
         found[item].append(in_place(answer, matched[current]) if current in matched else answer)

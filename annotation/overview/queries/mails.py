@@ -14,6 +14,7 @@ from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_seat
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.models import Assignment, Membership, Round, Study
+from annotation.models.assignment_kinds import RATERS
 from annotation.proposals.queries import came_back
 from annotation.resolving.queries.queue import open_disagreements
 from annotation.rounds.queries import round_lines
@@ -63,8 +64,8 @@ def waiting_lines(user: User) -> list[MailLine]:
 def _items(user: User) -> list[MailLine]:
     """Own assignments in open rounds; nothing of studies in which the person is away. Two queries."""
     own = Assignment.objects.filter(
+        RATERS,
         rater__user=user,
-        slot__isnull=False,
         state__in=Assignment.UNFINISHED,
         round__state=Round.State.OPEN,
         round__study__archived_at=None,

@@ -11,8 +11,8 @@ from accounts.models import User
 from annotation.assignments.queries import below_quota
 from annotation.calibration.queries.training import is_held
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
-from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, Membership, Round, RoundItem, RoundRater, Study
+from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.rounds.queries import RoundLine, n_skipped, round_lines
 
 
@@ -75,7 +75,7 @@ def third_ratings_for(user: User) -> list[WaitingRound]:
     Those of an open round that they rate in anyway are among the items left there (`waiting_for`).
     """
     rates = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
-    asked = Assignment.objects.filter(ARBITERS, rater__user=user, state__in=Assignment.UNFINISHED)
+    asked = Assignment.objects.filter(THIRD_RATERS, rater__user=user, state__in=Assignment.UNFINISHED)
     asked = asked.filter(
         Q(round__state=Round.State.RESOLVING) | Q(round__state=Round.State.OPEN) & ~Exists(rates),
         round__study__archived_at=None,

@@ -366,24 +366,22 @@ def evidence_rows(rounds: Sequence[Round]) -> Iterator[Row]:
             yield {**row, "category": category, "comment": row["number"], "first": row["revision"] == 1}
 
 
-def role_of(one: Assignment) -> str:
-    if one.slot is not None:
-        return "rater"
-    return "machine" if one.rater.is_machine else "third_rater"
+ROLES = {Assignment.Kind.RATER: "rater", Assignment.Kind.THIRD: "third_rater", Assignment.Kind.MODEL: "machine"}
+"""What packages call the kinds of assignments."""
 
 
 def _unanswered(one: Assignment) -> Row:
     nothing = dict.fromkeys(
         ("agreed_part", "matched", "n_parts", "skip_reason", "memo", "confidence", "seconds", "flagged"), None
     )
-    state = {"role": role_of(one), "state": one.state, "revision": 0, "part": 0}
+    state = {"role": ROLES[one.kind], "state": one.state, "revision": 0, "part": 0}
     state |= dict.fromkeys(("first", "blind", "current"), False)
     return state | nothing
 
 
 def _parts(one: Assignment, answer: Annotation, matched: Mapping[int, int]) -> Iterator[Row]:
     shared = {
-        "role": role_of(one),
+        "role": ROLES[one.kind],
         "state": "skipped" if answer.skip_reason else "submitted",
         "revision": answer.revision,
         "n_parts": 0 if answer.skip_reason else answer.n_parts,

@@ -3,7 +3,8 @@
 from django.db.models import QuerySet
 
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat
-from annotation.models import Assignment, Membership, Plan, Round, RoundItem, Study
+from annotation.models import Assignment, Plan, Round, RoundItem, Study
+from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.plans.queries.relabeling import PAGE
 
 
@@ -29,8 +30,8 @@ def why_not_run(plan: Plan) -> str:
         which = f"Round {numbers[0]} is" if len(numbers) == 1 else f"Rounds {', '.join(map(str, numbers))} are"
         return f"{which} open, so its labels would be too late. Finish it, or move it to resolving, first."
     owed = Assignment.objects.filter(
-        round__in=_labeling(plan).filter(state__in=Round.OVER), slot__isnull=True, state__in=Assignment.UNFINISHED
-    ).exclude(rater__kind=Membership.Kind.MACHINE)
+        THIRD_RATERS, round__in=_labeling(plan).filter(state__in=Round.OVER), state__in=Assignment.UNFINISHED
+    )
     if n := owed.count():
         which = "1 item waits" if n == 1 else f"{n} items wait"
         return (

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from annotation.models import Assignment, Item, Membership
+from annotation.models.assignment_kinds import is_rater_sql
 from annotation.plans.queries.scope import PlanScope
 
 PAGE = 50
@@ -26,7 +27,7 @@ JOIN annotation_round round ON round.id = given.round_id
 JOIN base ON base.item_id = given.item_id AND round.number >= base.number
 JOIN annotation_rounditem place ON place.round_id = given.round_id AND place.item_id = given.item_id
     AND place.known IS NULL AND NOT place.excluded
-WHERE given.round_id = ANY(%(rounds)s) AND given.state = '{Assignment.State.SUBMITTED}' AND given.slot IS NOT NULL
+WHERE given.round_id = ANY(%(rounds)s) AND given.state = '{Assignment.State.SUBMITTED}' AND {is_rater_sql("given")}
 ORDER BY given.item_id, given.rater_id, round.number DESC
 """
 NOTHING = """

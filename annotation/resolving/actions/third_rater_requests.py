@@ -11,8 +11,8 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
 from annotation.core.locks import hold_round
-from annotation.labels.queries.verdicts import ARBITERS
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
+from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.resolving.actions.resolutions import hold_item
 
 NOT_ASKED = "Third rater not assigned."
@@ -35,7 +35,7 @@ def ask_third_rater(
     if not any(verdict.state == "open" for verdict in standing.verdicts):
         raise WrongState(f"{item.identifier} has no open disagreement, so no third rater is needed.")
     asked = Assignment.objects.filter(
-        ARBITERS, round=round_, item=item, state__in=Assignment.UNFINISHED
+        THIRD_RATERS, round=round_, item=item, state__in=Assignment.UNFINISHED
     ).select_related("rater")
     if (waiting := asked.first()) is not None:
         raise WrongState(f"{waiting.rater} was already assigned and has not submitted labels yet.")
@@ -115,7 +115,7 @@ def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, Quer
         )
     round_ = hold_round(seat, number)
     by_name = Q(code__iexact=rater) | Q(user__username__iexact=rater)
-    asked = Assignment.objects.filter(ARBITERS, round=round_)
+    asked = Assignment.objects.filter(THIRD_RATERS, round=round_)
     member = Membership.objects.filter(by_name, study=seat.study, pk__in=asked.values("rater")).first()
     if member is None:
         raise NotFound(f"Round {number} has no third rater “{rater[:40]}”.")

@@ -10,8 +10,8 @@ from annotation.core.access import Seat
 from annotation.labels.consensus import PENDING, Values, Verdict
 from annotation.labels.queries.label_version import way
 from annotation.labels.queries.part_matches import matches_of
-from annotation.labels.queries.verdicts import COUNTS
 from annotation.models import Assignment, Rating, Resolution, ResolutionValue, Round
+from annotation.models.assignment_kinds import CONSENSUS_RATERS
 from annotation.resolving.queries.queue import clash_names, clashes
 from taxonomy.migration import BlockedValue, Route
 from taxonomy.queries import published_version
@@ -106,7 +106,10 @@ def _given(rows: Sequence[Resolution]) -> Mapping[tuple[int, int, int], list[Val
     dimensions = {row.dimension_id for row in rows}
     wanted = {(row.round_id, row.item_id, row.part) for row in rows}
     answers = Assignment.objects.filter(
-        COUNTS, round__in=list(trees), item__in={row.item_id for row in rows}, state=Assignment.State.SUBMITTED
+        CONSENSUS_RATERS,
+        round__in=list(trees),
+        item__in={row.item_id for row in rows},
+        state=Assignment.State.SUBMITTED,
     )
     annotations = list(answers.values_list("current_id", flat=True))
     matched = matches_of([pk for pk in annotations if pk is not None])

@@ -17,8 +17,9 @@ from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_k
 from annotation.labels.queries.evidence import QuoteLine, evidence_lines
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
-from annotation.labels.queries.verdicts import ARBITERS, ItemVerdicts, decision_of, resolution_values, round_verdicts
+from annotation.labels.queries.verdicts import ItemVerdicts, decision_of, resolution_values, round_verdicts
 from annotation.models import Annotation, Assignment, Item, Meeting, Resolution, Round, RoundItem
+from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from ingest.models import Comment, Snapshot
 from shared import cached_values
 from taxonomy.queries import published_version
@@ -150,7 +151,7 @@ class Queue:
         """Items that are done and not in the queue: those of several raters, and those of one; one query."""
         planned = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item")).values("n_raters")
         done = (
-            Assignment.objects.filter(round=self.round, slot__isnull=False, state__in=Assignment.FINISHED)
+            Assignment.objects.filter(RATERS, round=self.round, state__in=Assignment.FINISHED)
             .exclude(item__in=[*self.hidden, *(line.item for line in self.everything)])
             .order_by()
             .values("item")
@@ -393,7 +394,7 @@ def what_was_read(item: Item, heard: Mapping[str, RaterContext]) -> tuple[Snapsh
 
 def waiting_third_raters(round_: Round, item: Item) -> list[str]:
     """Codes of those who were asked as third raters for an item and have not answered; one query."""
-    rows = Assignment.objects.filter(ARBITERS, round=round_, item=item, state__in=Assignment.UNFINISHED)
+    rows = Assignment.objects.filter(THIRD_RATERS, round=round_, item=item, state__in=Assignment.UNFINISHED)
     return [code or "" for code in rows.order_by("pk").values_list("rater__code", flat=True)]
 
 

@@ -87,7 +87,7 @@ def _withdraw(seat: Seat, number: int, rater: str) -> DepartureOutcome:
     found = leaving(round_, leaver)
     assignment_states.withdraw(unfinished_of(round_, leaver.rater_id))
     if found.n_waiting:
-        free = [each.item_id for each, to in found.moves if each.slot is not None and to is None]
+        free = [each.item_id for each, to in found.moves if each.kind == Assignment.Kind.RATER and to is None]
         RoundItem.objects.counting().filter(round=round_, item__in=free).update(n_free=F("n_free") + 1)
     _append(round_, [(each.item_id, each.slot or 0, to.pk) for each, to in found.moves if to is not None])
     leaver.left_at = timezone.now()

@@ -62,6 +62,7 @@ from annotation.models import (
     Sample,
     Study,
 )
+from annotation.models.assignment_kinds import RATERS
 from annotation.rounds.actions.due_dates import read_due
 from annotation.rounds.queries import lacking_registration
 from shared.wording import plural, series
@@ -668,7 +669,7 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     """Moves an open round to resolving by hand; unfinished assignments are withdrawn only if asked for."""
     seat.require(OWNER)
     round_ = _locked(seat, number, Round.State.OPEN, "moved to resolving")
-    unfinished = Assignment.objects.filter(round=round_, slot__isnull=False, state__in=Assignment.UNFINISHED)
+    unfinished = Assignment.objects.filter(RATERS, round=round_, state__in=Assignment.UNFINISHED)
     free = RoundItem.objects.filter(round=round_, n_free__gt=0)
     n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:

@@ -17,9 +17,9 @@ from annotation.core.api_bodies import Body, StringField, Switch
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, list_page, pages_of
 from annotation.core.api_requests import body_of, present_entries, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
-from annotation.labels.queries.verdicts import ARBITERS
 from annotation.labels.screening import STANDINGS
 from annotation.models import Assignment, Round, RoundItem
+from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.rounds.actions import rounds as round_actions
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due
@@ -198,7 +198,7 @@ def detailed(rounds: Any, seat: Seat) -> Any:
     """
     assignments = Assignment.objects.filter(seat.not_queued(), round=OuterRef("pk")).exclude(ASKED_MEANWHILE)
     if seat.unsettled_round_ids:
-        assignments = assignments.exclude(ARBITERS, round__in=seat.unsettled_round_ids)
+        assignments = assignments.exclude(THIRD_RATERS, round__in=seat.unsettled_round_ids)
     counts = ~Q(state=Assignment.State.WITHDRAWN)
     if seat.sealed_round_ids:
         counts |= Q(pk__in=n_set_aside(seat.sealed_round_ids).values("pk"))

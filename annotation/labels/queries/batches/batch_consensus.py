@@ -21,10 +21,12 @@ from annotation.labels.consensus import Decision, Place, RaterAnswer, verdicts
 from annotation.labels.consensus import Values as Given
 from annotation.labels.queries.batches.chunks import (
     FINISHED,
+    KINDS,
     METHODS,
     UNFINISHED,
     WITHDRAWN,
     ItemChunk,
+    Kind,
     Raters,
     ValueCodes,
     group_sets,
@@ -193,12 +195,13 @@ class BatchConsensus:
         n = len(stretch.items)
         answers = stretch.answers()
         raters = self.raters.places_of(answers["rater"])
-        counts = ((answers["slot"] >= 0) | self.raters.is_person[raters]) & (answers["state"] != WITHDRAWN)
-        answers, raters = answers[counts], raters[counts]
+        kinds = self.raters.kinds(answers["is_rater"], raters)
+        counts = (kinds != KINDS.index(Kind.MODEL)) & (answers["state"] != WITHDRAWN)
+        answers, raters, is_third = answers[counts], raters[counts], kinds[counts] == KINDS.index(Kind.THIRD)
         rows = stretch.rows_of(answers["item"])
         is_done = np.isin(answers["state"], FINISHED) & (answers["current"] >= 0)
-        not_blind = answers["item"][is_done & (answers["slot"] >= 0) & (answers["blind"] != answers["current"])]
-        complete = self._complete(stretch, answers, rows, is_done & (answers["slot"] >= 0))
+        not_blind = answers["item"][is_done & ~is_third & (answers["blind"] != answers["current"])]
+        complete = self._complete(stretch, answers, rows, is_done & ~is_third, is_third)
 
         # The answers of each item in the order of their raters' codes: what counts is their rank and not whose.
         order = np.flatnonzero(is_done)
@@ -207,8 +210,7 @@ class BatchConsensus:
         n_answers = np.bincount(rows, minlength=n)
         ranks = np.arange(len(rows)) - np.repeat(np.cumsum(n_answers) - n_answers, n_answers)
         groups, who = sets_of(n_answers, raters)
-        is_third = answers["slot"][order] < 0
-        bases = self._bases(stretch, complete, n_answers, current, is_third)
+        bases = self._bases(stretch, complete, n_answers, current, is_third[order])
 
         if self.is_own.sum() == sum(each.is_open for each in self.tree.dimensions):
             self.values.forget_free()
@@ -234,13 +236,18 @@ class BatchConsensus:
         return judged, not_blind[stretch.rows_of(not_blind) >= 0]
 
     def _complete(
-        self, stretch: ItemChunk, answers: np.ndarray, rows: np.ndarray, is_planned: np.ndarray
+        self,
+        stretch: ItemChunk,
+        answers: np.ndarray,
+        rows: np.ndarray,
+        is_planned: np.ndarray,
+        is_third: np.ndarray,
     ) -> np.ndarray:
         """Of each item whether those who were planned are done with it."""
         n = len(stretch.items)
         if self.round.state != Round.State.OPEN:
             return np.ones(n, dtype=bool)
-        waits = np.isin(answers["state"], UNFINISHED) & (answers["slot"] >= 0)
+        waits = np.isin(answers["state"], UNFINISHED) & ~is_third
         has_all = np.bincount(rows[is_planned], minlength=n) >= stretch.n_raters
         return np.asarray(has_all & (np.bincount(rows[waits], minlength=n) == 0))
 

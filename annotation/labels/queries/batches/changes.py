@@ -7,11 +7,12 @@ from django.db import connection
 
 from annotation.labels.queries.batches import chunks
 from annotation.models import Round
+from annotation.models.assignment_kinds import is_extra_sql
 
 _NONE_YET = 2**62
 _STRETCHES = """
     SELECT DISTINCT (position - 1) / %s FROM annotation_rounditem WHERE round_id = %s ORDER BY 1"""
-_REVISION = """
+_REVISION = f"""
     WITH answered AS (
         SELECT id, item_id FROM annotation_assignment WHERE round_id = %(round)s AND current_id > %(answer)s
     ), decided AS (
@@ -22,7 +23,7 @@ _REVISION = """
             WHERE round_id = %(round)s AND current_id IS NOT NULL),
         (SELECT coalesce(sum(n_finished), 0)::bigint FROM annotation_roundrater WHERE round_id = %(round)s)
             + (SELECT count(*) FROM annotation_assignment a
-                WHERE a.round_id = %(round)s AND a.current_id IS NOT NULL AND a.slot IS NULL AND NOT EXISTS (
+                WHERE a.round_id = %(round)s AND a.current_id IS NOT NULL AND {is_extra_sql("a")} AND NOT EXISTS (
                     SELECT FROM annotation_roundrater r WHERE r.round_id = a.round_id AND r.rater_id = a.rater_id))
             + (SELECT count(*) FROM annotation_annotation x JOIN annotation_assignment a ON a.id = x.assignment_id
                 WHERE x.revision > 1 AND a.round_id = %(round)s),

@@ -16,6 +16,7 @@ from pyarrow import csv
 from annotation.core.binary_copy import read_binary
 from annotation.core.member_lists import code_order
 from annotation.models import Assignment, Membership, Resolution, Round, RoundItem
+from annotation.models.assignment_kinds import is_rater_sql
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Repository
@@ -27,6 +28,8 @@ EMPTY, PENDING, NO, YES, FREE = range(5)
 """What a value's number says before the categories begin: none (of a set), a proposal, a mark, words or a number."""
 FIRST = 5
 
+Kind = Assignment.Kind
+KINDS = tuple(Kind)
 STATES = list(Assignment.State.values)
 UNFINISHED = tuple(STATES.index(each) + 1 for each in Assignment.UNFINISHED)
 FINISHED = tuple(STATES.index(each) + 1 for each in Assignment.FINISHED)
@@ -35,7 +38,7 @@ WITHDRAWN = STATES.index(Assignment.State.WITHDRAWN) + 1
 
 _ANSWERS = f"""
     SELECT a.item_id::bigint, a.rater_id::bigint, array_position(ARRAY{STATES}, a.state::text)::int,
-        coalesce(a.slot, -1)::int, coalesce(a.current_id, -1)::bigint,
+        ({is_rater_sql("a")})::int, coalesce(a.current_id, -1)::bigint,
         coalesce(a.blind_id, -1)::bigint
     FROM annotation_assignment a WHERE a.round_id = %s AND a.item_id {{}}"""
 _VALUE = f"""
@@ -106,6 +109,11 @@ class Raters:
     places: np.ndarray
     codes: tuple[str, ...]
     is_person: np.ndarray
+
+    def kinds(self, is_rater: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Of assignments of the members at these places their kinds, as places among KINDS."""
+        extra = np.where(self.is_person[places], KINDS.index(Kind.THIRD), KINDS.index(Kind.MODEL))
+        return np.where(is_rater > 0, KINDS.index(Kind.RATER), extra)
 
     def places_of(self, keys: np.ndarray) -> np.ndarray:
         """Of members by key their places in the order of codes."""
@@ -217,12 +225,12 @@ class ItemChunk:
         return within(self.items)
 
     def answers(self) -> np.ndarray:
-        """item, rater, state (UNFINISHED, FINISHED, WITHDRAWN), slot or −1, current and blind revision or −1."""
+        """item, rater, state (UNFINISHED, FINISHED, WITHDRAWN), is_rater, current and blind revision or −1."""
         condition, keys = self._within
         rows = read_binary(
             _ANSWERS.format(condition),
             [self.round.pk, *keys],
-            item="bigint", rater="bigint", state="int", slot="int", current="bigint", blind="bigint",
+            item="bigint", rater="bigint", state="int", is_rater="int", current="bigint", blind="bigint",
         )  # fmt: skip
         return self._ours(rows)
 

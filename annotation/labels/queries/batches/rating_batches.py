@@ -12,6 +12,7 @@ from annotation.core.access import Seat
 from annotation.core.binary_copy import read_binary
 from annotation.labels.queries.batches.batch_consensus import KEPT_MOST, LIMITS
 from annotation.labels.queries.batches.chunks import (
+    KINDS,
     ItemChunk,
     Raters,
     ValueCodes,
@@ -23,7 +24,7 @@ from annotation.labels.queries.batches.chunks import (
 )
 from annotation.labels.queries.batches.dictionaries import DictionaryColumn, json_list, of_words
 from annotation.labels.queries.batches.label_batches import Batches
-from annotation.labels.queries.rows import MODEL, RATER, RELABEL, REVISIONS, ROLES, THIRD, before_revision
+from annotation.labels.queries.rows import REVISIONS, ROLES, before_revision, role_of
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Membership, Round
 from taxonomy.models import TaxonomyVersion
@@ -147,7 +148,8 @@ class _RoundReading:
             is_wanted &= ~np.isin(answers["item"], np.array(sorted(without), dtype=np.int64))
         answers, raters = answers[is_wanted], raters[is_wanted]
         rows = stretch.rows_of(answers["item"])
-        roles = self._roles(answers["slot"], raters)
+        of_kind = np.array([ROLES.index(role_of(self.round, kind)) for kind in KINDS])
+        roles = of_kind[self.raters.kinds(answers["is_rater"], raters)]
         before, current = answers["blind"].copy(), answers["current"]
         training = stretch.training[rows]
         called = np.where(training | (before_revision(self.round) == REVISIONS[FIRST]), FIRST, BLIND)
@@ -165,12 +167,6 @@ class _RoundReading:
             np.concatenate([roles[has_before], roles[has_current]]),
             np.concatenate([called[has_before], np.full(has_current.sum(), CURRENT)]),
         )
-
-    def _roles(self, slots: np.ndarray, raters: np.ndarray) -> np.ndarray:
-        """Of each answer the place of its role among ROLES, as `results.role_of` has it."""
-        holding = RELABEL if self.round.kind == Round.Kind.RELABEL else RATER
-        beside = np.where(self.raters.is_person[raters], ROLES.index(THIRD), ROLES.index(MODEL))
-        return np.where(slots >= 0, ROLES.index(holding), beside)
 
     def _told(self, tokens: np.ndarray) -> int:
         """What a set of values on a dimension is in terms of the version; told where it is met for the first time."""
