@@ -9,7 +9,7 @@ from annotation.imports.actions import workbooks
 from annotation.imports.actions.workbooks import WORKBOOKS
 from annotation.overview.actions import mails
 from annotation.plans.jobs import PLANS
-from annotation.rounds.jobs import BULK_JOBS
+from annotation.rounds.jobs import BULK_JOBS, SEARCHES
 from annotation.transfer.actions import study_import
 from annotation.transfer.actions.study_import import ARRIVALS
 from annotation.transfer.jobs import DELETIONS
@@ -41,8 +41,14 @@ def remove_old_arrivals() -> None:
 
 @shared_task(**BULK_JOBS.options)
 def run_bulk_job(job_id: int) -> None:
-    """Draws a large sample, or prepares or opens a large round; nothing for a job that is not queued."""
+    """Works on a large sample or round for a turn; nothing for a job that is not queued."""
     BULK_JOBS.run(job_id)
+
+
+@shared_task(**SEARCHES.options)
+def find_duplicates(job_id: int) -> None:
+    """Searches a sample for duplicates; nothing for a job that is not queued."""
+    SEARCHES.run(job_id)
 
 
 @shared_task(name="annotation.jobs.send_due_mails")

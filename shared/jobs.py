@@ -126,6 +126,8 @@ class JobKind(Work, Generic[J]):
     tries, tries_most, gave_up = "n_claims", 0, ""
     """The column that counts workers that began, how many may die, and the sentence after that; 0: any number."""
     heard, over = "worked_at", "done_at"
+    own = Q()
+    """Which rows of the model are of this kind."""
 
     # What a kind says
 
@@ -189,7 +191,7 @@ class JobKind(Work, Generic[J]):
         """The job, now ours; None where it is not queued."""
         with transaction.atomic():
             rows = self.model._default_manager.select_for_update(of=("self",), no_key=True)
-            job: J | None = rows.select_related(*(self.related or [None])).filter(self.queued, pk=pk).first()
+            job: J | None = rows.select_related(*(self.related or [None])).filter(self.queued, self.own, pk=pk).first()
             if job is not None:
                 job.state, job.error, job.n_claims = "running", "", job.n_claims + 1
                 setattr(job, self.heard, timezone.now())
@@ -280,7 +282,7 @@ class JobKind(Work, Generic[J]):
         One whose workers died again and again has failed; one that can't be looked at is logged. A row that is held
         here can't begin or end, so of one that is running with nobody at work on it the worker is gone.
         """
-        waiting = self.model._default_manager.filter(self.queued | Q(state="running")).order_by("pk")
+        waiting = self.model._default_manager.filter(self.queued | Q(state="running"), self.own).order_by("pk")
         found = []
         for pk in list(waiting.values_list("pk", flat=True)):
             try:

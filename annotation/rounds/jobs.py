@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.db.models import Q
+
 from annotation.assignments.planning import raters_planned
 from annotation.choosing.actions import batches as draw_batches
 from annotation.choosing.actions.batches import SAMPLED, TAKEN, RoundOpening, SampleDraw, take_issues
@@ -13,8 +15,8 @@ from annotation.labels.screening import standings_taken
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import finish_opening
 from shared.job_holds import JobLockKind
-from shared.job_time_limits import TaskTurn
-from shared.jobs import JobKind
+from shared.job_time_limits import BATCHES, WHOLE, TaskTurn
+from shared.jobs import JobKind, TurnOver
 
 Step = Callable[[BulkJob], bool]
 """Writes the next batch and moves the job's cursor; whether there is more."""
@@ -27,6 +29,8 @@ class BulkJobs(JobKind[BulkJob]):
     """
 
     model, lock, task = BulkJob, JobLockKind.BULK, draw_batches.JOB
+    own = ~Q(kind=BulkJob.Kind.DUPLICATES)
+    limits = BATCHES
     related = ("study", "sample", "round__study", "created_by")
     advice = "Request it again, or request fewer items."
     tries_most = 20
@@ -35,7 +39,8 @@ class BulkJobs(JobKind[BulkJob]):
     def do(self, job: BulkJob, turn: TaskTurn) -> None:
         step = _STEPS[job.kind](job)
         while self._batch(job, step):
-            pass
+            if turn.is_over():
+                raise TurnOver
 
     def _batch(self, job: BulkJob, step: Step) -> bool:
         """Does the next batch of a job; whether there may be more. Raises ClaimLost."""
@@ -56,6 +61,14 @@ class BulkJobs(JobKind[BulkJob]):
 
     def unforeseen(self, error: Exception) -> str:
         return f"It ended with an error ({type(error).__name__}). The server\u2019s log has details."
+
+
+class DuplicateSearches(BulkJobs):
+    """The search for duplicates, which stores nothing before its end, so it hands nothing over."""
+
+    task = draw_batches.SEARCH_JOB
+    own = Q(kind=BulkJob.Kind.DUPLICATES)
+    limits = WHOLE
 
 
 def _drawing(job: BulkJob) -> Step:
@@ -125,5 +138,5 @@ _STEPS: dict[str, Callable[[BulkJob], Step]] = {
     BulkJob.Kind.DUPLICATES: _finding,
 }
 
-BULK_JOBS = BulkJobs()
+BULK_JOBS, SEARCHES = BulkJobs(), DuplicateSearches()
 work = BULK_JOBS.work

@@ -28,6 +28,7 @@ from ingest.identifiers import full_name
 from ingest.upsert.copying import copy, stage
 
 JOB = "annotation.jobs.run_bulk_job"
+SEARCH_JOB = "annotation.jobs.find_duplicates"
 JOB_FROM = 20_000
 """Above so many issues or items a job draws a sample, prepares a round, or opens it."""
 ASSIGNMENTS_JOB_FROM = 100_000
@@ -51,7 +52,8 @@ def start_job(*, study: Study, user: User, kind: str, n_total: int, **of: Any) -
     job = BulkJob.objects.create(
         study=study, kind=kind, n_total=n_total, created_by=user, worked_at=timezone.now(), **of
     )
-    transaction.on_commit(lambda: current_app.send_task(JOB, args=[job.pk]))
+    task = SEARCH_JOB if kind == BulkJob.Kind.DUPLICATES else JOB
+    transaction.on_commit(lambda: current_app.send_task(task, args=[job.pk]))
     return job
 
 

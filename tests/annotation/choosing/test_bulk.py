@@ -258,6 +258,40 @@ def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: N
     assert work().state == "done" and Round.objects.get().state == "open"
 
 
+def test_a_large_job_hands_over_after_a_turn_however_long_all_of_it_takes(study: Study, large: None) -> None:
+    seat = make.owner_seat(study)
+    sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
+    steps = (
+        lambda: rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]),
+        lambda: rounds.open_round(seat=seat, number=1, unregistered=True),
+        lambda: None,
+    )
+    for step in steps:
+        job, n_turns = BulkJob.objects.get(state="queued"), 1
+        while bulk_jobs.work(job.pk, turn_seconds=0):
+            n_turns += 1
+            job.refresh_from_db()
+            assert (job.state, job.error) == ("queued", "") and 0 < job.n_done < job.n_total
+        job.refresh_from_db()
+        assert job.state == "done" and n_turns == job.n_total // 4
+        step()
+    assert Round.objects.get().state == "open" and Assignment.objects.count() == 40
+    assert bulk_jobs.BULK_JOBS.over_limit_sentence().startswith("This job was stopped because it took longer than 15 ")
+
+
+def test_a_search_for_duplicates_is_no_job_in_batches(study: Study, large: None) -> None:
+    sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=3, filter={"repository": "acme/rocket"})
+    search = BulkJob.objects.create(
+        study=study, sample=sample, kind="duplicates", created_by=study.created_by, n_total=6
+    )
+    assert bulk_jobs.BULK_JOBS.sweep(0) == [] and not bulk_jobs.work(search.pk)
+    search.refresh_from_db()
+    assert search.state == "queued" and bulk_jobs.SEARCHES.sweep(0) == [search.pk]
+    assert bulk_jobs.SEARCHES.run(search.pk) is False
+    search.refresh_from_db()
+    assert (search.state, search.cursor) == ("done", {"groups": 0, "issues": 0})
+
+
 def test_a_job_that_was_lost_is_found(study: Study, large: None) -> None:
     sample_actions.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
     assert bulk_jobs.BULK_JOBS.sweep(30) == []

@@ -283,9 +283,9 @@ def test_a_job_searches_a_large_sample_and_begins_anew_after_a_killed_worker(
     job = BulkJob.objects.get()
     finding = actions.DuplicateSearch(make.owner_seat(study), sample)
     assert finding.step(job) and finding.step(job) and job.n_done == 4  # and then its worker is killed
-    bulk_jobs.work(job.pk)
+    bulk_jobs.SEARCHES.work(job.pk)
     job.refresh_from_db()
     assert (job.state, job.n_done, job.cursor) == ("done", 12, {"groups": 3, "issues": 5})
     first = listed(sample)
-    bulk_jobs.work(job.pk)
+    bulk_jobs.SEARCHES.work(job.pk)
     assert listed(sample) == first
