@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
@@ -13,11 +14,20 @@ from annotation.core.access import Seat
 from annotation.core.issue_states import states_of_members
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import Decision, Values, Verdict
+from annotation.labels.queries.batches.batch_consensus import BatchConsensus
+from annotation.labels.queries.batches.chunks import stretches as chunks_of
 from annotation.labels.queries.changed_items import LONGEST_TRANSACTION, cache_key, decided_or_answered_since
 from annotation.labels.queries.evidence import QuoteLine, evidence_lines
 from annotation.labels.queries.part_matches import matches_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
-from annotation.labels.queries.verdicts import ItemVerdicts, decision_of, resolution_values, round_verdicts
+from annotation.labels.queries.verdicts import (
+    ItemVerdicts,
+    decision_of,
+    disputed_items,
+    resolution_values,
+    round_verdicts,
+)
+from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Annotation, Assignment, Item, Meeting, Resolution, Round, RoundItem
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from ingest.models import Comment, Snapshot
@@ -205,37 +215,87 @@ class Queue:
 def queue_of(round_: Round) -> Queue:
     """The queue of a round, from the cache, with the items that changed since read anew.
 
-    Reads all disputed items once; after that three queries and the changed items. In an open round an item comes into
-    it with its last answer.
+    Reads all disputed items once, in chunks of ITEMS with eight queries each; after that three queries and the changed
+    items. In an open round an item comes into it with its last answer.
     """
     name = cache_key(round_, round_.state)
     started = timezone.now()
     kept = cached_values.find(name, (QueueLine, Disagreement))
     if kept is None:
-        lines = {line.item: line for line in _lines(round_, round_verdicts(round_, disputed_only=True))}
+        lines = {line.item: line for line in _every_line(round_)}
         cached_values.keep(name, (started, lines), KEPT_SECONDS, (QueueLine, Disagreement))
         return Queue(round_, list(lines.values()))
     since, lines = kept
     if changed := decided_or_answered_since(round_, since - LONGEST_TRANSACTION):
         lines = {item: line for item, line in lines.items() if item not in changed}
-        lines |= {line.item: line for line in _lines(round_, round_verdicts(round_, items=changed))}
+        lines |= {line.item: line for line in lines_of(round_, round_verdicts(round_, items=changed))}
     if len(changed) > MANY:
         cached_values.keep(name, (started, lines), KEPT_SECONDS, (QueueLine, Disagreement))
     return Queue(round_, sorted(lines.values(), key=lambda line: line.position))
 
 
-def _lines(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[QueueLine]:
+def _every_line(round_: Round) -> Iterator[QueueLine]:
+    """The lines of all disputed items, judged once for each different set of answers."""
+    if round_.kind == Round.Kind.RELABEL:  # its items are judged one by one
+        yield from lines_of(round_, round_verdicts(round_))
+        return
+    found = _DisagreementSets(published_version(round_.taxonomy_version_id))
+    judge = BatchConsensus(round_, VersionMapping(round_.taxonomy_version), found)
+    disputed = list(disputed_items(round_).values_list("item", flat=True))
+    for chunk in chunks_of(round_, among=disputed):
+        judged = judge.judged(chunk)
+        is_answered = np.array(found.n_verdicts)[judged.which].any(axis=0)
+        rows, _, at = judged.cells(found.starts, found.sizes)
+        places: dict[int, list[Disagreement]] = {}
+        for row, place in zip(rows.tolist(), at.tolist(), strict=True):
+            places.setdefault(row, []).append(found.places[place])
+        shown = sorted({*places, *np.flatnonzero(judged.is_complete & ~is_answered).tolist()})
+        items, positions = chunk.items.tolist(), chunk.places["position"].tolist()
+        names = chunk.names["identifier"].to_pylist()
+        for row in shown:
+            here = sorted(places.get(row, ()), key=lambda place: (place.part, found.order[place.dimension]))
+            yield QueueLine(items[row], positions[row], names[row], tuple(here))
+
+
+class _DisagreementSets:
+    """The disagreements that sets of answers come to, where those of each begin, and how many verdicts it has."""
+
+    def __init__(self, tree: VersionTree) -> None:
+        self.tree = tree
+        self.order = {dimension.key: place for place, dimension in enumerate(tree.dimensions)}
+        self.forget()
+
+    def forget(self) -> None:
+        self.places: list[Disagreement] = []
+        self.starts, self.sizes, self.n_verdicts = [0], [0], [0]
+
+    def add(self, key: str | None, each: ItemVerdicts) -> int:
+        about = [verdict for verdict in each.verdicts if key in (None, verdict.dimension)]
+        found = _disagreements(self.tree, about)
+        self.starts.append(len(self.places))
+        self.sizes.append(len(found))
+        self.n_verdicts.append(len(about))
+        self.places += found
+        return len(self.starts) - 1
+
+
+def _disagreements(tree: VersionTree, standing: Iterable[Verdict]) -> list[Disagreement]:
+    return [
+        Disagreement(verdict.part, verdict.dimension, verdict.state, verdict.reason, clashes(tree, verdict))
+        for verdict in standing
+        if verdict.reason is not None
+    ]
+
+
+def lines_of(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[QueueLine]:
+    """The lines of items whose verdicts are read."""
     tree = published_version(round_.taxonomy_version_id)
     answered: set[int] = set()
     if round_.kind == Round.Kind.RELABEL:  # Its verdicts may all be those of the rounds before.
         done = Assignment.objects.filter(round=round_, state=Assignment.State.SUBMITTED)
         answered = set(done.order_by().values_list("item_id", flat=True))
     for each in standing:
-        places = tuple(
-            Disagreement(verdict.part, verdict.dimension, verdict.state, verdict.reason, clashes(tree, verdict))
-            for verdict in each.verdicts
-            if verdict.reason is not None
-        )
+        places = tuple(_disagreements(tree, each.verdicts))
         is_answered = each.round_item.item_id in answered or any(verdict.origin is None for verdict in each.verdicts)
         skipped_by_all = each.is_complete and not is_answered
         if places or skipped_by_all:

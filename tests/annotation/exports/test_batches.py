@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from django.core.cache import cache
 
 from annotation.core.errors import ConcordError
 from annotation.exports.queries import rows, write
@@ -16,10 +17,12 @@ from annotation.labeling.actions.answers import submit_annotation
 from annotation.labels.queries.batches import batch_consensus as consensus
 from annotation.labels.queries.batches import chunks
 from annotation.labels.queries.batches import label_batches as labels
+from annotation.labels.queries.changed_items import cache_key
 from annotation.labels.queries.rows import as_dict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, PartMatch, Round, Study
 from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.resolving.queries.queue import lines_of, queue_of
 from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -188,6 +191,10 @@ def check(study: Study) -> None:
     newest = study.rounds.exclude(state="draft").order_by("-number").first()
     if newest is not None:
         assert_same(seat, round_number=newest.number)
+    for round_ in study.rounds.exclude(state="draft"):
+        cache.delete(cache_key(round_, round_.state))
+        item_by_item = lines_of(round_, round_verdicts(round_, disputed_only=True))
+        assert queue_of(round_).everything == list(item_by_item), round_
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
 from pyarrow import csv
 
 from annotation.core.binary_copy import read_binary
@@ -76,6 +77,7 @@ _FIRST_ANSWERS = """
 _CALLED = """
     SELECT i.id, i.identifier, n.repository_id, n.number, (i.screening = 'out')::int
     FROM annotation_item i LEFT JOIN ingest_issue n ON n.id = i.issue_id WHERE i.id {}"""
+_AMONG = "annotation_rounditem.item_id = ANY (%s::bigint[])"
 SPREAD_MOST = 4
 """How many times as wide as a stretch the range of its items' keys may be, to be read as a range."""
 METHODS = tuple(Resolution.Method.values)
@@ -349,8 +351,11 @@ def stretches(
     """
     rows = RoundItem.objects.counting() if counting else RoundItem.objects.present()
     rows = rows.filter(round=round_)
-    if among is not None:
+    if isinstance(among, QuerySet):
         rows = rows.filter(item__in=among)
+    elif among is not None:
+        keys = f"{{{','.join(map(str, among))}}}"
+        rows = rows.filter(RawSQL(_AMONG, [keys], output_field=BooleanField()))  # noqa: S611
     for number in () if only is None else only:
         places = _places_of(rows.filter(position__gt=number * ITEMS, position__lte=(number + 1) * ITEMS))
         if len(places):
