@@ -89,9 +89,24 @@ def n_changed(seat: Seat) -> int:
     return changed_items(seat).values("pk")[: COUNTED_MOST + 1].count()
 
 
-def n_new_states(seat: Seat) -> int:
-    """How many items could be pinned to a newer state, up to COUNTED_MOST + 1."""
-    return with_new_states(seat).order_by().values("pk")[: COUNTED_MOST + 1].count()
+@dataclass(frozen=True)
+class ChangeCounts:
+    """How many items changed, and how many of them could be pinned to a newer state, up to COUNTED_MOST + 1."""
+
+    n: int
+    n_new_states: int
+
+
+def counted_changes(seat: Seat) -> tuple[QuerySet[Item], ChangeCounts]:
+    """The rows of `changed_items`, counted; three queries with the one that reads them.
+
+    All items of the study are compared once: where few changed, the rows are found again by their ids.
+    """
+    rows, newer = changed_items(seat), with_new_states(seat).order_by()
+    keys = list(rows.values_list("pk", flat=True)[: COUNTED_MOST + 1])
+    if len(keys) <= COUNTED_MOST:
+        rows, newer = Item.objects.filter(pk__in=keys).order_by(), newer.filter(pk__in=keys)
+    return rows, ChangeCounts(len(keys), newer.values("pk")[: COUNTED_MOST + 1].count())
 
 
 def for_list(rows: QuerySet[Item]) -> QuerySet[Item]:

@@ -32,7 +32,8 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
     is_owner = seat.has_role(OWNER)
-    page = page_of(request, queries.for_list(queries.changed_items(seat)))
+    rows, counts = queries.counted_changes(seat)
+    page = page_of(request, queries.for_list(rows))
     context = {
         "seat": seat,
         "study": seat.study,
@@ -40,8 +41,8 @@ def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
         "is_owner": is_owner,
         "page": page,
         "lines": queries.change_lines(seat, page.rows),
-        "n": queries.n_changed(seat),
-        "n_new_states": queries.n_new_states(seat) if is_owner else 0,
+        "n": counts.n,
+        "n_new_states": counts.n_new_states if is_owner else 0,
         "most": queries.COUNTED_MOST,
         "questions": list(actions.QUESTIONS.items()),
         "runs": queries.runs_of(seat.study, seat.user) if is_owner else [],

@@ -5,7 +5,9 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from annotation.choosing.actions import pinning
 from annotation.choosing.actions.items import items_for
@@ -408,6 +410,16 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     for page, n in pages:
         with assert_queries(n):
             assert page().status_code == 200
+
+
+def test_few_changed_items_are_found_by_comparing_all_items_once(study: Study) -> None:
+    make.open_round(study, 3)
+    make.new_state(1, [], body="Solved.")
+    olga = visitor("olga")
+    with CaptureQueriesContext(connection) as asked:
+        page = olga.get(CHANGES).content.decode()
+    assert "acme/rocket#1" in page and "acme/rocket#2" not in page
+    assert sum('"presence" = ' in each["sql"] for each in asked) == 1
 
 
 def test_what_closed_an_issue_is_read_along_and_only_where_it_is_known(study: Study, round_: Round) -> None:
