@@ -14,7 +14,7 @@ from annotation.choosing.sampling import allocate, most_missed, sample_size
 from annotation.core.access import Seat, row_number
 from annotation.core.constant_lookups import LookupExists, item_of
 from annotation.core.errors import Conflict, Forbidden, Invalid
-from annotation.core.issue_states import newest_readable, readable_states
+from annotation.core.issue_states import may_read_frame, newest_readable
 from annotation.core.strata import repositories
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, standings_taken
 from annotation.models import Assignment, Item, Round, RoundItem, Sample, SampleIssue, Study
@@ -604,7 +604,7 @@ def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
     ids: list[int] = Sample.objects.values_list("frame", flat=True).get(pk=sample.pk)
     if not ids:
         raise Conflict(f"{sample} was drawn before frames were stored. Draw another one.")
-    if Snapshot.objects.filter(pk__in=ids).exclude(pk__in=readable_states(seat).values("pk")).exists():
+    if not may_read_frame(seat, sample):
         raise Forbidden(
             "This frame contains issues of a private repository that you can't see. Ask the person who drew it."
         )

@@ -15,12 +15,11 @@ from accounts.models import User
 from annotation.core.access import Seat
 from annotation.core.archive import ZipArchive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
-from annotation.core.issue_states import readable_states
+from annotation.core.issue_states import may_read_frame, readable_states
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
 from annotation.models import Plan, Round, Sample, Study
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
-from ingest.models import Snapshot
 from taxonomy.actions.arriving import version_rows
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 
@@ -57,9 +56,9 @@ def require_whole(seat: Seat) -> None:
         raise Conflict("A migration is running. Wait until it is done.")
     if seat.membership is None:  # the operator's shell
         return
-    readable = readable_states(seat).values("pk")
-    for sample in Sample.objects.filter(study=seat.study).exclude(created_by=seat.user).order_by("pk"):
-        if Snapshot.objects.filter(pk__in=sample.frame).exclude(pk__in=readable).exists():
+    others = Sample.objects.filter(study=seat.study).exclude(created_by=seat.user)
+    for sample in others.defer("frame").order_by("pk"):
+        if not may_read_frame(seat, sample):
             raise Forbidden(
                 f"The frame of sample {sample.number} contains issues of a private repository that you can't "
                 "see. Ask the person who drew it to export the study."
