@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from django.db import connection
 
+from annotation.assignments.queries import READ
 from annotation.core.binary_copy import read_binary
 from annotation.labels.columns import NONE, Categories, Ints, SingleColumn
 from annotation.labels.queries.batches.chunks import copy_rows
@@ -13,6 +14,18 @@ from ingest.filters.fixes import NO_FIX, NOT_KNOWN, stratum_name
 from shared import cached_values
 
 KEPT_SECONDS = 600
+OF_LABELS = (
+    AuditEvent.DOWNLOADED,
+    READ,
+    "resolved",
+    "reopened",
+    "decided by rule",
+    "third raters asked by rule",
+    "bugs matched",
+    "export asked for",
+    "saved an analysis",
+)
+"""Verbs of log entries about labels and files, which change no attribute of an item."""
 MOST_VALUES = 200
 """An imported attribute with more different values is no group to count by."""
 REPOSITORY, YEAR, STATE = "repository", "year", "state"
@@ -61,10 +74,10 @@ TITLES = {REPOSITORY: "Repository", YEAR: "Year opened", STATE: "State of the is
 def attributes_of(study: Study) -> tuple[Ints, dict[str, SingleColumn]]:
     """The ids of a study's items in order, and columns over them: repository, year, state, fixes, imported attributes.
 
-    Left out are those that say nothing of any item. They may be ten minutes old where no line of the audit was written
+    Left out are those that say nothing of any item. They may be ten minutes old where nothing but labels was logged
     since. Four queries over all items, or one where they were read before.
     """
-    changes = AuditEvent.objects.filter(study=study).exclude(verb=AuditEvent.DOWNLOADED)
+    changes = AuditEvent.objects.filter(study=study).exclude(verb__in=OF_LABELS)
     newest = changes.order_by("-pk").values_list("pk", flat=True).first()
     key = f"attributes:2:{study.pk}:{study.created_at.isoformat()}:{newest}"
     if (known := cached_values.find(key, (SingleColumn, Categories))) is not None:

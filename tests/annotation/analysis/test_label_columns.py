@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.analysis.queries.labels import study_labels
 from annotation.core.access import get_round
+from annotation.core.audit import record
 from annotation.core.errors import Blind
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.columns import (
@@ -355,6 +356,24 @@ def test_attributes_of_items_stand_beside_their_labels() -> None:
     cache.clear()
     attributes = study_labels(make.owner_seat(study)).columns.attributes
     assert (attributes["fixes"].title, attributes["fixes"].categories.keys) == ("fixes", ("many",))
+
+
+def test_a_resolution_has_the_labels_read_again_and_not_what_is_known_of_all_items() -> None:
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang\n2 hang hang")
+    seat = make.owner_seat(study)
+    item = Item.objects.get(identifier="acme/rocket#1")
+    assert study_labels(seat).columns.singles["symptom"].codes.tolist()[0] == NOT_AGREED
+    resolve(seat=seat, round_=round_, item=item, part=1, dimension="symptom", values=["hang"], rationale="so")
+    with CaptureQueriesContext(connection) as asked:
+        found = study_labels(seat).columns
+    assert found.singles["symptom"].codes.tolist() == [1, 1] and "repository" in found.attributes
+    about = [each["sql"] for each in asked]
+    assert any("annotation_rating" in sql for sql in about) and not [sql for sql in about if "date_part" in sql]
+    record(study=study, user=seat.user, verb="items re-pinned")
+    with CaptureQueriesContext(connection) as asked:
+        study_labels(seat)
+    assert [each["sql"] for each in asked if "date_part" in each["sql"]]
 
 
 def test_what_a_sheet_decided_of_items_that_nobody_rated_is_in_the_columns() -> None:
