@@ -221,10 +221,12 @@ def _turnover(seat: Seat, rounds: Sequence[Round]) -> list[Turnover]:
 
 
 def _migrated(seat: Seat) -> MigrationFacts | None:
-    """The version that a plan moved the labels to, how many there are, and how many have no value; None without one.
+    """The version that a plan moved labels to, how many it moved, and how many of these have no value, if one did.
 
     Cost: nothing where no plan did, else the reading of all labels.
     """
+    from pyarrow import compute
+
     version = standing_version(seat.study)
     if version is None:
         return None
@@ -235,8 +237,9 @@ def _migrated(seat: Seat) -> MigrationFacts | None:
     hidden = [(numbers[round_id], item) for round_id, item in seat.withheld if round_id in numbers]
     n_labels = n_without = 0
     for _, batch in label_batches(seen, standing=version, hidden=hidden):
-        n_labels += batch.num_rows
-        n_without += batch["values"].null_count
+        moved = batch.filter(compute.less(batch["original_version"], batch["taxonomy_version"]))
+        n_labels += moved.num_rows
+        n_without += moved["values"].null_count
     return MigrationFacts(version.number, n_labels, n_without)
 
 

@@ -100,14 +100,25 @@ def _rounds() -> PackageTable:
             PackageColumn(
                 "double_share", "number", "Share of the items that get all of them, 0 to 1; the others get one."
             ),
-            PackageColumn("mode", "string", "How items were assigned.", _words("planned", "pool")),
-            PackageColumn("seed", "integer", "Of the raters' orders and pairs."),
+            PackageColumn(
+                "mode",
+                "string",
+                "How items were assigned; says nothing of a round from a sheet.",
+                _words("planned", "pool"),
+            ),
+            PackageColumn("seed", "integer", "Of the raters' orders and pairs; says nothing of a round from a sheet."),
             PackageColumn("sample", "integer", "The sample that its items come from, where they come from one."),
             PackageColumn("n_items", "integer", "Number of items, calibration items included."),
             PackageColumn("due_on", "string", "Its due date, if it had one."),
-            PackageColumn("opened_at", "datetime", "When labeling began."),
-            PackageColumn("resolving_at", "datetime", "When the last label was submitted."),
-            PackageColumn("closed_at", "datetime", "When the last disagreement was resolved."),
+            PackageColumn(
+                "opened_at", "datetime", "When it was opened; of a round from a sheet, when it was imported."
+            ),
+            PackageColumn(
+                "resolving_at",
+                "datetime",
+                "When it went from open to resolving; third raters and changed labels can come later.",
+            ),
+            PackageColumn("closed_at", "datetime", "When it was closed, also with disagreements left open."),
         ],
         ["round"],
     )
@@ -194,7 +205,11 @@ def _items(attributes: Sequence[str]) -> PackageTable:
             PackageColumn("samples", "list", "Numbers of the samples that drew it."),
             PackageColumn("stratum", "string", "The stratum it was drawn from, in the newest of them."),
             PackageColumn("rounds", "list", "Numbers of its rounds."),
-            PackageColumn("snapshot", "string", "SHA-256 of the state that raters read."),
+            PackageColumn(
+                "snapshot",
+                "string",
+                "SHA-256 of the state pinned to the item: what raters read, unless their labels came from a sheet.",
+            ),
             PackageColumn("state", "string", "open or closed, in that state.", _words("open", "closed")),
             PackageColumn("created_at", "datetime", "When the issue was opened."),
             PackageColumn("closed_at", "datetime", "When it was closed."),

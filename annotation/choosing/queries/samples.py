@@ -27,9 +27,9 @@ from ingest.selections import Selection
 from shared.wording import for_markdown, plural
 
 OWN_WORDS = {
-    "exclude_sample": "without issues drawn in these samples of the study: a number, a list of them, or all",
-    "left_out_of": "only issues that the filter of this sample of the study left out, of its repositories: a number",
-    "screened_out_of": "only issues of this sample of the study that are screened out: a number",
+    "exclude_sample": "without issues drawn in these samples of the study: an ID, a list of them, or all",
+    "left_out_of": "only issues that the filter of this sample of the study left out, of its repositories: its ID",
+    "screened_out_of": "only issues of this sample of the study that are screened out: its ID",
 }
 CONTROL = "screened_out_of"
 LARGEST_SEED = 2**63 - 1
@@ -200,7 +200,7 @@ def _left_out(study: Study, conditions: object) -> list[filters.FilterStep]:
     number = row_number(given)
     sample = Sample.objects.filter(study=study, pk=number).defer("frame").first() if number else None
     if sample is None:
-        sentence = f"The study has no sample {number}." if number else "Enter the number of a sample."
+        sentence = _no_sample(study, number)
         raise Invalid("The filter is not valid.", fields={"filter.left_out_of": [sentence]})
     if sample.n_frame is None:
         sentence = f"Sample {sample.number} was drawn before frames were stored. Draw another one."
@@ -219,12 +219,21 @@ def _screened_out(study: Study, conditions: object) -> list[filters.FilterStep]:
     number = row_number(given)
     sample = Sample.objects.filter(study=study, pk=number).defer("frame").first() if number else None
     if sample is None:
-        sentence = f"The study has no sample {number}." if number else "Enter the number of a sample."
+        sentence = _no_sample(study, number)
         raise Invalid("The filter is not valid.", fields={f"filter.{CONTROL}": [sentence]})
     drawn = SampleIssue.objects.filter(sample=sample, issue=OuterRef("pk"))
     out = Item.objects.filter(study=study, issue=OuterRef("pk"), screening=Item.Screening.OUT)
     step = f"screened out of sample {sample.number}"
     return [filters.FilterStep(step, Q(Exists(drawn)) & Q(Exists(out)))]
+
+
+def _no_sample(study: Study, given: int | None) -> str:
+    """Filters name samples by ID; the number that pages show is another one."""
+    if not given:
+        return "Enter the ID of a sample."
+    other = Sample.objects.filter(study=study, number=given).values_list("pk", flat=True).first()
+    hint = f" Sample number {given} has the ID {other}." if other else ""
+    return f"The study has no sample with the ID {given}.{hint}"
 
 
 _FRAMED = """
@@ -244,7 +253,7 @@ def _not_drawn(study: Study, conditions: object) -> list[filters.FilterStep]:
     rows = Sample.objects.filter(study=study, pk__in=[n for n in numbers if n]).order_by("number")
     known = dict(rows.values_list("pk", "number"))
     if missing := [n for n in numbers if n not in known]:
-        sentence = f"The study has no sample {missing[0]}." if missing[0] else "Enter the number of a sample, or all."
+        sentence = _no_sample(study, missing[0]) if missing[0] else "Enter the ID of a sample, or all."
         raise Invalid("The filter is not valid.", fields={"filter.exclude_sample": [sentence]})
     without = Q(Exists(drawn.filter(issue=OuterRef("pk"), sample__in=sorted(known))))
     return [filters.FilterStep(f"not in sample {', '.join(map(str, known.values()))}", ~without)]

@@ -335,7 +335,7 @@ def _rank(dimension: TreeDimension, each: tuple[str, Values]) -> tuple[list[int]
 REASONS = {
     "differ": "Values differ",
     "parts": "Different numbers of parts",
-    "one_sided": "Only one rater labeled it",
+    "one_sided": "Not every rater labeled it",
     "skipped": "A rater skipped it",
     "pending": "A category was proposed",
 }

@@ -166,7 +166,7 @@ def test_a_study_without_a_finished_main_round_has_no_headline_and_no_other_numb
     make.rate(make.open_round(study, 3, kind="pilot"), PILOT)
     make.open_round(study, 2, first=4)
     overview = text_of("olga", "/studies/study/")
-    assert "The headline appears when a main round is closed." in overview
+    assert "The headline appears when labeling in a main round is finished." in overview
     assert "Krippendorff" not in overview
     assert Caller("olga").get("studies/study/agreement/?round=headline").json() == []
     said = as_text(paragraph(methods(get_whole_study("study"))))

@@ -135,11 +135,15 @@ def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
         ({"size": 1, "stratify_by": "state", "at_least_one": True}, "size", "1 issues can't include one of each of 2"),
         ({"size": 5, "selection": "nobody-1999"}, "selection", "Unknown ready-made selection “nobody-1999”"),
         ({"size": 5, "filter": {"lable": "x"}}, "filter.lable", "Did you mean labels?"),
-        ({"size": 5, "filter": {"exclude_sample": 99999}}, "filter.exclude_sample", "The study has no sample 99999."),
+        (
+            {"size": 5, "filter": {"exclude_sample": 99999}},
+            "filter.exclude_sample",
+            "The study has no sample with the ID 99999.",
+        ),
         (
             {"size": 5, "filter": {"exclude_sample": "x"}},
             "filter.exclude_sample",
-            "Enter the number of a sample, or all.",
+            "Enter the ID of a sample, or all.",
         ),
         ({"size": 5, "filter": {"exclude_samples": 1}}, "filter.exclude_samples", "Did you mean exclude_sample?"),
     ],
@@ -187,7 +191,7 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
         "step": "missed by the filter: at most 27.9% of 15 left out (95%, exact)", "n": 1, "kind": "missed",
     }  # fmt: skip
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"left_out_of": 99999}})
-    assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.left_out_of"])
+    assert wrong.status_code == 422 and "no sample with the ID 99999" in str(wrong.json()["fields"]["filter.left_out_of"])
     with pytest.raises(Conflict, match="was drawn without"):
         sample_actions.discard_sample(seat=seat, sample=first)
 
@@ -225,7 +229,7 @@ def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds
     with pytest.raises(Conflict, match="was drawn without"):
         sample_actions.discard_sample(seat=seat, sample=first)
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"screened_out_of": 99999}})
-    assert wrong.status_code == 422 and "no sample 99999" in str(wrong.json()["fields"]["filter.screened_out_of"])
+    assert wrong.status_code == 422 and "no sample with the ID 99999" in str(wrong.json()["fields"]["filter.screened_out_of"])
     form = SampleForm({"left_out_of": f"out-{first.pk}", "state": "all", "seed": "1", "count": "1"}, samples=[first])
     form.is_valid()
     assert form.filter["screened_out_of"] == first.pk and "left_out_of" not in form.filter

@@ -205,6 +205,8 @@ def staffed_study() -> Study:
     first = relabeling.assignments.order_by("pk").first()
     assert first is not None
     make.submit(relabeling, first.rater.user.username, issue_of(first), {"symptom": ["early"]})
+    later = make.open_round(study, 2, first=30, raters=("bob", "carol"), kind="pilot")  # nothing of it was migrated
+    make.rate(later, "item bob carol\n30 early early\n31 late late")
     return study
 
 

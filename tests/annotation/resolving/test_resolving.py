@@ -229,7 +229,7 @@ def test_an_item_of_one_rater_is_not_said_to_be_in_full_agreement() -> None:
     client = Client()
     client.force_login(make.user("ada"))
     words = client.get("/studies/study/rounds/1/resolve/").content.decode()
-    assert "2 items were in full agreement; 3 were labeled by one rater" in words
+    assert "2 items are agreed without a resolution; 3 were labeled by one rater" in words
 
 
 def test_the_queue_counts_what_is_open_by_dimension_and_by_pair_and_what_needed_no_click() -> None:

@@ -137,7 +137,7 @@ def test_item_by_item_only_the_items_whose_raters_are_done_are_shown() -> None:
 def test_the_queue_counts_and_narrows(disputed) -> None:
     words = client("ada").get(QUEUE).content.decode()
     assert "2 disagreements in 2 items" in words
-    assert "1 item was in full agreement" in words
+    assert "1 item is agreed without a resolution" in words
     assert "Crash ↔ Hang" in words and "A rater skipped it" in words
     narrowed = client("ada").get(QUEUE + "?dimension=symptom&clash=crash~hang").content.decode()
     assert "acme/rocket#1" in narrowed and "acme/rocket#3" not in narrowed
