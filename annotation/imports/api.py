@@ -75,6 +75,9 @@ _SAID = {
     "duplicates": "`reject`, `first` or `last`: which of the labels that one rater gave twice, differently.",
     "blank": "`none` or `empty`: what a blank means for a dimension that takes several values, in a row with other "
     "labels.",
+    "missing": "Values that mean no rating (`n/a,-`), separated by commas. A category of that name is a category.",
+    "not_missing": "Values that are labels, although they look like a missing value, separated by commas.",
+    "decimal": "`point` or `comma`: the decimal mark of numbers with a comma.",
     "guess": "`true`: all sheets of a workbook are read as the page would guess them.",
 }
 SHEET_OPTIONS = [
@@ -102,6 +105,7 @@ class ImportReportShape(serializers.Serializer[Any]):
         "ImportTaxonomy", {"slug": serializers.CharField(), "version": serializers.IntegerField()}
     )
     n_rows = serializers.IntegerField()
+    n_rows_without_label = serializers.IntegerField(help_text="Further rows, of raters, that give no label.")
     n_ratings = serializers.IntegerField(help_text="New ratings.")
     n_resolutions = serializers.IntegerField()
     n_left_blank = serializers.IntegerField()
@@ -171,9 +175,9 @@ def import_as_document(workbook: Workbook) -> dict[str, Any]:
 def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int]:
     """Brings in the ratings of a request; its report and 201, or the row of the job that imports a large sheet and 202.
 
-    `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`, `duplicates`, `blank` and `guess` are options.
-    They stand in the address, or in the form beside the file. Raises Forbidden for all but the owner, Unreadable,
-    Invalid with the fields.
+    `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`, `duplicates`, `blank`, `missing`, `not_missing`,
+    `decimal` and `guess` are options. They stand in the address, or in the form beside the file. Raises Forbidden for
+    all but the owner, Unreadable, Invalid with the fields.
     """
     seat.require(OWNER)
     sent: Any = request.data
@@ -195,6 +199,9 @@ def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int
         "guess": options.get("guess") in ("true", "1"),
         "duplicates": options.get("duplicates") or "",
         "blank": options.get("blank") or "",
+        "missing": [text for text in options.get("missing", "").split(",") if text.strip()],
+        "not_missing": [text for text in options.get("not_missing", "").split(",") if text.strip()],
+        "decimal": options.get("decimal") or "",
     }
     if size > JOB_BYTES:
         file = File(io.BytesIO(given), "sheet") if isinstance(given, bytes) else given

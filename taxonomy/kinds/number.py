@@ -1,10 +1,14 @@
 """Number questions. Pure."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import ClassVar
 
 from .base import LONGEST_SHOWN, NUMBER, Kind, QuestionLike, Value, Values, WrongValue, register
+
+WRITTEN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+"""Digits without groups: “1 000”, “1_000” and “1,5” are read differently in different places."""
 
 
 class Number(Kind):
@@ -24,15 +28,15 @@ class Number(Kind):
         raise WrongValue("Enter a number.")
 
     def parse(self, text: str) -> object:
-        try:
-            return float(text)
-        except ValueError:
-            return text
+        text = text.strip()
+        return float(text) if WRITTEN.fullmatch(text) else text
 
     def read_cell(self, question: QuestionLike, text: str) -> Values:
         if (number := finite(self.parse(text))) is not None:
             return self.read(question, number) or ()
-        raise WrongValue(f"“{text[:LONGEST_SHOWN]}” is not a number.")
+        raise WrongValue(
+            f"“{text[:LONGEST_SHOWN]}” is not a number. Use digits and a decimal point, such as 1.5 or 1000."
+        )
 
     def value_in(self, cell: str) -> float:
         return float(cell)

@@ -32,9 +32,11 @@ from annotation.imports.queries.ratings import (
 )
 from annotation.imports.sheets import GatheredSheet, RejectedRow, SheetRow, ValueReader
 from annotation.imports.sheets.gathered_rows import MODEL
+from annotation.imports.sheets.missing_values import MARKS
 from annotation.imports.sheets.plans import SheetOptions, SheetPlan, guessed_plan, plan_sheet
 from annotation.imports.sheets.questions import BLANKS, DUPLICATES, SheetQuestion, scales
 from annotation.imports.sheets.rounds import is_trial, number_rounds
+from annotation.imports.sheets.values import fold_value
 from annotation.labels.answers import digest
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.model_raters.actions import LONGEST
@@ -76,6 +78,7 @@ class ImportReport:
     taxonomy: str = ""
     version: int = 0
     n_rows: int = 0
+    n_rows_without_label: int = 0
     n_ratings: int = 0
     n_resolutions: int = 0
     n_left_blank: int = 0
@@ -103,6 +106,7 @@ class ImportReport:
         """The report as the API and the command show it."""
         counts = (
             "rows",
+            "rows_without_label",
             "ratings",
             "resolutions",
             "left_blank",
@@ -152,9 +156,16 @@ def plan_import(
     With `shows` columns that are missing are a question, and the file is read as the page would guess it. Raises as
     `import_ratings`.
     """
-    for option, given, known in (("duplicates", options.duplicates, DUPLICATES), ("blank", options.blank, BLANKS)):
+    for option, given, known in (
+        ("duplicates", options.duplicates, DUPLICATES),
+        ("blank", options.blank, BLANKS),
+        ("decimal", options.decimal, MARKS),
+    ):
         if given and given not in known:
             raise Invalid("Sheet not imported.", fields={option: [f"Use one of {', '.join(known)}."]})
+    for text in {*map(fold_value, options.missing)} & {*map(fold_value, options.not_missing)} - {""}:
+        sentence = f"“{text}” can't be both missing and not missing."
+        raise Invalid(f"Sheet not imported. {sentence}", fields={"missing": [sentence]})
     if isinstance(file, bytes):
         file = io.BytesIO(file)
     if create:
@@ -194,6 +205,9 @@ def import_ratings(
     guess: bool = False,
     duplicates: str = "",
     blank: str = "",
+    missing: Sequence[str] = (),
+    not_missing: Sequence[str] = (),
+    decimal: str = "",
     adds_accounts: bool = False,
 ) -> ImportReport:
     """Takes the ratings of a CSV, XLSX or Parquet file into a study that `user` owns; all of it in one transaction.
@@ -203,7 +217,8 @@ def import_ratings(
     list of items of the study. Rows of the rater `final` become resolutions. With `create` the study and its taxonomy
     are made from the sheet. What Label Studio and doccano export is known by what is in it; with `guess` all sheets are
     read as the page would guess them. `duplicates` and `blank` answer what is asked about labels that were given twice,
-    and about blanks of dimensions that take several values.
+    and about blanks of dimensions that take several values; `missing`, `not_missing` and `decimal` what is asked about
+    values that may be missing, and about numbers with a comma.
 
     Importing the same rows again changes nothing; rows that complete an imported answer (a spelling was corrected)
     append a revision; rows that contradict what is there are refused. A sheet, or a round of one, of which everything
@@ -215,7 +230,19 @@ def import_ratings(
     Raises Unreadable, Invalid (columns, or `questions` that are open), NotFound, Forbidden, and Conflict where `create`
     finds the ID not available.
     """
-    options = SheetOptions(mapping or {}, dimensions, attributes, several, final, guess, duplicates, blank)
+    options = SheetOptions(
+        mapping or {},
+        dimensions,
+        attributes,
+        several,
+        final,
+        guess,
+        duplicates,
+        blank,
+        missing=missing,
+        not_missing=not_missing,
+        decimal=decimal,
+    )
     plan = plan_import(user=user, study=study, file=file, name=name, options=options, create=create)
     return import_plan(user=user, study=study, plan=plan, name=name, create=create, adds_accounts=adds_accounts)
 
@@ -327,7 +354,12 @@ class _Import:
         self.name = name
         self.version = self._newest_version()
         self.report = ImportReport(
-            seat.study.slug, is_new, self.version.taxonomy.slug, self.version.number, n_rows=sheet.n_rows
+            seat.study.slug,
+            is_new,
+            self.version.taxonomy.slug,
+            self.version.number,
+            n_rows=sheet.n_rows,
+            n_rows_without_label=sheet.n_rows_without_label,
         )
         self.readers: dict[int, ValueReader] = {}
         self.on_progress = on_progress

@@ -27,7 +27,8 @@ from annotation.imports.sheets.books import Sheet, SheetBook, open_book
 from annotation.imports.sheets.choices import Choices
 from annotation.imports.sheets.document_trees import tree_of
 from annotation.imports.sheets.mapping import BookReader, SheetCount, check_mapping, dimensions_in_levels
-from annotation.imports.sheets.plans import read_book
+from annotation.imports.sheets.missing_values import MissingValues
+from annotation.imports.sheets.plans import multi_dimensions, read_book
 from annotation.imports.sheets.questions import SheetQuestion
 from annotation.imports.sheets.rounds import number_rounds
 from annotation.imports.sheets.shifted_values import RowDoubt, Vocabulary, doubts
@@ -129,13 +130,18 @@ def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> 
     found.is_partial = len(rows) > ROWS_READ_MOST
     rows = rows[:ROWS_READ_MOST]
     found.n_read, found.counts = len(rows), reader.counts
+    meanings = choices.meanings()
+    before = ValueReader(tree, spellings=decided_spellings(study) if study else {}) if tree else None
+    decided = _with_meanings(before, meanings) if before else {}
+    reads = ValueReader(tree, spellings=decided) if tree else None
+    missing = MissingValues(choices.book.answers, reads, multi_dimensions(reads, choices.several()), meanings)
+    rows = list(missing.read(rows))
     given = [row for row in rows if isinstance(row, SheetRow)]
-    for row in given:
+    for row in (each for each in given if each.values or each.attributes):
         shown = found.first.setdefault(row.sheet, [])
         if len(shown) < ROWS_SHOWN:
             shown.append(row)
-    meanings = choices.meanings()
-    if tree is None:
+    if before is None or tree is None:
         sheet, found.questions = _read(book, choices, None)
         found.values = new_values(given, meanings, choices.several())
         if found.is_partial:
@@ -150,11 +156,8 @@ def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> 
         except ConcordError as error:
             found.problem = error
             return found
-        decided: dict[tuple[str, str], str] = {}
     else:
-        before = ValueReader(tree, spellings=decided_spellings(study) if study else {})
-        decided = _with_meanings(before, meanings)
-        sheet, found.questions = _read(book, choices, ValueReader(tree, spellings=decided))
+        sheet, found.questions = _read(book, choices, reads)
         found.values = unknown_values(given, before, meanings)
         if found.is_partial:
             sheet = gather(rows, choices.book.final)

@@ -53,6 +53,8 @@ class GatheredSheet:
     """A whole sheet. Rounds are labels ("" where the sheet has none); items and raters are keys of their mappings."""
 
     n_rows: int = 0
+    n_rows_without_label: int = 0
+    """Rows of raters that give no label, beyond `n_rows`: they bring no item, rater, or round."""
     rounds: dict[str, None] = field(default_factory=dict)
     items: dict[str, ItemName] = field(default_factory=dict)
     raters: dict[str, str] = field(default_factory=dict)
@@ -141,6 +143,13 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredShee
             sheet.refusals.append(RejectedRow(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
             continue
         row = _seen(row)
+        is_final = bool(final) and row.rater.casefold() == final
+        if not row.is_list and not is_final and not any(text for _, text in row.values):
+            sheet.n_rows -= 1
+            sheet.n_rows_without_label += 1
+            if not row.attributes:
+                continue
+            row = replace(row, values=())
         if fault := _item_fault(row) if not row.values else _fault(row):
             sheet.refuse(row, fault, _excerpt(row))
             continue
@@ -166,7 +175,6 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredShee
         sheet.items.setdefault(item, name)
         for dimension, _ in row.values:
             sheet.dimensions.setdefault(dimension)
-        is_final = bool(final) and rater == final
         if row.round_label is not None:
             sheet.round_labels[round_] = row.round_label
         if row.round_kind:

@@ -141,10 +141,9 @@ class BookReader:
                 count.by_rater[row.rater] += 1
                 count.by_round[row.round] += 1
                 yield row
-            if told and not found:
-                is_list = not groups
-                yield SheetRow(line.line, item, "", "", "", "", "", (), title, told, is_list)
-                found = is_list
+            if not found:
+                found = bool(told) and not groups
+                yield SheetRow(line.line, item, "", "", "", "", "", (), title, told, is_list=found)
             count.n_rows += found
             count.n_blank += not found
             if found:

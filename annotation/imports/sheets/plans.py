@@ -11,6 +11,7 @@ from annotation.imports.sheets.columns import SheetLayout, SheetRow, lay_out, ro
 from annotation.imports.sheets.gathered_rows import GatheredSheet, gather
 from annotation.imports.sheets.guesses import BY, guessed_book
 from annotation.imports.sheets.mapping import BY_DIMENSION, LONG, BookMapping, BookReader, ColumnMapping, SheetMapping
+from annotation.imports.sheets.missing_values import MissingValues, answers_of
 from annotation.imports.sheets.questions import (
     BLANK_OPTION,
     DUPLICATES_OPTION,
@@ -47,6 +48,9 @@ class SheetOptions:
     blank: str = ""
     ordinal: Sequence[str] = ()
     number: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    not_missing: Sequence[str] = ()
+    decimal: str = ""
 
 
 @dataclass
@@ -155,17 +159,18 @@ def read_book(
     wide = {title for sheet, title in used if sheet.form != LONG}
     has_parts = any(sheet.place("part") >= 0 for sheet, _ in used)
     tally = RowTally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
+    missing = MissingValues(mapping.answers, reader, tally.multi, meanings or ())
     rows: Iterable[TableRow | SheetRow] = BookReader(book, mapping).rows()
     if meanings:
         rows = apply_spellings(rows, meanings, several)
     fills = mapping.answers.get(BLANK_OPTION) == EMPTY
-    sheet = gather(tally.counted(rows, final=mapping.final, fills=fills), mapping.final)
+    sheet = gather(missing.read(tally.counted(rows, final=mapping.final, fills=fills)), mapping.final)
     how = mapping.answers.get(DUPLICATES_OPTION, "")
     twice = conflicts(sheet, reader, {*tally.multi, *with_empty_sets(sheet)}, how)
     found = row_questions(mapping, tally, sheet, twice, _certain(each for each, _ in used))
     if reader is None:
         found += scale_questions(mapping, sheet, {*tally.multi, *with_empty_sets(sheet)})
-    return sheet, [*column_questions(mapping, titles), *found]
+    return sheet, [*column_questions(mapping, titles), *missing.questions(), *found]
 
 
 def _planned(
@@ -184,14 +189,16 @@ def _planned(
     mapping.answers |= {
         key: said for key, said in ((DUPLICATES_OPTION, asked.duplicates), (BLANK_OPTION, asked.blank)) if said
     }
+    mapping.answers |= answers_of(asked.missing, asked.not_missing, asked.decimal)
     for kind, names in (("ordinal", asked.ordinal), ("number", asked.number)):
         mapping.answers |= {SCALE + loose(name): kind for name in names}
     tally = RowTally(wide, multi_dimensions(reader, several), reader, has_parts=has_parts)
     first: list[SheetRow] = []
+    missing = MissingValues(mapping.answers, reader, tally.multi)
     counted = tally.counted(_kept(rows, first), final=asked.final, fills=asked.blank == EMPTY)
-    sheet = gather(counted, asked.final)
+    sheet = gather(missing.read(counted), asked.final)
     twice = conflicts(sheet, reader, {*tally.multi, *with_empty_sets(sheet)}, asked.duplicates)
-    found = [*questions, *row_questions(mapping, tally, sheet, twice, named)]
+    found = [*questions, *missing.questions(), *row_questions(mapping, tally, sheet, twice, named)]
     multi = {*tally.multi, *with_empty_sets(sheet)}
     offers = scale_questions(mapping, sheet, multi) if reader is None else []
     return SheetPlan(mapping, titles, sheet, several, open_ones(found), first, offers)

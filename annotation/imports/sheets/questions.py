@@ -84,7 +84,7 @@ class RowTally:
         """The rows as they are; with `fills` a blank of a multi dimension in an answered row is the empty set."""
         final = " ".join(final.split()).casefold()
         for row in rows:
-            if not isinstance(row, SheetRow) or row.sheet not in self.wide or not row.values:
+            if not isinstance(row, SheetRow) or row.sheet not in self.wide or not any(text for _, text in row.values):
                 yield row
                 continue
             self.n_rows[row.sheet] += 1

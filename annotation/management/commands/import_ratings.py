@@ -12,6 +12,7 @@ from accounts.models import User
 from accounts.permissions import shell_command
 from annotation.core.access import OWNER
 from annotation.imports.actions.ratings import ImportReport, import_plan, plan_import
+from annotation.imports.sheets.missing_values import MARKS
 from annotation.imports.sheets.plans import SheetOptions, SheetPlan
 from annotation.imports.sheets.questions import BLANKS, DUPLICATES
 from annotation.imports.sheets.words import FORM_WORDS, meaning_of
@@ -23,6 +24,8 @@ ANSWERS = {
     "map": "--map FIELD=COLUMN (DIMENSION@RATER=COLUMN for the labels of one rater)",
     "duplicates": "--duplicates reject|first|last",
     "blank": "--blank none|empty",
+    "missing": "--missing=A,B,… (values that mean no rating) or --not-missing=A,B,…",
+    "decimal": "--decimal point|comma",
 }
 
 
@@ -74,6 +77,21 @@ class Command(BaseCommand):
             choices=("", *BLANKS),
             help="a blank of a dimension that takes several values, in a row with other labels: no rating, or the "
             "empty set",
+        )
+        parser.add_argument(
+            "--missing",
+            default="",
+            metavar="A,B,…",
+            help="values that mean no rating, such as --missing=n/a,- (a category of that name is a category)",
+        )
+        parser.add_argument(
+            "--not-missing",
+            default="",
+            metavar="A,B,…",
+            help="values that are labels, although they look like a missing value",
+        )
+        parser.add_argument(
+            "--decimal", default="", choices=("", *MARKS), help="the decimal mark of numbers with a comma"
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="print each column's meaning and the first rows, and store nothing"
@@ -128,6 +146,9 @@ class Command(BaseCommand):
             ordinal=[name.strip() for name in options["ordinal"].split(",") if name.strip()],
             number=[name.strip() for name in options["number"].split(",") if name.strip()],
             blank=options["blank"],
+            missing=options["missing"].split(","),
+            not_missing=options["not_missing"].split(","),
+            decimal=options["decimal"],
         )
 
     def _user(self, study: str, owner: str | None, *, create: bool) -> User:
@@ -176,6 +197,8 @@ class Command(BaseCommand):
             f"({report.n_left_blank:,} more without a value), "
             f"{report.n_unchanged:,} submissions and resolutions unchanged, {report.n_refused:,} rejected."
         )
+        if report.n_rows_without_label:
+            self.stdout.write(f"  {plural(report.n_rows_without_label, 'more row')} without a label")
         if report.n_attributes:
             self.stdout.write(f"  {plural(report.n_attributes, 'attribute')} of items")
         if report.unblinded:

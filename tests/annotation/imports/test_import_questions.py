@@ -13,10 +13,11 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import Invalid
 from annotation.imports.actions.ratings import import_ratings
-from annotation.models import Membership, Rating, Resolution, Round, Study
+from annotation.imports.actions.workbooks import import_workbook
+from annotation.models import Membership, Rating, Resolution, Round, Study, Workbook
 from tests import builders as make
 from tests.annotation.exports.test_cells import FIX
-from tests.annotation.imports.test_workbooks import upload, visitor
+from tests.annotation.imports.test_workbooks import fields, upload, visitor
 from tests.annotation.stored_rows import verdicts
 from tests.scripts import Script
 
@@ -221,6 +222,105 @@ def test_clean_long_files_are_not_questioned(shell: Shell) -> None:
     assert Rating.objects.count() == 60
 
 
+# Missing values
+
+USUAL = ["nan", "N/A", "n/a", "null", "NULL", "None", "-", "?", "#N/A", "<NA>", ".", "—"]
+
+
+def test_a_usual_way_to_write_a_missing_value_is_a_question(shell: Shell) -> None:
+    rows = [f"a{n},ann,Crash\na{n},bob,{text}" for n, text in enumerate(USUAL)]
+    text = "item,rater,symptom\n" + "\n".join(rows)
+    asked = shell.asked(text, "--dimensions", "symptom")
+    assert "“nan” often stands for a missing value. It is in “symptom” (1), first in line 3." in asked
+    assert asked.count("often stands for") == len({each.casefold() for each in USUAL})
+    assert "--missing=A,B,… (values that mean no rating) or --not-missing=A,B,…" in asked
+    left = ",".join(USUAL[2:])
+    assert "“nan” often" in shell.asked(text, "--dimensions", "symptom", f"--missing={left}")
+    assert "can't be both" in shell.asked(text, "--dimensions", "symptom", "--missing=nan", "--not-missing=NaN")
+    more = shell.run(text, "--dimensions", "symptom", f"--missing={left}", "--not-missing=nan", "--json")
+    report = json.loads(more[0])
+    assert (report["n_ratings"], report["n_refused"]) == (len(USUAL) + 1, 0)
+    assert set(Rating.objects.values_list("category__name", flat=True)) == {"Crash", "nan"}
+
+
+MEASURED = """
+slug: measured
+title: Measured
+dimensions:
+  - {key: symptom, title: Symptom, kind: single, categories: [{key: crash, name: Crash}, {key: na, name: N/A}]}
+  - {key: effort, title: Effort, kind: number}
+  - {key: why, title: Why, kind: text, required: false}
+"""
+
+
+def measured(shell: Shell, cells: str, *options: str) -> dict[str, Any]:
+    text = f"item;rater;symptom;effort;why\na;ann;{cells}\n"
+    found = shell.run(text, "--dimensions", "symptom,effort,why", *options, "--json", create=False)
+    return dict(json.loads(found[0]))
+
+
+def test_a_category_of_that_name_is_no_missing_value(shell: Shell) -> None:
+    make.study(text=MEASURED)
+    report = measured(shell, "n/a;1000;because")
+    assert (report["n_ratings"], report["n_refused"]) == (3, 0)
+    assert Rating.objects.filter(category__key="na").count() == 1
+
+
+@pytest.mark.parametrize("cells", ["-;2;why", "Crash;NaN;why", "Crash;2;n/a"])
+def test_a_missing_value_of_any_kind_is_a_question(shell: Shell, cells: str) -> None:
+    make.study(text=MEASURED)
+    with pytest.raises(CommandError, match="often stands for a missing value"):
+        measured(shell, cells)
+    report = measured(shell, cells, "--missing=-,nan,n/a")
+    assert (report["n_ratings"], report["n_refused"]) == (2, 0)
+
+
+@pytest.mark.parametrize("text", ["50 %", "1 000", "1_000", "1'000", "infinity", "two"])
+def test_a_number_that_can_be_read_differently_is_rejected(shell: Shell, text: str) -> None:
+    make.study(text=MEASURED)
+    report = measured(shell, f"Crash;{text};why")
+    assert report["n_ratings"] == 2
+    (refused,) = report["refusals"]
+    assert refused["line"] == 2
+    assert refused["reason"] == f"“{text}” is not a number. Use digits and a decimal point, such as 1.5 or 1000."
+
+
+def test_a_number_with_a_comma_is_a_question(shell: Shell) -> None:
+    make.study(text=MEASURED)
+    with pytest.raises(CommandError) as asked:
+        measured(shell, "Crash;1,5;why")
+    assert "Numbers are written with a comma: “effort” (“1,5”, line 2)." in str(asked.value)
+    assert "--decimal point|comma" in str(asked.value)
+    assert measured(shell, "Crash;1,5;why", "--decimal", "point")["n_refused"] == 1
+    measured(shell, "Crash;1.234,5;why\nb;ann;Crash;1.000;why\nc;ann;Crash;2,5;x", "--decimal", "comma")
+    numbers = Rating.objects.filter(dimension__key="effort").order_by("pk").values_list("number", flat=True)
+    assert sorted(numbers) == [2.5, 1000, 1234.5]
+
+
+def test_the_page_and_rest_ask_about_missing_values(shell: Shell) -> None:
+    make.study(text=MEASURED)
+    text = "item,rater,symptom,effort\na,ann,-,1\na,bob,Crash,2\n"
+    script = Script("olga")
+
+    def send(options: str) -> Any:
+        address = f"/api/v1/studies/study/ratings/?dimensions=symptom,effort{options}"
+        return script.client.post(address, text, content_type="text/csv", headers=script.headers)
+
+    assert list(send("").json()["fields"]) == ["missing"] and not Rating.objects.exists()
+    assert send("&decimal=dot").status_code == 422
+    client = visitor()
+    file = SimpleUploadedFile("labels.csv", text.encode())
+    address = upload(client, [file], "/studies/study/import/")
+    page = client.get(address).content.decode()
+    assert "“-” often stands for a missing value" in page and "Missing: no rating" in page
+    form = {name: value for name, value in fields(client, address).items() if not name.startswith("answer-")}
+    form["import"] = "1"
+    assert client.post(address, form).status_code == 422 and not Rating.objects.exists()
+    (name,) = [name for name, value in form.items() if value == "missing:-"]
+    assert client.post(address, form | {name.replace("question", "answer"): "none"}).status_code == 302
+    assert send("&missing=-").json()["n_ratings"] == 3
+
+
 # Dry run
 
 
@@ -246,16 +346,29 @@ def test_a_dry_run_shows_the_mapping_and_the_first_rows_and_stores_nothing(shell
     assert not Study.objects.exists() and not Round.objects.exists()
 
 
-def test_a_row_without_a_label_is_counted_as_a_row_and_not_as_an_item(shell: Shell) -> None:
-    """The one item has a label; “1 item, 1 without a label” would say that it has none."""
-    lines = shell.run("item,rater,symptom\na,bob,Crash\na,carol,\n,,\n", "--dimensions", "symptom", "--dry-run")
+@pytest.mark.slow
+def test_a_row_without_a_label_is_counted_apart_and_brings_no_item_and_no_rater(shell: Shell) -> None:
+    """By page, shell, and REST alike; “1 item, 1 without a label” would say that the one item has none."""
+    text = "item,rater,symptom\na,bob,Crash\na,carol,\nb,dora,\n,,\n"
+    lines = shell.run(text, "--dimensions", "symptom", "--dry-run")
     assert lines[5:7] == ["  line 2: a, rater bob: symptom: Crash", "  line 3: a, rater carol: no label"]
-    assert lines[7].startswith("study: 2 rows of 1 item and 2 raters, 1 new rating, 0 already stored, 0 resolutions")
+    assert lines[8].startswith("study: 1 row of 1 item and 1 rater, 1 new rating, 0 already stored, 0 resolutions")
+    assert lines[9] == "  2 more rows without a label"
+    report = json.loads(shell.run(text, "--dimensions", "symptom", "--json")[0])
     client = visitor()
-    address = upload(client, [SimpleUploadedFile("labels.csv", b"item,rater,symptom\na,bob,Crash\na,carol,\n,,\n")])
+    address = upload(client, [SimpleUploadedFile("labels.csv", text.encode())])
     page = " ".join(re.sub(r"<[^>]+>", " ", client.get(address).content.decode()).split())
-    assert "1 row 1 item; 1 more row without a label" in page
+    assert "1 row 1 item; 2 more rows without a label" in page
     assert "1 item, 1 rating by 1 rater" in page
+    # A rater alone has to be confirmed where the column of the rater was guessed from another name only.
+    assert client.post(address, fields(client, address) | {"slug": "other", "import": "1"}).status_code == 302
+    import_workbook(Workbook.objects.get().pk)
+    of_page = Workbook.objects.get().report
+    counts = ("n_rows", "n_rows_without_label", "n_ratings", "n_items", "n_raters", "n_refused")
+    assert of_page and [of_page[name] for name in counts] == [report[name] for name in counts] == [1, 2, 1, 1, 1, 0]
+    assert set(Membership.objects.exclude(code=None).values_list("name", flat=True)) == {"bob"}
+    done = " ".join(re.sub(r"<[^>]+>", " ", client.get(address).content.decode()).split())
+    assert "2 more rows without a label were skipped." in done
 
 
 def test_a_dry_run_shows_what_was_guessed_and_what_is_open(shell: Shell) -> None:

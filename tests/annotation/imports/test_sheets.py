@@ -364,7 +364,6 @@ def read(text: str, **more: object) -> tuple[ReadAnswer, list[tuple[int, str]]]:
         ("cause,some words", {"cause": ("some words",)}),
         ("cause,PENDING", {"cause": ("PENDING",)}),
         ("cause,pending: review", {"cause": ("pending: review",)}),
-        ("symptom,", {}),
     ],
 )
 def test_a_value_is_found_by_key_name_or_path(line: str, values: dict[str, object]) -> None:
