@@ -34,7 +34,7 @@ from agreement.metrics import Weights, jaccard_distance, masi_distance, tree_dis
 from agreement.pairs import against_reference, by_category, by_pair, confused_pairs, confusion, intra_rater
 from agreement.patterns import Patterns, category_label
 from agreement.planning import PlannedUnits, units_for_width
-from agreement.registry import COEFFICIENTS, CoefficientSpec
+from agreement.registry import COEFFICIENTS, FREE_TEXT, CoefficientSpec
 from agreement.summary import (
     SCALE_WEIGHTS,
     bound,
@@ -55,6 +55,7 @@ __all__ = [
     "EFFECTIVE",
     "EXACT",
     "FEWEST",
+    "FREE_TEXT",
     "SCALES",
     "SCALE_WEIGHTS",
     "VARIABLES",

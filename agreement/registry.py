@@ -26,7 +26,9 @@ from agreement.estimators import (
 from agreement.metrics import Distance, Metric, Paths, Weights, distance_by_metric, distance_by_weights, weights_over
 from agreement.patterns import Category, Patterns
 from agreement.tallies import Tallies
+from agreement.variables import VARIABLES
 
+FREE_TEXT = "Free text has no agreement coefficient, because nobody writes the same text twice."
 ALPHA = "krippendorff_alpha"
 """The coefficient of a dimension for which none was chosen."""
 
@@ -119,6 +121,8 @@ class CoefficientSpec:
 
     def estimator(self, setting: Setting) -> Estimator | str:
         """The estimator, or the reason why the dimension has none."""
+        if not VARIABLES[setting.kind].has_coefficients:
+            return FREE_TEXT
         if self.needs_order and setting.weights is None:
             return f"{self.title} needs categories in an order or numbers; this dimension is of kind {setting.kind}."
         return self.build(setting)

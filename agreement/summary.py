@@ -93,6 +93,7 @@ def summary(
     used in them; units with one rating are added to `left_out`. Categories that nobody used are dropped first, so that
     q in Brennan-Prediger and AC1 is the number of categories used; an ordinal or number dimension keeps its whole scale
     for weighted kappa, AC2 and alpha. A set of a multi dimension is one category except to alpha and `by_category`.
+    Free text has no coefficient but the reason, and nothing by category or pair.
 
     `weights` of weighted kappa and AC2 are "quadratic", "linear" or a K × K matrix in the order of the patterns'
     categories (`weights_over` lays one out); names need an order or numbers, a matrix gives any categories both.
@@ -117,7 +118,8 @@ def summary(
     metric = _metric_of(kind, metric)
     estimators = _estimators(patterns, kind, metric, weights, paths, apart)
     coefficients = measure(estimators, intervals=intervals, clusters=clusters, items=items)
-    categories, pairs = by_category(patterns), by_pair(patterns)
+    is_measured = VARIABLES[kind].has_coefficients
+    categories, pairs = (by_category(patterns), by_pair(patterns)) if is_measured else ([], [])
     called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
     return {
         "metric": called,
@@ -155,7 +157,9 @@ def summary(
         "warnings": [
             *warnings(patterns, coefficients, pairs, [] if VARIABLES[kind].is_open else categories),
             *_off_scale(patterns, _without(patterns, kind, metric, apart), called),
-        ],
+        ]
+        if is_measured
+        else [],
     }
 
 

@@ -27,7 +27,7 @@ def assert_undefined(coefficient: dict, *words: str) -> None:
         assert word in coefficient["undefined"]
 
 
-@pytest.mark.parametrize("kind", VARIABLES)
+@pytest.mark.parametrize("kind", [kind for kind, each in VARIABLES.items() if each.has_coefficients])
 @pytest.mark.parametrize(
     "patterns",
     [
@@ -78,7 +78,15 @@ def test_a_third_rater_who_never_met_another_does_not_undo_cohens_kappa():
     assert kappa == agreement.cohen_kappa(Patterns.from_table([row[:2] for row in pair]), intervals=False)
 
 
-@pytest.mark.parametrize("kind", ["single", "boolean", "multi", "text"])
+def test_free_text_has_no_coefficient_but_the_reason():
+    found = summary(Patterns.from_table([["why", "why"], ["so", "because"]] * 20), kind="text")
+    for each in found["coefficients"]:
+        assert_undefined(each, "Free text has no agreement coefficient")
+    assert [found[name] for name in ("by_category", "by_pair", "confused_pairs", "warnings")] == [[], [], [], []]
+    assert found["units"] == 40
+
+
+@pytest.mark.parametrize("kind", ["single", "boolean", "multi"])
 def test_weighted_coefficients_need_an_order(kind: str):
     values = [frozenset("a"), frozenset("b")] if kind == "multi" else ["a", "b"]
     found = by_name(summary(Patterns.from_table([values, values[:1] * 2]), kind=kind))

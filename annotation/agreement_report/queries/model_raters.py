@@ -45,8 +45,8 @@ def machines_in(rounds: Sequence[Round]) -> list[Membership]:
 def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery) -> dict[str, list[ModelRaterEntry]]:
     """By dimension, each machine beside each person: [{machine, name, version, pairs: [{rater, cohen_kappa, …}]}].
 
-    Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both rated. One query where
-    no machine rates in these rounds; else as `dimension_patterns`, and two more.
+    None for free text. Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both
+    rated. One query where no machine rates in these rounds; else as `dimension_patterns`, and two more.
     """
     machines = machines_in(rounds)
     if not machines:
@@ -58,6 +58,7 @@ def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery)
     return {
         each.dimension.key: each.kept("machines", question, partial(_told, each, codes, machines, asked))
         for each in dimension_patterns(rounds, beside)
+        if each.dimension.has_coefficients
     }
 
 

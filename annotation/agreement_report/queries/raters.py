@@ -50,8 +50,8 @@ def rater_entries(
     The agreed label of a part is the newest decision, else what two raters or more said and nobody else otherwise; that
     agrees with its raters by itself. So `n_decided` of the n were decided because raters differed, and
     `decided_agreement` is the share of these in which the rater gave what was decided (None without any). A worklist
-    has none. `intra_rater` holds each rater beside themselves in the next later round. Cost: two queries, and where
-    answers or decisions changed since, up to three per round and dimension.
+    has none, and neither has free text. `intra_rater` holds each rater beside themselves in the next later round. Cost:
+    two queries, and where answers or decisions changed since, up to three per round and dimension.
     """
     machines = machines_in(rounds)
     decided = decisions_so_far(list(rounds))
@@ -61,6 +61,8 @@ def rater_entries(
             "by_rater": each.kept("by_rater", question, partial(_by_rater, each, codes, machines, asked), also=decided),
             "intra_rater": each.kept("intra_rater", question, partial(_intra_rater, each, codes, asked)),
         }
+        if each.dimension.has_coefficients
+        else {"by_rater": [], "intra_rater": []}
         for each in found
     ]
 

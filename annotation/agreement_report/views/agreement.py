@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from agreement import COEFFICIENTS
+from agreement import COEFFICIENTS, FREE_TEXT
 from annotation.agreement_report.queries.across_rounds import CHOICES, AgreementQuery, visible_rounds
 from annotation.agreement_report.queries.exclusions import BECAUSE
 from annotation.agreement_report.queries.headline import WORD, HeadlineSet, headline_set
@@ -142,6 +142,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         plan=_plan(request, sections, links),
         trend_charts=trend_charts(found.dimensions, found.compared, links),
         trend_files=files_of("trend", links),
+        free_text=FREE_TEXT,
         has_units=any(each.units or each.left_out for each in sections),
         trend=trend(found.dimensions, found.compared, found.chosen, links),
         json_url=_json_url(request, slug, found_rounds.word),

@@ -35,7 +35,7 @@ def trend(
     lines = []
     for round_ in sorted(rounds, key=lambda each: each.number):
         cells: list[TrendCell | None] = []
-        for each in reports:
+        for each in (report for report in reports if report.across.dimension.has_coefficients):
             head = each.trend.get(round_.number)
             if head is None:
                 cells.append(None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agreement import COEFFICIENTS, bound, decimals, interval_words
+from agreement import COEFFICIENTS, FREE_TEXT, bound, decimals, interval_words
 from annotation.agreement_report.queries.across_rounds import CHOICES, WEIGHTS, visible_rounds
 from annotation.agreement_report.queries.coefficients import agreement_and_raters, coefficients_to_print
 from annotation.agreement_report.queries.headline import WORD, headline_set
@@ -17,7 +17,7 @@ from annotation.agreement_report.queries.more_items import width_of, with_units_
 from annotation.agreement_report.queries.options import ask
 from annotation.core.access import get_round, get_whole_study
 from annotation.labels.queries.version_mapping import target_version
-from annotation.labels.registration import DEFAULT, is_registered, primary_of
+from annotation.labels.registration import DEFAULT, has_coefficients, is_registered, primary_of
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.methods.facts import round_numbers
 from annotation.methods.queries import methods, methods_as_document
@@ -106,7 +106,9 @@ class Command(BaseCommand):
         kinds = {each.key: each.kind for each in newest_dimensions(seat.study.taxonomy)}
         for entry in entries:
             kind = kinds.get(entry["dimension"], "single")
-            self._tell(entry, primary_of(seat.study.primary, entry["dimension"], kind))
+            self._tell(
+                entry, primary_of(seat.study.primary, entry["dimension"], kind), is_text=not has_coefficients(kind)
+            )
 
     def _write(self, study: str, *, as_json: bool, only_latex: bool) -> None:
         try:
@@ -119,7 +121,7 @@ class Command(BaseCommand):
         told = latex(facts) if only_latex else f"{whole_markdown(facts)}\n{checklist_as_markdown(facts)}"
         self.stdout.write(told, ending="")
 
-    def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+    def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any], *, is_text: bool) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
         if entry["headline"]:
             several = round_numbers("round", entry["rounds"])
@@ -131,7 +133,10 @@ class Command(BaseCommand):
             f"{plural(entry['raters'], 'rater')}, {entry['left_out']:,} excluded"
         )
         primary = fixed.get("coefficient")
-        for each in coefficients_to_print(entry["coefficients"], entry["raters"], primary):
+        if is_text:
+            self.stdout.write(f"    {FREE_TEXT}")
+        printed = () if is_text else coefficients_to_print(entry["coefficients"], entry["raters"], primary)
+        for each in printed:
             mark = "*" if each["name"] == primary else " "
             title = f"  {mark} {COEFFICIENTS[each['name']].title:<33}"
             if each["value"] is None:

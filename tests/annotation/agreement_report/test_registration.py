@@ -1,9 +1,11 @@
 """What counts as registered beforehand: only coefficients and thresholds that the owner confirmed before labeling."""
 
+import io
 from importlib import import_module
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
@@ -161,6 +163,31 @@ def test_text_has_no_coefficient_in_forms_paragraph_checklist_and_headline() -> 
     assert [each.dimension for each in of_rounds(seat, list(study.rounds.all()))] == ["symptom"]
     overview = signed_in("olga").get("/studies/study/").content.decode()
     assert "Krippendorff" in overview and "Cause" not in overview.partition('id="headline"')[2].partition("</table>")[0]
+
+
+def test_text_has_no_coefficient_on_the_page_over_rest_and_in_the_shell() -> None:
+    study = make.study(text=WITH_TEXT)
+    round_ = make.open_round(study, 2)
+    for name in ("bob", "carol"):
+        for number in (1, 2):
+            make.submit(round_, name, number, {"symptom": ["crash"], "cause": f"because {number}"})
+    why = "Free text has no agreement coefficient, because nobody writes the same text twice."
+    symptom, cause = Caller("olga").get("studies/study/agreement/").json()
+    assert {each["value"] for each in symptom["coefficients"]} != {None} and symptom["by_rater"]
+    assert {(each["value"], each["se"], each["ci_low"], each["undefined"]) for each in cause["coefficients"]} == {
+        (None, None, None, why)
+    }
+    assert len(cause["coefficients"]) == 10 and cause["units"] == 2
+    assert not any(cause[name] for name in ("by_category", "by_pair", "by_rater", "intra_rater", "warnings"))
+    page = signed_in("olga").get("/studies/study/agreement/").content.decode()
+    of_text = page.partition('id="cause"')[2].partition("</details>")[0]
+    assert why in of_text and "All coefficients" not in of_text and "Rater pairs" not in of_text
+    out = io.StringIO()
+    call_command("agreement", "study", "--dimension", "cause", stdout=out)
+    assert out.getvalue().splitlines() == [
+        "cause: round 1 (the headline), before discussion, 2 units by 2 raters, 0 excluded",
+        f"    {why}",
+    ]
 
 
 def test_a_copy_of_a_study_is_not_registered_by_being_copied() -> None:
