@@ -118,6 +118,16 @@ def jobs(user: User) -> list[JobLine]:
     return sorted(found, key=lambda job: (not job.is_bad, job.since or timezone.now()))
 
 
+_BULK = {
+    "round": "items of round",
+    "opening": "opening of round",
+    "leaving": "items of a rater who leaves round",
+    "giving": "items for a rater of round",
+    "pinning": "newest snapshots",
+    "duplicates": "search for duplicates",
+}
+
+
 def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: User) -> JobLine:
     heard = getattr(row, "worked_at", None) or getattr(row, "heartbeat_at", None)
     study = getattr(row, "study", None)
@@ -143,8 +153,9 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
             told |= {"then": "Run it again on its page."} if has_failed else {}
         case "bulk":
             slug, of_round = row.study.slug, row.round
-            url = reverse("round", args=[slug, of_round.number]) if of_round else reverse("samples", args=[slug])
-            doing = {"round": "items of round", "opening": "opening of round"}.get(row.kind, "drawing of a sample")
+            page = "changes" if row.kind == BulkJob.Kind.PINNING else "samples"
+            url = reverse("round", args=[slug, of_round.number]) if of_round else reverse(page, args=[slug])
+            doing = _BULK.get(row.kind, "drawing of a sample")
             told |= {"what": f"{slug} · {doing} {of_round.number if of_round else ''}".rstrip(), "url": url}
             told |= {"then": "An owner can start it again on its page."} if has_failed else {}
         case "workbook":

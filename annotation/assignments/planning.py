@@ -4,6 +4,7 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeVar, overload
@@ -197,7 +198,7 @@ def _filled_evenly(load: Sequence[int], room: Sequence[int], n: int, rng: random
 
 def new_holders(
     freed: Sequence[Thing],
-    taken: Mapping[Thing, set[Who]],
+    taken: Mapping[Thing, AbstractSet[Who]],
     loads: Mapping[Who, int],
     room: Mapping[Who, int | None],
     seed: str,

@@ -25,8 +25,15 @@ from annotation.models import (
 )
 from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS, THIRD_RATERS, kind_of
 
+JOB_FROM = 20_000
+"""Above so many items a job assigns them again: what a rater who leaves did not finish, or what one who comes gets."""
 READ = "open answers read"
 """What the audit log calls it that somebody read single answers of a round under way."""
+
+
+def needs_job(n: int) -> bool:
+    """Whether a job is to assign so many items again."""
+    return n > JOB_FROM
 
 
 def slots(round_: Round) -> QuerySet[Assignment]:
@@ -210,6 +217,7 @@ class DepartureOutcome:
     `n_slots` of them are to be taken by others: training items, and what an arbiter or a machine is asked, are not.
     `is_pool`: they go back to the pool. `is_given_up`: nobody else is asked, as in a worklist. `n_answers` are in.
     No number counts what the rater is asked as a third one, because raters would learn from it that others differ.
+    `n_later` items are so many that a job moves them; who gets them is not known before.
     """
 
     rater: Membership
@@ -218,10 +226,11 @@ class DepartureOutcome:
     is_pool: bool = False
     is_given_up: bool = False
     n_answers: int = 0
+    n_later: int = 0
 
     @property
     def n(self) -> int:
-        return sum(each.kind != Assignment.Kind.THIRD for each, _ in self.moves)
+        return self.n_later + sum(each.kind != Assignment.Kind.THIRD for each, _ in self.moves)
 
     @property
     def given(self) -> list[tuple[Membership, int]]:
@@ -243,6 +252,9 @@ class DepartureOutcome:
         """Where the items go, in one sentence: “12 items go to R2 (5) and R3 (4); 3 find nobody”."""
         if not self.n:
             return f"{self.rater} has no unfinished item"
+        if self.n_later:
+            does = "withdraws" if self.is_given_up or self.rater.is_machine else "reassigns"
+            return f"A job {does} {self.n_later:,} items of {self.rater}"
         if not self.n_slots or self.is_given_up:
             return f"{_items(self.n)} of {self.rater} {_are(self.n)} unassigned"
         if self.is_pool:
@@ -265,16 +277,22 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def leaving(round_: Round, leaver: RoundRater) -> DepartureOutcome:
+def leaving(round_: Round, leaver: RoundRater, *, for_job: bool = False) -> DepartureOutcome:
     """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries at most.
 
     In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
+    What is unfinished is only counted where it is so much that a job moves it, unless it is `for_job`.
     """
     own = unfinished_of(round_, leaver.rater_id)
     rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
-    unfinished = [UnfinishedAssignment(*row, kind_of(row[-1], leaver.rater.kind)) for row in rows]
+    seen = rows if for_job else rows[: JOB_FROM + 1]
+    unfinished = [UnfinishedAssignment(*row, kind_of(row[-1], leaver.rater.kind)) for row in seen]
     _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
     n_answers = leaver.n_finished - n_third
+    if not for_job and needs_job(len(unfinished)):
+        counted = own if leaver.rater.is_machine else own.filter(RATERS)
+        is_given_up = round_.kind == Round.Kind.RELABEL
+        return DepartureOutcome(leaver.rater, [], is_given_up=is_given_up, n_answers=n_answers, n_later=counted.count())
     nobody: list[tuple[UnfinishedAssignment, Membership | None]] = [(each, None) for each in unfinished]
     if round_.kind == Round.Kind.RELABEL:
         return DepartureOutcome(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
@@ -285,10 +303,12 @@ def leaving(round_: Round, leaver: RoundRater) -> DepartureOutcome:
     others = {each.rater_id: each for each in takers(round_) if each.rater_id != leaver.rater_id}
     if not others or not held:
         return DepartureOutcome(leaver.rater, nobody, len(held), n_answers=n_answers)
-    had: dict[int, set[int]] = {}
+    had: dict[int, frozenset[int]] = {}
+    groups: dict[frozenset[int], frozenset[int]] = {}  # many items have the same raters, and share one set of them
     theirs = Assignment.objects.filter(round=round_, item__in=own.values("item"), rater__in=list(others))
     for item, rater in theirs.order_by().values_list("item_id", "rater_id"):
-        had.setdefault(item, set()).add(rater)
+        group = had.get(item, frozenset()) | {rater}
+        had[item] = groups.setdefault(group, group)
     taken = n_taken(round_)
     found = new_holders(
         [each.item_id for each in held],
@@ -309,18 +329,21 @@ class FreeSlot:
 
     item: int
     slot: int
+    position: int
 
 
-def free_slots(round_: Round) -> list[FreeSlot]:
-    """The free slots of a round in its order; two queries."""
-    free = RoundItem.objects.filter(round=round_, n_free__gt=0)
+def free_slots(round_: Round, after: int = 0, most: int | None = None) -> list[FreeSlot]:
+    """The free slots of a round in its order, of `most` items behind a place at most; two queries."""
+    free = RoundItem.objects.filter(round=round_, n_free__gt=0, position__gt=after).order_by("position")
+    places = list(free.values_list("item_id", "n_raters", "n_free", "position")[:most])
     held: dict[int, set[int | None]] = {}
-    for item, slot in slots(round_).filter(item__in=free.order_by().values("item")).values_list("item_id", "slot"):
+    of_items = slots(round_).filter(item__in=[item for item, *_ in places])
+    for item, slot in of_items.values_list("item_id", "slot"):
         held.setdefault(item, set()).add(slot)
     found: list[FreeSlot] = []
-    for item, n_raters, n_free in free.order_by("position").values_list("item_id", "n_raters", "n_free"):
+    for item, n_raters, n_free, position in places:
         numbers = [n for n in range(1, n_raters + 1) if n not in held.get(item, ())]
-        found.extend(FreeSlot(item, slot) for slot in numbers[:n_free])
+        found.extend(FreeSlot(item, slot, position) for slot in numbers[:n_free])
     return found
 
 

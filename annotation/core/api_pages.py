@@ -26,7 +26,7 @@ VERSION = OpenApiParameter(
 
 
 class JobShape(serializers.Serializer[Any]):
-    """A job at work on a large sample or round, or one that failed."""
+    """A job at work on a large sample or round, or on many items, or one that failed."""
 
     id = serializers.CharField()
     state = serializers.ChoiceField(["queued", "running", "failed"])

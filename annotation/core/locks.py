@@ -1,34 +1,41 @@
 """Locks of rounds and studies until the commit."""
 
 from annotation.core.access import Seat, get_round
-from annotation.core.bulk_jobs import job_at_work, job_of
+from annotation.core.bulk_jobs import job_at_work, rounds_of
 from annotation.core.errors import Conflict
 from annotation.models import BulkJob, Round, Study
 
 
 def require_prepared(study: Study) -> None:
-    """Raises Conflict while a job prepares a sample or a round of the study."""
+    """Raises Conflict while a bulk job of the study is at work."""
     job = job_at_work(study)
-    if job is None:
-        return
-    if job.kind == BulkJob.Kind.DUPLICATES:
-        raise Conflict(
-            f"{job.sample} is being searched for duplicates: {job.n_done:,} of {job.n_total:,} steps are done. Wait "
-            "until it is ready.",
-            code="preparing",
-        )
-    what = str(job.sample) if job.sample else f"Round {job.round.number if job.round else ''}"
-    raise Conflict(
-        f"{what} is being prepared: {job.n_done:,} of {job.n_total:,} are done. Wait until it is ready.",
-        code="preparing",
-    )
+    if job is not None:
+        raise _at_work(job)
+
+
+def _at_work(job: BulkJob) -> Conflict:
+    of_round = f"round {job.round.number}" if job.round else ""
+    n, then = f"{job.n_done:,} of {job.n_total:,}", "Wait until it is ready."
+    match job.kind:
+        case BulkJob.Kind.DUPLICATES:
+            said = f"{job.sample} is being searched for duplicates: {n} steps are done."
+        case BulkJob.Kind.LEAVING:
+            said, then = f"Items of {of_round} are being reassigned: {n} are done.", "Wait until all are done."
+        case BulkJob.Kind.GIVING:
+            said, then = f"Items of {of_round} are being assigned: {n} are done.", "Wait until all are done."
+        case BulkJob.Kind.PINNING:
+            said, then = f"Items are being re-pinned: {n} are done.", "Wait until all are done."
+        case _:
+            what = str(job.sample) if job.sample else of_round.capitalize()
+            said = f"{what} is being prepared: {n} are done."
+    return Conflict(f"{said} {then}", code="preparing")
 
 
 def hold_round(seat: Seat, number: int) -> Round:
-    """The round, locked until the commit: a submit there and taking an item wait."""
+    """The round, locked until the commit: a submit there and taking an item wait. Conflict while a job works on it."""
     found = get_round(seat, number)
-    if (job := job_of(found)) is not None and job.is_at_work:
-        require_prepared(seat.study)
+    if (job := job_at_work(seat.study)) is not None and found.pk in rounds_of(job):
+        raise _at_work(job)
     round_ = Round.objects.select_for_update(of=("self",)).select_related("taxonomy_version__taxonomy").get(pk=found.pk)
     round_.study = seat.study
     return round_

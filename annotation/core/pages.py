@@ -8,8 +8,7 @@ from django.shortcuts import render
 
 from accounts.models import User
 from annotation.core.access import OWNER, Seat
-from annotation.core.bulk_jobs import job_of
-from annotation.models import Round, Sample
+from annotation.models import BulkJob
 
 
 def me(request: HttpRequest) -> User:
@@ -41,14 +40,14 @@ def study_page(
     return render(request, f"annotation/{template}.html", context, status=status)
 
 
-def job_progress(request: HttpRequest, row: Round | Sample) -> HttpResponse | None:
+def job_progress(request: HttpRequest, find: Callable[[], BulkJob | None]) -> HttpResponse | None:
     """The part of a page that loads itself while a job is at work, where it is what is asked for; then all of the page.
 
-    None for every other request.
+    None for every other request, which finds no job.
     """
     if request.headers.get("HX-Target") != "bulk-job":
         return None
-    job = job_of(row)
+    job = find()
     answer = render(request, "annotation/rounds/_bulk_job.html", {"job": job})
     if job is None or not job.is_at_work:
         answer["HX-Refresh"] = "true"

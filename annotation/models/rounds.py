@@ -194,7 +194,7 @@ class RoundItem(models.Model):
 
 
 class BulkJob(Public, Job):
-    """The job that draws a large sample, or prepares or opens a large round, batch by batch.
+    """The job that works on a large sample or round, or pins many items, batch by batch.
 
     `cursor` holds how far it is, so a worker that is killed anywhere is followed by one that continues there.
     """
@@ -204,6 +204,12 @@ class BulkJob(Public, Job):
         ROUND = "round", "puts the items of a sample into a round"
         OPENING = "opening", "makes the assignments of a round and opens it"
         DUPLICATES = "duplicates", "finds likely duplicates in a sample"
+        LEAVING = "leaving", "reassigns the items of a rater who leaves open rounds"
+        GIVING = "giving", "assigns waiting items to a rater of an open round"
+        PINNING = "pinning", "pins items to their newest snapshots"
+
+    BESIDE_LABELING = (Kind.LEAVING, Kind.GIVING, Kind.PINNING)
+    """Raters go on labeling while such a job is at work."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="bulk_jobs")
     kind = models.CharField(max_length=10, choices=Kind.choices)
@@ -223,3 +229,8 @@ class BulkJob(Public, Job):
                 fields=["study"], condition=Q(state__in=["queued", "running"]), name="a_study_has_one_bulk_job_at_work"
             ),
         ]
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether its sample or round can't be used before it is done."""
+        return self.is_at_work and self.kind not in self.BESIDE_LABELING

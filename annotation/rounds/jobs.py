@@ -5,14 +5,17 @@ from typing import Any
 
 from django.db.models import Q
 
+from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.planning import raters_planned
 from annotation.choosing.actions import batches as draw_batches
 from annotation.choosing.actions.batches import SAMPLED, TAKEN, RoundOpening, SampleDraw, take_issues
 from annotation.choosing.actions.duplicates import DuplicateSearch
+from annotation.choosing.actions.pinning import pin_next
 from annotation.core.access import get_seat
 from annotation.core.database_planner import tell_planner
 from annotation.labels.screening import standings_taken
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Study
+from annotation.rounds.actions.raters import GivingByJob, LeavingByJob
 from annotation.rounds.actions.rounds import finish_opening
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import BATCHES, WHOLE, TaskTurn
@@ -23,7 +26,7 @@ Step = Callable[[BulkJob], bool]
 
 
 class BulkJobs(JobKind[BulkJob]):
-    """The drawing of large samples, and the preparing and opening of large rounds.
+    """The drawing of large samples, and the preparing, opening and reassigning of large rounds.
 
     A batch and the cursor are one transaction, so what a killed worker leaves is whole batches.
     """
@@ -41,6 +44,9 @@ class BulkJobs(JobKind[BulkJob]):
         while self._batch(job, step):
             if turn.is_over():
                 raise TurnOver
+        if job.kind == BulkJob.Kind.LEAVING:
+            for pk in job.asked["rounds"]:
+                finish_if_done(pk)
 
     def _batch(self, job: BulkJob, step: Step) -> bool:
         """Does the next batch of a job; whether there may be more. Raises ClaimLost."""
@@ -131,11 +137,26 @@ def _finding(job: BulkJob) -> Step:
     return DuplicateSearch(get_seat(job.created_by, job.study.slug), job.sample).step
 
 
+def _leaving(job: BulkJob) -> Step:
+    return LeavingByJob(job).step
+
+
+def _pinning(job: BulkJob) -> Step:
+    return pin_next
+
+
+def _giving(job: BulkJob) -> Step:
+    return GivingByJob(job).step
+
+
 _STEPS: dict[str, Callable[[BulkJob], Step]] = {
     BulkJob.Kind.SAMPLE: _drawing,
     BulkJob.Kind.ROUND: _taking,
     BulkJob.Kind.OPENING: _opening,
     BulkJob.Kind.DUPLICATES: _finding,
+    BulkJob.Kind.LEAVING: _leaving,
+    BulkJob.Kind.GIVING: _giving,
+    BulkJob.Kind.PINNING: _pinning,
 }
 
 BULK_JOBS, SEARCHES = BulkJobs(), DuplicateSearches()

@@ -92,7 +92,10 @@ def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Cli
     Deletion.objects.create(study=study, deleted_by=make.user("olga"), **gone)
     bulk = {"study": study, "created_by": make.user("olga")} | ended
     BulkJob.objects.create(kind="sample", **bulk)
-    BulkJob.objects.create(kind="opening", round=make.open_round(study, 1), **bulk)
+    round_ = make.open_round(study, 1)
+    BulkJob.objects.create(kind="opening", round=round_, **bulk)
+    BulkJob.objects.create(kind="leaving", round=round_, **bulk)
+    BulkJob.objects.create(kind="pinning", **bulk)
     shown = " ".join(staff.get("/operations/").content.decode().split())
     assert "Create it again on the Exports page." in shown
     assert (
@@ -103,7 +106,9 @@ def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Cli
     assert "came · from a file" in shown and "Choose the file again there." in shown
     assert 'href="/deleted-studies/"' in shown and "study · taken away" in shown
     assert "study · drawing of a sample" in shown and "study · opening of round 1" in shown
-    assert 'href="/studies/study/rounds/1/"' in shown and shown.count("An owner can start it again on its page.") == 2
+    assert 'href="/studies/study/rounds/1/"' in shown and shown.count("An owner can start it again on its page.") == 4
+    assert "study · items of a rater who leaves round 1" in shown
+    assert "study · newest snapshots" in shown and 'href="/studies/study/changes/"' in shown
     assert {(each.kind, each.state) for each in operator_queries.job_counts()} == {
         ("export", "failed"), ("workbook", "failed"), ("study in", "failed"), ("deletion", "queued"),
         ("bulk", "failed"),

@@ -150,8 +150,11 @@ def give_again(rows: QuerySet[Assignment]) -> int:
     return rows.filter(state=State.WITHDRAWN).update(state=State.WAITING)
 
 
-def give(round_: Round, rows: Iterable[tuple[int, int, int, int]]) -> None:
-    """Gives slots of a planned round: (item, rater, slot, place in the rater's order) of each; one statement."""
+def give(round_: Round, rows: Iterable[tuple[int, int, int | None, int]]) -> None:
+    """Gives slots of a planned round: (item, rater, slot, place in the rater's order) of each; one statement.
+
+    A model rater has no slot.
+    """
     columns = ["round_id", "item_id", "rater_id", "slot", "position", "state"]
     copy("annotation_assignment", columns, ((round_.pk, *row, str(State.WAITING)) for row in rows))
 

@@ -60,7 +60,7 @@ def start_job(*, study: Study, user: User, kind: str, n_total: int, **of: Any) -
 def require_whole(row: Round | Sample) -> None:
     """Raises Conflict for a sample or a round whose job failed."""
     job = job_of(row)
-    if job is not None and job.state == BulkJob.State.FAILED and job.kind != BulkJob.Kind.OPENING:
+    if job is not None and job.state == BulkJob.State.FAILED and job.kind in (BulkJob.Kind.SAMPLE, BulkJob.Kind.ROUND):
         what, instead = (
             (str(row), "Draw another one.")
             if isinstance(row, Sample)

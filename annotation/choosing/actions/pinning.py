@@ -2,21 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from django.db import connection, transaction
 
+from annotation.choosing.actions import batches
 from annotation.choosing.queries.changes import ASKED, NEWEST_HIDDEN, may_read_newest, with_new_states
-from annotation.core.access import OWNER, Seat, items_by_identifier
+from annotation.core.access import OWNER, Seat, get_seat, items_by_identifier
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, Stale
-from annotation.models import Item
+from annotation.core.locks import require_prepared
+from annotation.models import BulkJob, Item, Study
 from ingest.actions import fetches
 from ingest.differences import METADATA, metadata_differences
 from ingest.identifiers import full_name
 from ingest.models import FetchRun, Snapshot
 
-BATCH = 10_000
 NAMED_MOST = 10_000
 RECORDED_MOST = 500
 TOLD_OF = ("sha256", *METADATA)
@@ -48,16 +50,17 @@ def repin_item(*, seat: Seat, item: Item, seen: str = "") -> bool:
 
 
 @transaction.atomic
-def repin_items(*, seat: Seat, items: Sequence[str] | None = None, everything: bool = False) -> int:
-    """Lets raters read the newest states of the items named, or of all; answers how many were moved on.
+def repin_items(*, seat: Seat, items: Sequence[str] | None = None, everything: bool = False) -> int | BulkJob:
+    """Lets raters read the newest states of the items named, or of all; how many were moved on, or the job of many.
 
-    Annotations stay as they are: each keeps the state it was made on. Raises Invalid for names that are no items.
+    Annotations stay as they are: each keeps the state it was made on. Raises Invalid for names that are no items, and
+    Conflict while another job of the study is at work that is to be waited for.
     """
     seat.require(OWNER)
     if everything == (items is not None):
         raise Invalid("Name the items.", fields={"items": ['Send either "items", or "all": true.']})
     if items is None:
-        return _repin(seat, None)
+        return _repin_by_job(seat) or _repin(seat, None)
     if not items:
         raise Invalid("Items not valid.", fields={"items": ["Send a list of items as owner/name#number."]})
     if len(items) > NAMED_MOST:
@@ -88,22 +91,64 @@ _MOVE_ON = """
 """
 
 
+def _repin_by_job(seat: Seat) -> BulkJob | None:
+    """Starts the job that moves many items on."""
+    rows = with_new_states(seat).order_by().values("pk")
+    if not batches.is_large(rows[: batches.JOB_FROM + 1].count()):
+        return None
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_prepared(study)
+    return batches.start_job(study=study, user=seat.user, kind=BulkJob.Kind.PINNING, n_total=rows.count())
+
+
 def _repin(seat: Seat, wanted: Sequence[int] | None) -> int:
     """In batches by key, in one transaction with its one line in the audit."""
+    moved = PinsMoved()
+    while _repin_next(seat, moved, wanted):
+        pass
+    _record(seat, moved)
+    return moved.n
+
+
+@dataclass
+class PinsMoved:
+    """How many items were moved on, the last of them (its key), and the first ones in words."""
+
+    n: int = 0
+    after: int = 0
+    states: list[str] = field(default_factory=list)
+
+
+def _repin_next(seat: Seat, moved: PinsMoved, wanted: Sequence[int] | None = None) -> bool:
+    """Moves the next batch on, by key; whether there may be more."""
     rows = with_new_states(seat).order_by("pk").select_for_update(of=("self",), no_key=True)
     if wanted is not None:
         rows = rows.filter(pk__in=wanted)
-    n, after = 0, 0
-    recorded: list[str] = []
-    while batch := list(rows.filter(pk__gt=after).values_list("pk", "issue__current_snapshot")[:BATCH]):
-        after = batch[-1][0]
-        n += len(batch)
-        recorded += _moves(dict(batch[: RECORDED_MOST - len(recorded)]))
-        with connection.cursor() as cursor:
-            cursor.execute(_MOVE_ON, [list(column) for column in zip(*batch, strict=True)])
-    if n:
-        record(study=seat.study, user=seat.user, verb="items re-pinned", n=n, states=recorded)
-    return n
+    batch = list(rows.filter(pk__gt=moved.after).values_list("pk", "issue__current_snapshot")[: batches.BATCH])
+    if not batch:
+        return False
+    moved.after = batch[-1][0]
+    moved.n += len(batch)
+    moved.states += _moves(dict(batch[: RECORDED_MOST - len(moved.states)]))
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVE_ON, [list(column) for column in zip(*batch, strict=True)])
+    return len(batch) == batches.BATCH
+
+
+def _record(seat: Seat, moved: PinsMoved) -> None:
+    if moved.n:
+        record(study=seat.study, user=seat.user, verb="items re-pinned", n=moved.n, states=moved.states)
+
+
+def pin_next(job: BulkJob) -> bool:
+    """Does the next batch of the job that moves many items on; whether there is more."""
+    seat, moved = get_seat(job.created_by, job.study.slug), PinsMoved(**job.cursor)
+    seat.require(OWNER)
+    is_more = _repin_next(seat, moved)
+    job.cursor, job.n_done = asdict(moved), min(moved.n, job.n_total)
+    if not is_more:
+        _record(seat, moved)
+    return is_more
 
 
 def _moves(newest: Mapping[int, int]) -> list[str]:

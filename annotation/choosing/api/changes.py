@@ -11,9 +11,12 @@ from rest_framework.views import APIView
 
 from annotation.choosing.actions import pinning as actions
 from annotation.choosing.queries import changes as queries
+from annotation.core.access import OWNER
 from annotation.core.api_bodies import Body, CheckedListField, StringField
-from annotation.core.api_pages import PAGE, pages_of
+from annotation.core.api_pages import PAGE, JobShape, pages_of
 from annotation.core.api_requests import seat_of
+from annotation.core.bulk_jobs import job_as_document, pinning_of
+from annotation.models import BulkJob
 from ingest.models import Issue
 from ingest.queries import run_as_document
 
@@ -45,6 +48,12 @@ class RepinnedShape(serializers.Serializer[Any]):
     """How many items were moved on."""
 
     repinned = serializers.IntegerField()
+
+
+class RepinningShape(serializers.Serializer[Any]):
+    """The job that pins many items to their newest states."""
+
+    job = JobShape(allow_null=True, help_text="Null once it is done, and before there is one.")
 
 
 class CheckBody(Body):
@@ -95,11 +104,22 @@ def change_answer(line: queries.ItemChangeLine) -> dict[str, Any]:
 class Repin(APIView):
     """Lets raters read the newest states of items from now on; annotations keep the state they were made on."""
 
-    @extend_schema(request=RepinBody, responses=RepinnedShape)
+    @extend_schema(responses=RepinningShape)
+    def get(self, request: Request, slug: str) -> Response:
+        """How far the job is that pins many items to their newest states, for the owner; null once it is done."""
+        seat = seat_of(request, slug)
+        seat.require(OWNER)
+        job = pinning_of(seat.study)
+        return Response({"job": job_as_document(job) if job else None})
+
+    @extend_schema(request=RepinBody, responses={200: RepinnedShape, 202: JobShape})
     def post(self, request: Request, slug: str) -> Response:
+        """More than 20,000 items are pinned by a job: 202 with its row."""
         seat, body = seat_of(request, slug), RepinBody.of(request)
-        n = actions.repin_items(seat=seat, items=body.get("items"), everything=body.get("all") is True)
-        return Response({"repinned": n})
+        done = actions.repin_items(seat=seat, items=body.get("items"), everything=body.get("all") is True)
+        if isinstance(done, BulkJob):
+            return Response(job_as_document(done), status=202)
+        return Response({"repinned": done})
 
 
 class CheckOfIssues(APIView):

@@ -10,10 +10,13 @@ from accounts.models import User
 from annotation.choosing.actions import pinning as actions
 from annotation.choosing.queries import changes as queries
 from annotation.core.access import OWNER, Seat, get_item_at, get_seat
+from annotation.core.bulk_jobs import pinning_of
 from annotation.core.errors import ConcordError, Forbidden, NotFound, Stale
+from annotation.core.pages import job_progress
 from annotation.core.paging import page_of
-from annotation.models import Item
-from shared.forms import form_page
+from annotation.models import BulkJob, Item
+from shared.forms import form_page, in_messages
+from shared.wording import plural
 
 
 def _seat(request: HttpRequest, slug: str) -> Seat:
@@ -27,7 +30,12 @@ def _seat(request: HttpRequest, slug: str) -> Seat:
 @require_safe
 def changes(request: HttpRequest, slug: str) -> HttpResponse:
     """Items that changed since they were pinned, what changed, and what GitHub was asked."""
-    return _list(request, _seat(request, slug))
+    seat = _seat(request, slug)
+    return job_progress(request, lambda: _job(seat)) or _list(request, seat)
+
+
+def _job(seat: Seat) -> BulkJob | None:
+    return pinning_of(seat.study) if seat.has_role(OWNER) else None
 
 
 def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
@@ -42,6 +50,7 @@ def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
         "page": page,
         "lines": queries.change_lines(seat, page.rows),
         "n": counts.n,
+        "job": _job(seat),
         "n_new_states": counts.n_new_states if is_owner else 0,
         "most": queries.COUNTED_MOST,
         "questions": list(actions.QUESTIONS.items()),
@@ -89,9 +98,13 @@ def _one(request: HttpRequest, seat: Seat, item: Item, status: int) -> HttpRespo
 @require_POST
 def repin_all(request: HttpRequest, slug: str) -> HttpResponse:
     """Pins the newest state of every item that has one."""
-    n = actions.repin_items(seat=_seat(request, slug), everything=True)
-    words = f"{n:,} item{'' if n == 1 else 's'} re-pinned. Raters read the newest snapshots from now on."
-    messages.success(request, words if n else "All items were already at their newest snapshot.")
+    seat = _seat(request, slug)
+    seat.require(OWNER)
+    with in_messages(request):
+        n = actions.repin_items(seat=seat, everything=True)
+        if isinstance(n, int):
+            words = f"{plural(n, 'item')} re-pinned. Raters read the newest snapshots from now on."
+            messages.success(request, words if n else "All items were already at their newest snapshot.")
     return redirect("changes", slug)
 
 

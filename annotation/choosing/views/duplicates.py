@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 
 from annotation.choosing.actions import duplicates as actions
 from annotation.choosing.queries import duplicates as queries
@@ -11,7 +11,7 @@ from annotation.choosing.queries.samples import reasons_of
 from annotation.choosing.views.samples import said_of_screening
 from annotation.core.access import ADJUDICATOR, OWNER, get_sample, get_seat
 from annotation.core.errors import Invalid
-from annotation.core.pages import me, study_page
+from annotation.core.pages import job_progress, me, study_page
 from annotation.core.paging import page_of
 from annotation.labels.screening import OUT
 from annotation.models import BulkJob
@@ -28,11 +28,8 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     seat.require(OWNER, ADJUDICATOR)
     sample = get_sample(seat, pk)
     job = queries.search_of(sample)
-    if request.headers.get("HX-Target") == "bulk-job":
-        answer = render(request, "annotation/rounds/_bulk_job.html", {"job": job})
-        if job is None or not job.is_at_work:
-            answer["HX-Refresh"] = "true"
-        return answer
+    if part := job_progress(request, lambda: job):
+        return part
     refusal, status = "", 200
     if request.method == "POST" and "search" in request.POST:
         actions.find_duplicates(seat=seat, sample=sample)

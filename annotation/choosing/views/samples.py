@@ -42,7 +42,9 @@ def samples(request: HttpRequest, slug: str) -> HttpResponse:
     """
     seat = get_seat(me(request), slug)
     given = request.POST if request.method == "POST" else None
-    if "sample" in request.GET and (part := job_progress(request, get_sample(seat, request.GET["sample"]))):
+    if "sample" in request.GET and (
+        part := job_progress(request, lambda: job_of(get_sample(seat, request.GET["sample"])))
+    ):
         return part
     lines = queries.sample_lines(seat.study)
     started = selection(request.GET["selection"]) if request.GET.get("selection") else None

@@ -55,7 +55,7 @@ def return_to_draft(*, seat: Seat, number: int) -> Round:
         raise WrongState(f"Someone has begun to answer in round {number}, so it can't return to a draft.")
     n_given, _ = given.delete()
     InboxLine.objects.filter(round=round_).delete()
-    BulkJob.objects.filter(round=round_, kind=BulkJob.Kind.OPENING).delete()
+    BulkJob.objects.filter(round=round_).exclude(kind=BulkJob.Kind.ROUND).delete()
     RoundItem.objects.filter(round=round_).update(n_free=0)
     raters = RoundRater.objects.filter(round=round_)
     raters.filter(left_at__isnull=False).delete()

@@ -1,5 +1,6 @@
 """Raters of an open round: they leave, join, return, and take more or fewer items."""
 
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,29 +9,35 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
+from accounts.models import User
 from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.third_raters import withdraw_third_raters
-from annotation.assignments.planning import new_holders
+from annotation.assignments.planning import new_holders, own_order
 from annotation.assignments.queries import (
     DepartureOutcome,
+    UnfinishedAssignment,
     asked_meanwhile,
     free_slots,
     leaving,
     n_taken,
+    needs_job,
     raters_by_name,
-    room_of,
     training_of,
     unblinded_among,
     unfinished_of,
 )
 from annotation.calibration.queries.training import seen_answers
+from annotation.choosing.actions import batches
 from annotation.core.access import OWNER, Seat, get_round_rater
 from annotation.core.audit import record
+from annotation.core.bulk_jobs import job_of
+from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.core.locks import hold_round
-from annotation.models import Assignment, InboxLine, Membership, Round, RoundItem, RoundRater
-from annotation.rounds.actions.rounds import give_everything, is_whole, quotas_short
+from annotation.core.locks import hold_round, require_prepared
+from annotation.core.member_lists import code_order
+from annotation.models import Assignment, BulkJob, InboxLine, Membership, Round, RoundItem, RoundRater, Study
+from annotation.rounds.actions.rounds import is_whole, quotas_short
 from shared.wording import plural
 
 
@@ -40,11 +47,13 @@ def withdraw_rater(*, seat: Seat, number: int, rater: str) -> DepartureOutcome:
     In a planned round each unfinished slot goes to the end of the order of a rater who never had the item and has room,
     or waits for one; a pool gets its leases back; a worklist, whose items ask for this very rater's answers, gives
     them up. Asked again, nothing happens. Raises WrongState where the round is not open.
+
+    Many items are moved by a job (`n_later`), after which the rater has left.
     """
     seat.require(OWNER)
-    found = _withdraw(seat, number, rater)
+    ((round_, found),) = _withdraw(seat, [number], rater)
     if found.moves:
-        finish_if_done(_round_of(found))
+        finish_if_done(round_.pk)
     return found
 
 
@@ -66,46 +75,131 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutco
     rows = RoundRater.objects.filter(
         round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
     )
-    rounds = [row.round for row in rows.select_related("round").order_by("round__number")]
-    found = [(each, _withdraw(seat, each.number, member.code or "")) for each in rounds]
+    numbers = list(rows.order_by("round__number").values_list("round__number", flat=True))
+    found = _withdraw(seat, numbers, member.code or "")
     asked = Assignment.objects.filter(round__study=seat.study, rater=member, round__state=Round.State.RESOLVING)
     withdraw_third_raters(asked)
     return found
 
 
-def _round_of(found: DepartureOutcome) -> int:
-    return found.moves[0][0].round_id
-
-
 @transaction.atomic
-def _withdraw(seat: Seat, number: int, rater: str) -> DepartureOutcome:
-    round_ = hold_round(seat, number)
+def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Round, DepartureOutcome]]:
+    """Withdraws a rater from some rounds; one job does so in those where it is to move many items."""
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    found = [_withdraw_from(seat, hold_round(seat, number), rater) for number in numbers]
+    large = [(round_, each) for round_, each in found if each.n_later]
+    if large:
+        require_prepared(study)
+        member = large[0][1].rater
+        asked = {"rounds": [round_.pk for round_, _ in large], "rater": member.pk, "code": member.code}
+        n_total, kind = sum(each.n_later for _, each in large), BulkJob.Kind.LEAVING
+        batches.start_job(study=study, user=seat.user, kind=kind, n_total=n_total, round=large[0][0], asked=asked)
+    return found
+
+
+def _withdraw_from(seat: Seat, round_: Round, rater: str) -> tuple[Round, DepartureOutcome]:
     leaver = get_round_rater(round_, rater)
     if leaver.left_at is not None:
-        return DepartureOutcome(leaver.rater, [])
+        return round_, DepartureOutcome(leaver.rater, [])
     _require_open(round_, "lets raters leave")
     found = leaving(round_, leaver)
-    assignment_states.withdraw(unfinished_of(round_, leaver.rater_id))
-    if found.n_waiting:
-        free = [each.item_id for each, to in found.moves if each.kind == Assignment.Kind.RATER and to is None]
-        RoundItem.objects.counting().filter(round=round_, item__in=free).update(n_free=F("n_free") + 1)
-    _append(round_, [(each.item_id, each.slot or 0, to.pk) for each, to in found.moves if to is not None])
+    if not found.n_later:
+        _hand_over(round_, found.moves, is_given_up=found.is_given_up)
+        _leave(round_, leaver, seat.user, found.n, found.given, found.n_waiting)
+    return round_, found
+
+
+Moves = Sequence[tuple[UnfinishedAssignment, Membership | None]]
+
+
+def _hand_over(round_: Round, moves: Moves, *, is_given_up: bool) -> int:
+    """Withdraws assignments, and gives their slots to others or frees them; how many wait for somebody."""
+    assignment_states.withdraw(Assignment.objects.filter(pk__in=[each.pk for each, _ in moves]))
+    free = [each.item_id for each, to in moves if each.kind == Assignment.Kind.RATER and to is None]
+    n_waiting = 0
+    if free and not is_given_up:
+        places = RoundItem.objects.counting().filter(round=round_, item__in=free)
+        n_waiting = places.update(n_free=F("n_free") + 1)
+    _append(round_, [(each.item_id, each.slot or 0, to.pk) for each, to in moves if to is not None])
+    return n_waiting
+
+
+def _leave(
+    round_: Round, leaver: RoundRater, by: User, n: int, given: Sequence[tuple[Membership, int]], n_waiting: int
+) -> None:
+    """Notes that a rater left a round, whose items went to others, and tells these."""
     leaver.left_at = timezone.now()
     if round_.mode == Round.Mode.PLANNED or leaver.rater.is_machine:
         leaver.n_assigned = leaver.n_finished
     leaver.save(update_fields=["left_at", "n_assigned"])
-    _tell_given(round_, {to.pk: n for to, n in found.given})
+    _tell_given(round_, {to.pk: n_given for to, n_given in given})
     record(
-        study=seat.study,
-        user=seat.user,
+        study=round_.study,
+        user=by,
         verb="rater withdrawn",
-        round=number,
+        round=round_.number,
         rater=leaver.rater.code,
-        withdrawn=found.n,
-        given={str(to): n for to, n in found.given},
-        waiting=found.n_waiting,
+        withdrawn=n,
+        given={str(to): n_given for to, n_given in given},
+        waiting=n_waiting,
     )
-    return found
+
+
+class LeavingByJob:
+    """The leaving of large rounds, batch by batch.
+
+    What is unfinished is planned anew by a worker that takes over: what was moved is no longer the rater's. They have
+    left a round with its last batch.
+    """
+
+    def __init__(self, job: BulkJob) -> None:
+        self.rounds: list[int] = job.asked["rounds"]
+        self.moves: dict[int, list[tuple[UnfinishedAssignment, Membership | None]]] = {}
+        self.given_up: set[int] = set()
+        rows = RoundRater.objects.filter(rater=job.asked["rater"], round__in=self._left(job))
+        for row in rows.select_related("round__study", "rater"):
+            found = leaving(row.round, row, for_job=True)
+            self.moves[row.round_id] = list(found.moves)
+            if found.is_given_up:
+                self.given_up.add(row.round_id)
+
+    def _left(self, job: BulkJob) -> list[int]:
+        return self.rounds[job.cursor.get("n_rounds", 0) :]
+
+    def step(self, job: BulkJob) -> bool:
+        """Moves the next batch; whether there is more."""
+        pk = self._left(job)[0]
+        round_ = Round.objects.select_for_update(of=("self",)).select_related("study").get(pk=pk)
+        leaver = RoundRater.objects.select_related("rater").get(round=round_, rater=job.asked["rater"])
+        batch, self.moves[pk] = self.moves[pk][: batches.BATCH], self.moves[pk][batches.BATCH :]
+        moves = self._still(round_, leaver, batch)
+        n_waiting = _hand_over(round_, moves, is_given_up=pk in self.given_up)
+        n = sum(each.kind != Assignment.Kind.THIRD for each, _ in moves)
+        done = job.cursor.setdefault("done", {"n": 0, "waiting": 0, "given": {}})
+        done["n"], done["waiting"] = done["n"] + n, done["waiting"] + n_waiting
+        done["given"] = Counter(done["given"]) + Counter(str(to.pk) for _, to in moves if to is not None)
+        job.n_done = min(job.n_done + n, job.n_total)
+        if self.moves[pk]:
+            return True
+        members = {str(each.pk): each for each in Membership.objects.filter(pk__in=done["given"])}
+        given = sorted(((members[to], n) for to, n in done["given"].items()), key=lambda each: code_order(each[0].code))
+        _leave(round_, leaver, job.created_by, done["n"], given, done["waiting"])
+        tell_planner(done["n"], batches.GIVEN)
+        job.cursor = {"n_rounds": job.cursor.get("n_rounds", 0) + 1}
+        return bool(self._left(job))
+
+    def _still(self, round_: Round, leaver: RoundRater, batch: Moves) -> Moves:
+        """Those that are unfinished still; a slot waits whose new rater was given the item meanwhile otherwise."""
+        pks = [each.pk for each, _ in batch]
+        unfinished = set(unfinished_of(round_, leaver.rater_id).filter(pk__in=pks).values_list("pk", flat=True))
+        rows = Assignment.objects.filter(round=round_, item__in=[each.item_id for each, to in batch if to is not None])
+        held = rows.exclude(state=Assignment.State.WITHDRAWN).exclude(rater=leaver.rater_id).order_by()
+        has = set(held.values_list("item_id", "rater_id"))
+        return [
+            (each, None if to is None or (each.item_id, to.pk) in has else to)
+            for each, to in batch
+            if each.pk in unfinished
+        ]
 
 
 def _require_open(round_: Round, does: str) -> None:
@@ -149,11 +243,12 @@ def _tell_given(round_: Round, given: dict[int, int]) -> None:
 
 @dataclass(frozen=True)
 class AddedRater:
-    """A rater who came into an open round, or came back, and how many waiting items they took."""
+    """A rater who came into an open round, or came back, and how many waiting items they took; or the job for many."""
 
     round_rater: RoundRater
     n_given: int
     is_new: bool
+    job: BulkJob | None = None
 
 
 @transaction.atomic
@@ -162,9 +257,11 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
 
     Somebody who could read answers of the round since the first was given is rejected, or, with `unblinded`, marked:
     then none of their answers there counts as before discussion. For others `unblinded` changes nothing. Asked again,
-    nothing happens. Raises Invalid, Conflict, WrongState.
+    nothing happens, unless a job that was to give them many items failed: it is run again. Raises Invalid, Conflict,
+    WrongState.
     """
     seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     round_ = hold_round(seat, number)
     _require_open(round_, "takes raters")
     if round_.kind == Round.Kind.RELABEL:
@@ -180,7 +277,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     member = members[0]
     row = RoundRater.objects.select_related("rater").filter(round=round_, rater=member).first()
     if row is not None and row.left_at is None:
-        return AddedRater(row, 0, is_new=False)
+        return AddedRater(row, 0, is_new=False, job=_give_rest(study, round_, row, seat.user))
     is_unblinded = member.pk in unblinded_among(round_, [member])
     if is_unblinded and not unblinded:
         raise Conflict(
@@ -195,30 +292,23 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     else:
         row.left_at, row.quota, row.unblinded = None, quota, is_unblinded
         row.save(update_fields=["left_at", "quota", "unblinded"])
-    n_given = give_everything(round_, [row]) if member.is_machine else _train(round_, row) + _fill(round_, row)
-    if not member.is_machine:
-        told = InboxLine(member=member, kind=InboxLine.Kind.ROUND, round=round_, n_items=n_given or None)
-        InboxLine.objects.bulk_create([told], ignore_conflicts=True)
-    record(
-        study=seat.study,
-        user=seat.user,
-        verb="rater added",
-        round=number,
-        rater=member.code,
-        quota=quota,
-        given=n_given,
-        **({"unblinded": True} if is_unblinded else {}),
-    )
-    return AddedRater(row, n_given, is_new=True)
+    n_trained = 0 if member.is_machine else _train(round_, row)
+    job = _give_by_job(study, round_, row, seat.user, ADDED, n_trained)
+    n_given = n_trained
+    if job is None:
+        n_given += give_everything(round_, row) if member.is_machine else _fill(round_, row)
+        _note_given(round_, row, seat.user, ADDED, n_given)
+    return AddedRater(row, n_given, is_new=True, job=job)
 
 
 @transaction.atomic
 def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> RoundRater:
     """How many items a rater takes at most in a draft or open round (None: no limit); never fewer than they have.
 
-    Where slots of a planned round wait, a higher quota takes of them at once. Raises Invalid, WrongState.
+    Where slots of a planned round wait, a higher quota takes of them at once, or by a job. Raises Invalid, WrongState.
     """
     seat.require(OWNER)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     round_ = hold_round(seat, number)
     if round_.state not in (Round.State.DRAFT, Round.State.OPEN):
         raise WrongState(f"Round {number} is {round_.state}. Quotas can be changed before and while it is open.")
@@ -233,25 +323,141 @@ def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> R
     if quota is not None and quota < taken:
         raise _wrong_quota(f"{row.rater} already has {plural(taken, 'item')}. Enter {taken} or more.")
     if quota == row.quota:
+        _give_rest(study, round_, row, seat.user)
         return row
     row.quota = quota
     row.save(update_fields=["quota"])
     if round_.state == Round.State.DRAFT and (short := quotas_short(round_)):
         raise _wrong_quota(short)
-    n_given = 0
-    if round_.state == Round.State.OPEN and (n_given := _fill(round_, row)):
-        _tell_given(round_, {row.rater_id: n_given})
+    is_open = round_.state == Round.State.OPEN
+    if not is_open or _give_by_job(study, round_, row, seat.user, QUOTA_CHANGED) is None:
+        n_given = _fill(round_, row) if is_open else 0
+        _note_given(round_, row, seat.user, QUOTA_CHANGED, n_given)
         row.refresh_from_db(fields=["n_assigned"])
-    record(
-        study=seat.study,
-        user=seat.user,
-        verb="quota changed",
-        round=number,
-        rater=row.rater.code,
-        quota=quota,
-        given=n_given,
-    )
     return row
+
+
+ADDED, QUOTA_CHANGED = "rater added", "quota changed"
+
+
+def _note_given(round_: Round, row: RoundRater, by: User, verb: str, n_given: int) -> None:
+    """Records that a rater was added to an open round, or has another quota, and tells them what they were given."""
+    if verb == QUOTA_CHANGED:
+        _tell_given(round_, {row.rater_id: n_given})
+    elif not row.rater.is_machine:
+        told = InboxLine(member=row.rater, kind=InboxLine.Kind.ROUND, round=round_, n_items=n_given or None)
+        InboxLine.objects.bulk_create([told], ignore_conflicts=True)
+    said = {"unblinded": True} if verb == ADDED and row.unblinded else {}
+    code = row.rater.code
+    record(
+        study=round_.study, user=by, verb=verb, round=round_.number, rater=code, quota=row.quota, given=n_given, **said
+    )
+
+
+def _give_by_job(
+    study: Study, round_: Round, row: RoundRater, by: User, verb: str, n_trained: int = 0
+) -> BulkJob | None:
+    """Starts the job that gives a rater what they can take, if that is much; call it with the study locked."""
+    n = _n_to_give(round_, row)
+    if not needs_job(n):
+        return None
+    require_prepared(study)
+    asked = {"round_rater": row.pk, "code": row.rater.code, "verb": verb, "n_trained": n_trained}
+    return batches.start_job(study=study, user=by, kind=BulkJob.Kind.GIVING, n_total=n, round=round_, asked=asked)
+
+
+def _give_rest(study: Study, round_: Round, row: RoundRater, by: User) -> BulkJob | None:
+    """Runs the job again that was to give a rater many items, if it failed."""
+    job = job_of(round_)
+    if job is None or job.kind != BulkJob.Kind.GIVING or job.asked["round_rater"] != row.pk:
+        return None
+    require_prepared(study)
+    asked = job.asked | {"n_trained": job.asked["n_trained"] + job.cursor.get("given", 0)}
+    n = max(_n_to_give(round_, row), 1)
+    return batches.start_job(study=study, user=by, kind=BulkJob.Kind.GIVING, n_total=n, round=round_, asked=asked)
+
+
+def _n_to_give(round_: Round, row: RoundRater) -> int:
+    """How many items a rater of an open round can take, at most."""
+    if row.rater.is_machine:
+        had = Assignment.objects.filter(round=round_, rater=row.rater_id).exclude(state=Assignment.State.WITHDRAWN)
+        return RoundItem.objects.counting().filter(round=round_).count() - had.count()
+    if round_.mode != Round.Mode.PLANNED:
+        return 0
+    n_free = RoundItem.objects.filter(round=round_, n_free__gt=0).count()
+    if row.quota is None or not needs_job(n_free):
+        return n_free
+    return min(n_free, max(row.quota - n_taken(round_, row.rater_id).get(row.rater_id, 0), 0))
+
+
+class GivingByJob:
+    """The giving of many items to a rater of an open round, batch by batch.
+
+    A worker that takes over sees what the rater has, and goes on with the rest.
+    """
+
+    def __init__(self, job: BulkJob) -> None:
+        assert job.round is not None
+        self.rows = RoundRater.objects.filter(pk=job.asked["round_rater"]).select_related("rater")
+        row = self.rows.get()
+        self.round_id = job.round.pk
+        self.missing = missing_of_machine(job.round, row) if row.rater.is_machine else None
+
+    def step(self, job: BulkJob) -> bool:
+        """Gives the next batch; whether there is more."""
+        round_ = Round.objects.select_for_update(of=("self",)).select_related("study").get(pk=self.round_id)
+        row, is_open = self.rows.get(), round_.state == Round.State.OPEN
+        given = job.cursor.get("given", 0)
+        is_over = not is_open
+        if is_open and self.missing is None:
+            n, position = _fill_next(round_, row, job.cursor.get("position", 0))
+            job.cursor["position"], given, is_over = position, given + n, position is None
+        elif is_open and self.missing is not None:
+            batch, self.missing = self.missing[: batches.BATCH], self.missing[batches.BATCH :]
+            given, is_over = given + give_to_machine(round_, row, batch), not self.missing
+        job.cursor["given"], job.n_done = given, min(given, job.n_total)
+        if not is_over:
+            return True
+        if row.rater.is_machine:
+            _count_everything(round_, row)
+        _note_given(round_, row, job.created_by, job.asked["verb"], job.asked["n_trained"] + given)
+        tell_planner(given, batches.GIVEN)
+        return False
+
+
+def give_everything(round_: Round, machine: RoundRater) -> int:
+    """Gives a model rater every item of an open round that it has not had; how many items it has then.
+
+    A machine holds no slot: it answers beside the raters of an item, and nobody waits for it. Nor is it trained.
+    """
+    give_to_machine(round_, machine, missing_of_machine(round_, machine))
+    return _count_everything(round_, machine)
+
+
+def missing_of_machine(round_: Round, machine: RoundRater) -> list[tuple[int, int]]:
+    """The items (ids) that a model rater does not have, each with its place in an order of its own."""
+    places = RoundItem.objects.counting().filter(round=round_).order_by("position")
+    items = array("q", places.values_list("item", flat=True))
+    had = Assignment.objects.filter(round=round_, rater=machine.rater_id).exclude(state=Assignment.State.WITHDRAWN)
+    has = set(had.order_by().values_list("item_id", flat=True))
+    order = own_order(len(items), round_.seed, machine.rater_id)
+    return [(items[place], n) for n, place in enumerate(order, start=1) if items[place] not in has]
+
+
+def give_to_machine(round_: Round, machine: RoundRater, places: Sequence[tuple[int, int]]) -> int:
+    """Gives items to a model rater, those again that were withdrawn from it; how many."""
+    rows = Assignment.objects.filter(round=round_, rater=machine.rater_id, item__in=[item for item, _ in places])
+    had = set(rows.values_list("item_id", flat=True))
+    n_again = assignment_states.give_again(rows)
+    new = [(item, machine.rater_id, None, n) for item, n in places if item not in had]
+    assignment_states.give(round_, new)
+    return n_again + len(new)
+
+
+def _count_everything(round_: Round, machine: RoundRater) -> int:
+    machine.n_assigned = RoundItem.objects.counting().filter(round=round_).count()
+    machine.save(update_fields=["n_assigned"])
+    return machine.n_assigned
 
 
 def _wrong_quota(sentence: str) -> Invalid:
@@ -285,14 +491,28 @@ def _fill(round_: Round, row: RoundRater) -> int:
     """Gives a rater of a planned round the free slots that they can take; how many."""
     if round_.mode != Round.Mode.PLANNED:
         return 0
-    free = free_slots(round_)
+    n_given, position = _fill_next(round_, row, 0)
+    while position is not None:
+        n, position = _fill_next(round_, row, position)
+        n_given += n
+    return n_given
+
+
+def _fill_next(round_: Round, row: RoundRater, after: int) -> tuple[int, int | None]:
+    """Gives the free slots that a rater can take of the next items that have one.
+
+    How many, and the place in the round's order that was looked at last; None: there is no more.
+    """
+    free = free_slots(round_, after, batches.BATCH)
     rater = row.rater_id
-    own = Assignment.objects.filter(round=round_, rater=rater).exclude(state=Assignment.State.WITHDRAWN)
-    had = {item: {rater} for item in own.order_by().values_list("item_id", flat=True)}
-    taken = n_taken(round_)
-    load, room = {rater: taken.get(rater, 0)}, room_of([row], taken)
-    found = new_holders([each.item for each in free], had, load, room, f"came {round_.seed} {rater}")
+    own = Assignment.objects.filter(round=round_, rater=rater, item__in=[each.item for each in free])
+    own = own.exclude(state=Assignment.State.WITHDRAWN).order_by()
+    had = {item: {rater} for item in own.values_list("item_id", flat=True)}
+    n_had = n_taken(round_, rater).get(rater, 0)
+    room = None if row.quota is None else max(row.quota - n_had, 0)
+    found = new_holders([each.item for each in free], had, {rater: n_had}, {rater: room}, f"came {round_.seed} {rater}")
     took = [each for each, (_, to) in zip(free, found, strict=True) if to is not None]
     _append(round_, [(each.item, each.slot, rater) for each in took])
     RoundItem.objects.filter(round=round_, item__in=[each.item for each in took]).update(n_free=F("n_free") - 1)
-    return len(took)
+    is_over = len({each.item for each in free}) < batches.BATCH or (room is not None and len(took) >= room)
+    return len(took), None if is_over else free[-1].position

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import start_resolving
 from annotation.assignments.actions.third_raters import withdraw_third_raters
-from annotation.assignments.planning import own_order, raters_planned, slots_short
+from annotation.assignments.planning import raters_planned, slots_short
 from annotation.assignments.queries import raters_by_name
 from annotation.calibration.actions.training import (
     Known,
@@ -613,32 +613,6 @@ def finish_opening(*, seat: Seat, opening: RoundOpening, gate: Known | None, unr
     said |= {"unregistered": list(unregistered)} if unregistered else {}
     record(study=seat.study, user=seat.user, verb="round opened", round=round_.number, **said)
     tell_planner(opening.n_total, GIVEN)
-
-
-def give_everything(round_: Round, machines: Sequence[RoundRater]) -> int:
-    """Gives machines every item of a round that they have not had, each in an order of their own; how many to each.
-
-    A machine holds no slot: it answers beside the raters of an item, and nobody waits for it. Nor is it trained.
-    """
-    if not machines:
-        return 0
-    places = RoundItem.objects.counting().filter(round=round_).order_by("position")
-    items = list(places.values_list("item_id", flat=True))
-    for machine in machines:
-        rows = Assignment.objects.filter(round=round_, rater=machine.rater_id)
-        assignment_states.give_again(rows)
-        had = set(rows.values_list("item_id", flat=True))
-        Assignment.objects.bulk_create(
-            (
-                Assignment(round=round_, item_id=items[place], rater_id=machine.rater_id, position=position)
-                for position, place in enumerate(own_order(len(items), round_.seed, machine.rater_id), start=1)
-                if items[place] not in had
-            ),
-            batch_size=5000,
-        )
-        machine.n_assigned = len(items)
-    RoundRater.objects.bulk_update(machines, ["n_assigned"])
-    return len(items)
 
 
 def _tell_round_opened(

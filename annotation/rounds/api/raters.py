@@ -14,8 +14,9 @@ from annotation.assignments.queries import DepartureOutcome, ThirdRater, leaving
 from annotation.calibration.actions import gold
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.api_bodies import Body, StringField, Switch, Whole
-from annotation.core.api_pages import PAGE, list_page, pages_of
+from annotation.core.api_pages import PAGE, JobShape, list_page, pages_of
 from annotation.core.api_requests import present_entries, seat_of
+from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.core.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
 from annotation.rounds.actions import raters as actions
@@ -102,8 +103,15 @@ class LeavingShape(serializers.Serializer[Any]):
 
     rater = serializers.CharField()
     withdrawn = serializers.IntegerField(help_text="Unfinished items taken away from the rater.")
-    given = serializers.DictField(child=serializers.IntegerField(), help_text="How many of them went to whom, by code.")
-    waiting = serializers.IntegerField(help_text="How many wait for a rater; in a pool, how many went back to it.")
+    given = serializers.DictField(
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="How many of them went to whom, by code; null before a job moved more than 20,000.",
+    )
+    waiting = serializers.IntegerField(
+        allow_null=True,
+        help_text="How many wait for a rater; in a pool, how many went back to it; null before a job moved them.",
+    )
 
 
 def rater_answer(
@@ -168,9 +176,15 @@ def leaving_answer(found: DepartureOutcome) -> dict[str, Any]:
     return {
         "rater": found.rater.code,
         "withdrawn": found.n,
-        "given": {str(to): n for to, n in found.given},
-        "waiting": found.n_waiting,
+        "given": None if found.n_later else {str(to): n for to, n in found.given},
+        "waiting": None if found.n_later else found.n_waiting,
     }
+
+
+def job_answer(round_: Round) -> Response | None:
+    """202 with the job that is at work on a round; None where there is none."""
+    job = job_of(round_)
+    return Response(job_as_document(job), status=202) if job is not None and job.is_at_work else None
 
 
 class RoundRaters(APIView):
@@ -199,15 +213,18 @@ class RoundRaters(APIView):
 
         return list_page(self, request, members, shown)
 
-    @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape})
+    @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
         """In a planned round they get the slots that wait for somebody; the same again changes nothing, 200.
 
         Somebody who could read answers of the round as owner or adjudicator is 409 `not_blind_any_more`, unless the
         body has `"unblinded": true`: then none of their answers counts as before discussion, and the methods name them.
+        More than 20,000 items are assigned by a job: 202 with its row.
         """
         seat, body = seat_of(request, slug), {"user": "", **RoundRaterBody.of(request)}
         added = actions.add_rater(seat=seat, number=number, **present_entries(body, "user", "quota", "unblinded"))
+        if added.job is not None:
+            return Response(job_as_document(added.job), status=202)
         row = get_round_rater(added.round_rater.round, added.round_rater.rater.code or "")
         return Response(rater_answer(seat, row), status=201 if added.is_new else 200)
 
@@ -220,14 +237,17 @@ class OneRoundRater(APIView):
         seat = seat_of(request, slug)
         return Response(rater_answer(seat, get_round_rater(get_round(seat, number), code)))
 
-    @extend_schema(request=QuotaBody, responses=RoundRaterShape)
+    @extend_schema(request=QuotaBody, responses={200: RoundRaterShape, 202: JobShape})
     def patch(self, request: Request, slug: str, number: int, code: str) -> Response:
-        """Changes the quota, before the round opens and while it is open; never below what was taken."""
+        """Changes the quota, before the round opens and while it is open; never below what was taken.
+
+        A rater who can now take more than 20,000 waiting items gets them by a job: 202 with its row.
+        """
         seat, body = seat_of(request, slug), QuotaBody.of(request)
         if "quota" not in body:
             raise Invalid("No changes sent.", fields={"quota": [NO_QUOTA]})
         row = actions.change_quota(seat=seat, number=number, rater=code, quota=body["quota"])
-        return Response(rater_answer(seat, row))
+        return job_answer(row.round) or Response(rater_answer(seat, row))
 
 
 class WithdrawRater(APIView):
@@ -241,11 +261,16 @@ class WithdrawRater(APIView):
         round_ = get_round(seat, number)
         return Response(leaving_answer(leaving(round_, get_round_rater(round_, code))))
 
-    @extend_schema(request=None, responses=LeavingShape)
+    @extend_schema(request=None, responses={200: LeavingShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int, code: str) -> Response:
-        """Withdraws the rater; the same again changes nothing."""
+        """Withdraws the rater; the same again changes nothing.
+
+        More than 20,000 unfinished items are moved by a job: 202 with its row. The rater has left when it is done.
+        """
         seat = seat_of(request, slug)
-        return Response(leaving_answer(actions.withdraw_rater(seat=seat, number=number, rater=code)))
+        found = actions.withdraw_rater(seat=seat, number=number, rater=code)
+        job = job_answer(get_round(seat, number)) if found.n_later else None
+        return job or Response(leaving_answer(found))
 
 
 class AdmitBody(Body):

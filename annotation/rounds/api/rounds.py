@@ -68,7 +68,9 @@ class RoundShape(serializers.Serializer[Any]):
         allow_null=True, help_text="What raters have to reach on calibration items before they get others."
     )
     gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
-    job = JobShape(allow_null=True, help_text="The job that fills or opens it, until it has finished.")
+    job = JobShape(
+        allow_null=True, help_text="The job that fills or opens it, or reassigns its items, until it has finished."
+    )
 
 
 class NewRoundShape(RoundShape):
@@ -235,7 +237,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "number": round_.number,
         "label": round_.label,
         "kind": round_.kind,
-        "state": "preparing" if job is not None and job.is_at_work else round_.state,
+        "state": "preparing" if job is not None and job.is_preparing else round_.state,
         "taxonomy": {"slug": round_.taxonomy_version.taxonomy.slug, "version": round_.taxonomy_version.number},
         "taxonomy_version": round_.taxonomy_version.number,
         "raters": [each.rater.code for each in round_.round_raters.all()],

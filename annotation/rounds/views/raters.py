@@ -31,7 +31,8 @@ def withdraw_rater(request: HttpRequest, slug: str, number: int, code: str) -> H
     if request.method == "POST":
         with in_messages(request):
             found = actions.withdraw_rater(seat=seat, number=number, rater=code)
-            messages.success(request, f"{row.rater} left round {number}. {found.sentence}.")
+            if not found.n_later:
+                messages.success(request, f"{row.rater} left round {number}. {found.sentence}.")
         return redirect("round", slug, number)
     if row.left_at is not None or round_.state != Round.State.OPEN:
         return redirect("round", slug, number)
@@ -79,7 +80,8 @@ def withdraw_from_study(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     if request.method == "POST":
         found = actions.withdraw_from_study(seat=seat, member=member)
         rounds = " ".join(f"Round {round_.number}: {each.sentence}." for round_, each in found)
-        messages.success(request, f"{member} left {len(found)} open round{'' if len(found) == 1 else 's'}. {rounds}")
+        does = "is leaving" if any(each.n_later for _, each in found) else "left"
+        messages.success(request, f"{member} {does} {plural(len(found), 'open round')}. {rounds}")
         return redirect("members", slug)
     rows = RoundRater.objects.filter(round__study=seat.study, round__state=Round.State.OPEN, rater=member)
     rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")
@@ -115,6 +117,8 @@ def add_rater(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         messages.error(request, _said(error))
     else:
         n = added.n_given
+        if added.job is not None:
+            return redirect("round", slug, number)
         given = f" with {n} item{'' if n == 1 else 's'}" if n else ""
         messages.success(request, f"{added.round_rater.rater} is in round {number}{given}.")
     return redirect("round", slug, number)

@@ -125,7 +125,7 @@ def _retry(request: HttpRequest, codes: Sequence[str | None]) -> dict[str, Any]:
 def round_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     seat = reading_seat(request, slug)
     found = get_round(seat, number)
-    return job_progress(request, found) or _round_page(request, seat, found)
+    return job_progress(request, lambda: job_of(found)) or _round_page(request, seat, found)
 
 
 def _round_page(
@@ -210,7 +210,8 @@ def _move(request: HttpRequest, slug: str, number: int, move: Callable[[Seat], o
     except ConcordError as error:
         messages.error(request, error.message)
         return _round_page(request, seat, get_round(seat, round_.number), status=error.status)
-    if not (isinstance(moved, Round) and job_of(moved)):
+    job = job_of(moved) if isinstance(moved, Round) else None
+    if job is None or not job.is_at_work:
         messages.success(request, done)
     return redirect("round", slug, number)
 

@@ -9,14 +9,15 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.choosing.actions import pinning
+from annotation.choosing.actions import batches, pinning
 from annotation.choosing.actions.items import items_for
 from annotation.choosing.queries import changes as queries
 from annotation.core.access import get_item
 from annotation.core.errors import Forbidden, Invalid, Stale
 from annotation.members.actions.members import add_member
-from annotation.models import Annotation, AuditEvent, Item, Rating, Round, Study
+from annotation.models import Annotation, AuditEvent, BulkJob, Item, Rating, Round, Study
 from annotation.rounds.actions import rounds
+from annotation.rounds.jobs import BULK_JOBS
 from ingest import run_steps
 from ingest.actions.fetches import start_fetch
 from ingest.models import ClosingChange, FetchRun, Issue, Snapshot
@@ -218,11 +219,42 @@ def test_re_pinning_touches_no_annotation_and_leaves_one_line_in_the_audit(study
 
 
 def test_re_pinning_goes_in_batches(study: Study, round_: Round, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinning, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCH", 2)
     for number in (1, 2, 3):
         make.new_state(number, body="Solved.")
     assert pinning.repin_items(seat=make.owner_seat(study), everything=True) == 3
     assert queries.n_new_states(make.owner_seat(study)) == 0
+
+
+def test_a_job_re_pins_many_items_and_pages_and_rest_show_how_far_it_is(
+    study: Study, round_: Round, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH", 1)
+    monkeypatch.setattr(batches, "JOB_FROM", 2)
+    for number in (1, 2, 3):
+        make.new_state(number, body="Solved.")
+    owner, olga, part = visitor("olga"), Caller("olga"), {"HX-Request": "true", "HX-Target": "bulk-job"}
+    place = "studies/study/changes/repin/"
+    assert owner.post(f"{CHANGES}repin/", follow=True).content.count(b'value="0" max="3"') == 1
+    refused = olga.post(place, {"all": True})
+    assert (refused.status_code, refused.json()["code"]) == (409, "preparing")
+    job = BulkJob.objects.get()
+    assert BULK_JOBS.work(job.pk, turn_seconds=0)
+    assert olga.get(place).json() == {"job": {"id": job.public_id, "state": "queued", "done": 1, "total": 3}}
+    assert olga.get("studies/study/updates/").json()["results"][0]["item"] == "acme/rocket#2"
+    BULK_JOBS.end_over_limit(job.pk)
+    page = owner.get(CHANGES, headers=part)
+    assert page.headers["HX-Refresh"] and b"Not all items were pinned" in page.content and b"15 minutes" in page.content
+    assert "bulk-job" not in visitor("ada").get(CHANGES).content.decode()
+    monkeypatch.setattr(batches, "JOB_FROM", 1)
+    again = olga.post(place, {"all": True})
+    assert (again.status_code, again.json()["total"]) == (202, 2)
+    while BULK_JOBS.work(BulkJob.objects.get(state="queued").pk, turn_seconds=0):
+        pass
+    assert olga.get(place).json() == {"job": None} and queries.n_new_states(make.owner_seat(study)) == 0
+    assert Caller("bob").get(place).status_code == 403
+    event = AuditEvent.objects.get(verb="items re-pinned")
+    assert (event.detail["n"], len(event.detail["states"]), event.user) == (2, 2, make.user("olga"))
 
 
 def test_an_owner_who_looked_at_an_older_difference_is_told(study: Study, round_: Round) -> None:
@@ -395,7 +427,7 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     olga, rest = visitor("olga"), Caller("olga")
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     pages = [
-        (lambda: olga.get(CHANGES), 12),
+        (lambda: olga.get(CHANGES), 13),
         (lambda: rest.get("studies/study/updates/"), 7),
         (lambda: olga.get(address), 13),
     ]
