@@ -29,7 +29,7 @@ from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_seat
 from annotation.members.actions.members import add_member
 from annotation.models import Round
-from annotation.rounds.actions.rounds import create_round, open_round
+from annotation.rounds.actions.rounds import NewRound, create_round, open_round
 from annotation.studies.actions.studies import create_study
 from bench.fetch import queued_made_up
 from bench.ground import N_CATEGORIES, row, taxonomy, timed, user
@@ -81,7 +81,7 @@ def _open(slug: str, repository: str, size: int, mode: str, names: list[str]) ->
     for name in names:
         add_member(seat=seat, username=user(name).username, roles=["rater"])
     sample = draw_sample(seat=seat, filter={"repository": repository}, size=size, seed=1)
-    create_round(seat=seat, raters=names, sample=sample.pk, n_items=size, mode=mode)
+    create_round(seat=seat, asked=NewRound(raters=names, sample=sample.pk, n_items=size, mode=mode))
     open_round(seat=seat, number=1, unregistered=True)
 
 

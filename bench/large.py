@@ -24,7 +24,7 @@ from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Round, RoundItem, Study
 from annotation.rounds import jobs as bulk_jobs
-from annotation.rounds.actions.rounds import create_round, open_round
+from annotation.rounds.actions.rounds import NewRound, create_round, open_round
 from bench.ground import new_study, row, timed, user
 
 IMPORTED_MOST = 50_000
@@ -131,7 +131,13 @@ def prepared(size: int) -> tuple[Study, list[dict[str, Any]]]:
     found = [row("draw a sample", size, whole(lambda: draw_sample(seat=seat, filter=wanted, size=size)))]
     sample = study.samples.defer("frame").get()
     raters = ["ann", "ben"]
-    found.append(row("create its round", size, whole(lambda: create_round(seat=seat, sample=sample.pk, raters=raters))))
+    found.append(
+        row(
+            "create its round",
+            size,
+            whole(lambda: create_round(seat=seat, asked=NewRound(sample=sample.pk, raters=raters))),
+        )
+    )
     found.append(
         row("open it for two raters each", size, whole(lambda: open_round(seat=seat, number=1, unregistered=True)))
     )

@@ -199,7 +199,8 @@ def open_round(
             issues(1, first=number)
     more.setdefault("raters_per_item", len(raters))
     made = rounds.create_round(
-        seat=owner_seat(study), raters=list(raters), issues=[f"acme/rocket#{number}" for number in numbers], **more
+        seat=owner_seat(study),
+        asked=rounds.NewRound(raters=list(raters), issues=[f"acme/rocket#{number}" for number in numbers], **more),
     )
     return rounds.open_round(seat=owner_seat(study), number=made.number, reason=reason, unregistered=True)
 

@@ -34,6 +34,25 @@ class Whole(serializers.IntegerField):
         return data if isinstance(data, int) and not isinstance(data, bool) else self.fail("invalid")
 
 
+class NumberField(serializers.FloatField):
+    """A number of JSON, as it was sent; a text of digits is none."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Enter a number."}
+
+    def __init__(self, invalid: str = "", **more: Any) -> None:
+        super().__init__(**_saying(invalid, more))
+
+    def to_internal_value(self, data: Any) -> float:
+        return data if isinstance(data, int | float) and not isinstance(data, bool) else self.fail("invalid")
+
+
+class Choice(serializers.ChoiceField):
+    """One of some words; a sentence names them otherwise."""
+
+    def __init__(self, choices: Any, invalid: str, **more: Any) -> None:
+        super().__init__(choices, error_messages={"invalid_choice": invalid}, **more)
+
+
 class Switch(serializers.BooleanField):
     """True or false of JSON."""
 

@@ -9,6 +9,7 @@ from annotation.choosing.queries.samples import SampleLine
 from annotation.core.forms import LARGEST_SEED
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
 from annotation.models import Membership, Round
+from annotation.rounds.actions.rounds import NewRound
 from shared.wording import plural
 from taxonomy.models import TaxonomyVersion
 
@@ -200,7 +201,7 @@ class RoundForm(forms.Form):
         return [self.quotas.get(code) for code in self.people if code in self.cleaned_data["raters"]]
 
     @property
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> NewRound:
         """What was chosen, as the actions take it."""
         cleaned = self.cleaned_data
         found = {
@@ -218,13 +219,14 @@ class RoundForm(forms.Form):
         if cleaned.get("n_training"):
             found |= {"n_training": cleaned["n_training"], "training_round": cleaned["training_round"]}
         if cleaned["source"] != "sample":
-            return found | {"issues": self.named_issues(cleaned)}
+            return NewRound(**found, issues=self.named_issues(cleaned))
         share = cleaned["share_percent"]
-        return found | {
-            "sample": cleaned["sample"],
-            "n_items": cleaned["n_items"],
-            "share": share / 100 if share else None,
-        }
+        return NewRound(
+            **found,
+            sample=cleaned["sample"],
+            n_items=cleaned["n_items"],
+            share=share / 100 if share else None,
+        )
 
     @property
     def n_wanted(self) -> int | None:

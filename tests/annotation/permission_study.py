@@ -197,10 +197,9 @@ def _screening(study: Study) -> None:
     owner = make.owner_seat(study)
     made = rounds.create_round(
         seat=owner,
-        kind="screening",
-        raters=["bob", *BLIND],
-        raters_per_item=4,
-        issues=["acme/rocket#10", "acme/rocket#11"],
+        asked=rounds.NewRound(
+            kind="screening", raters=["bob", *BLIND], raters_per_item=4, issues=["acme/rocket#10", "acme/rocket#11"]
+        ),
     )
     round_ = rounds.open_round(seat=owner, number=made.number, unregistered=True)
     labels = {"screening": ["out"], "screening-reason": ["not-a-bug"]}

@@ -27,10 +27,9 @@ def round_() -> Round:
     known = {"acme/rocket#6": {"labels": {"symptom": ["hang"]}, "why": "Nothing is printed any more."}}
     made = rounds.create_round(
         seat=make.owner_seat(study),
-        raters=["bob", "carol"],
-        issues=["acme/rocket#1", "acme/rocket#2"],
-        kind="pilot",
-        known=known,
+        asked=rounds.NewRound(
+            raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"], kind="pilot", known=known
+        ),
     )
     return rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
 
@@ -76,7 +75,8 @@ def test_a_draft_main_round_says_what_the_pilot_says_and_its_training_items_are_
 ) -> None:
     make.rate(round_, "item bob carol\n6 hang hang\n1 crash hang\n2 hang crash")
     draft = rounds.create_round(
-        seat=make.owner_seat(round_.study), raters=["bob", "carol"], issues=["acme/rocket#3", "acme/rocket#4"]
+        seat=make.owner_seat(round_.study),
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#3", "acme/rocket#4"]),
     )
     sign_in(page, live_server, "olga")
     address = f"{live_server.url}/studies/study/rounds/{draft.number}/"

@@ -122,7 +122,7 @@ def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any, schem
     make.open_round(study, 3, first=3)
     sample = sample_actions.draw_sample(seat=seat, size=3, stratify_by="state", filter={"repository": "acme/rocket"})
     make.issues(2, first=10)
-    rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#10"])
+    rounds.create_round(seat=seat, asked=rounds.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/rocket#10"]))
     studies.create_study(user=make.user("olga"), slug="empty", title="Empty", taxonomy="faults")
     hidden = get_item(seat, "acme/rocket#3")
     page.emulate_media(color_scheme=scheme)

@@ -205,7 +205,8 @@ def test_members_of_a_study_see_the_private_issues_that_it_uses_and_no_others(an
     ann.upload("In the study", "Not in the study")
     study = make.study(owner="ann", raters=["bob"])
     round_actions.create_round(
-        seat=make.seat(study, "ann"), raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"]
+        seat=make.seat(study, "ann"),
+        asked=round_actions.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"]),
     )
     assert (bob.sees("acme/rocket/1"), bob.sees("acme/rocket/2")) == (True, False)
     assert bob.get("/repositories/acme/rocket/").status_code == 404

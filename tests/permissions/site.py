@@ -60,9 +60,11 @@ class Site:
             user=owner, file=ContentFile(b"number,title\n1,Hang\n", "more.csv"), repository="acme/more"
         )
         round_actions.create_round(
-            seat=make.owner_seat(self.study), raters=["bob", "carol"], raters_per_item=2, issues=["acme/rocket#12"],
-            screening=["unscreened"],
-        )  # fmt: skip
+            seat=make.owner_seat(self.study),
+            asked=round_actions.NewRound(
+                raters=["bob", "carol"], raters_per_item=2, issues=["acme/rocket#12"], screening=["unscreened"]
+            ),
+        )
         asked = members.set_member(
             seat=make.owner_seat(self.study), username=make.user("yara").username, roles=["rater"]
         )

@@ -17,7 +17,7 @@ from annotation.labeling.actions.answers import submit_annotation
 from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Study
 from annotation.resolving.actions.resolutions import resolve
-from annotation.rounds.actions.rounds import close_round, create_round, open_round
+from annotation.rounds.actions.rounds import NewRound, close_round, create_round, open_round
 from annotation.studies.actions.studies import create_study
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
@@ -119,10 +119,7 @@ def _make_study(people: dict[str, User]) -> None:
         here, numbers = numbers[:n_items], numbers[n_items:]
         create_round(
             seat=seat,
-            kind=kind,
-            raters=raters,
-            issues=[f"{REPOSITORY}#{issue}" for issue in here],
-            seed=number,
+            asked=NewRound(kind=kind, raters=raters, issues=[f"{REPOSITORY}#{issue}" for issue in here], seed=number),
         )
         open_round(seat=seat, number=number, reason=AGAINST_THE_GATE, unregistered=True)
         _submit(people, [row for row in rows if row.round == number and row.rater != "final"], number)

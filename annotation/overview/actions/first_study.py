@@ -19,7 +19,7 @@ from annotation.members.actions.members import set_member
 from annotation.models import Round, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.overview.queries.first_study import raters_of
-from annotation.rounds.actions.rounds import create_round, open_round
+from annotation.rounds.actions.rounds import NewRound, create_round, open_round
 from annotation.studies.actions.studies import create_study, register_primary
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
@@ -153,11 +153,13 @@ def open_first_round(
     sample = draw_sample(seat=seat, filter=conditions, size=min(n, max(SAMPLE_SIZE, n_items)), seed=seed)
     made = create_round(
         seat=seat,
-        kind=Round.Kind.PILOT,
-        raters=[each.code or "" for each in raters_of(seat.study)],
-        raters_per_item=raters_per_item,
-        sample=sample.pk,
-        n_items=n_items,
-        seed=seed,
+        asked=NewRound(
+            kind=Round.Kind.PILOT,
+            raters=[each.code or "" for each in raters_of(seat.study)],
+            raters_per_item=raters_per_item,
+            sample=sample.pk,
+            n_items=n_items,
+            seed=seed,
+        ),
     )
     return open_round(seat=seat, number=made.number, unregistered=True)

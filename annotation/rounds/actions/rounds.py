@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Sum
@@ -69,98 +71,118 @@ from shared.wording import plural, series
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
+KIND = "Use screening, pilot or main."
+RATERS_PER_ITEM = "Enter a whole number from 1 to 100."
+DOUBLE_SHARE = "Enter a share from 0 to 1."
+SHARE = "Enter a share above 0, up to 1."
+N_ITEMS = "Enter a whole number from 1."
+SCREENING = f"Send a list of {', '.join(STANDINGS)}."
 
-@transaction.atomic
-def create_round(
-    *,
-    seat: Seat,
-    kind: str = Round.Kind.MAIN,
-    taxonomy_version: int | None = None,
-    raters: Sequence[str] = (),
-    quotas: Mapping[str, int | None] | None = None,
-    raters_per_item: int = 2,
-    mode: str = Round.Mode.PLANNED,
-    double_share: float = 1.0,
-    seed: int = 1,
-    issues: Sequence[str] | None = None,
-    sample: int | str | None = None,
-    n_items: int | None = None,
-    share: float | None = None,
-    screening: Sequence[str] | None = None,
-    reasons: Sequence[str] | None = None,
-    known: object = None,
-    training_round: object = None,
-    n_training: object = None,
-    gold_minimum: object = None,
-    due_on: object = None,
-    idempotency_key: str = "",
-) -> Round:
-    """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
 
-    A job takes many issues of a sample (`bulk_jobs.job_of`). The same request with the same key gives the round that
-    it made before. Raises Conflict while a job prepares something in the study.
+@dataclass(frozen=True)
+class NewRound:
+    """What a new round is to be.
 
     `raters` are user names or rater codes, and so are the keys of `quotas`: how many items each of them takes at most.
     A machine is given every item beside the raters per item, who are people. Without `taxonomy_version` the newest
     published one is taken. A screening round asks from a taxonomy of its own: it takes no version, but `reasons`,
     without which those of before stay.
 
-    Once a screening round was opened, a coding round takes only items that are screened in. `screening` lists what it
-    takes instead, of in, unscreened, open (a screening round asked, and has no agreed result) and out. The audit log
-    keeps that choice.
+    Its items are `issues`, or the next unused ones of `sample`: `n_items`, or a `share` of the sample. Once a screening
+    round was opened, a coding round takes only items that are screened in. `screening` lists what it takes instead, of
+    in, unscreened, open (a screening round asked, and has no agreed result) and out. The audit log keeps that choice.
 
     Training items come first and are not part of the number of items: those of `known` (by item what is right: labels
     or parts, and why), or the first `n_training` items of the closed `training_round` with what was agreed there. With
     them, and in a pilot with `issues=[]`, no other items have to be named. `gold_minimum` is what raters have to reach
     on training items before they get others (`training.read_minimum`).
     """
+
+    kind: str = Round.Kind.MAIN
+    taxonomy_version: int | None = None
+    raters: Sequence[str] = ()
+    quotas: Mapping[str, int | None] | None = None
+    raters_per_item: int = 2
+    mode: str = Round.Mode.PLANNED
+    double_share: float = 1.0
+    seed: int = 1
+    issues: Sequence[str] | None = None
+    sample: int | str | None = None
+    n_items: int | None = None
+    share: float | None = None
+    screening: Sequence[str] | None = None
+    reasons: Sequence[str] | None = None
+    known: object = None
+    training_round: int | None = None
+    n_training: int | None = None
+    gold_minimum: object = None
+    due_on: date | str | None = None
+
+    @property
+    def request_digest(self) -> str:
+        """What tells two requests with the same key apart."""
+        asked: list[object] = [
+            self.kind,
+            self.taxonomy_version,
+            self.raters,
+            self.quotas,
+            self.raters_per_item,
+            self.mode,
+        ]
+        asked += [self.double_share, self.seed, self.issues, self.sample, self.n_items]
+        asked += [self.share, self.reasons, self.known, self.training_round, self.n_training]
+        asked += [each for each in (self.gold_minimum, self.screening) if each is not None]
+        return digest([*asked, str(self.due_on)] if self.due_on else asked)
+
+
+@transaction.atomic
+def create_round(*, seat: Seat, asked: NewRound, idempotency_key: str = "") -> Round:
+    """Makes a draft round over named issues, or over the next unused ones of a sample. Raises Invalid with the fields.
+
+    A job takes many issues of a sample (`bulk_jobs.job_of`). The same request with the same key gives the round that
+    it made before. Raises Conflict while a job prepares something in the study.
+    """
     seat.require(OWNER)
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    asked = [kind, taxonomy_version, raters, quotas, raters_per_item, mode, double_share, seed, issues, sample, n_items]
-    more = [share, reasons, known, training_round, n_training]
-    more += [each for each in (gold_minimum, screening) if each is not None]
-    more += [str(due_on)] if due_on else []
-    request = digest([*asked, *more])
-    if (before := earlier_row(Round, seat, idempotency_key, request)) is not None:
+    if (before := earlier_row(Round, seat, idempotency_key, asked.request_digest)) is not None:
         return before
     require_prepared(study)
     fields: dict[str, list[str]] = {}
-    if kind not in (Round.Kind.SCREENING, Round.Kind.PILOT, Round.Kind.MAIN):
-        fields["kind"] = ["Use screening, pilot or main."]
-    if mode not in Round.Mode.values:
-        fields["mode"] = ["Use planned or pool."]
-    if not is_whole(raters_per_item, 1, 100):
-        fields["raters_per_item"] = ["Enter a whole number from 1 to 100."]
-    if isinstance(double_share, bool) or not isinstance(double_share, int | float) or not 0 <= double_share <= 1:
-        fields["double_share"] = ["Enter a share from 0 to 1."]
-    if not is_whole(seed, -(2**63), 2**63 - 1):
+    if asked.kind not in (Round.Kind.SCREENING, Round.Kind.PILOT, Round.Kind.MAIN):
+        fields["kind"] = [KIND]
+    if not 1 <= asked.raters_per_item <= 100:
+        fields["raters_per_item"] = [RATERS_PER_ITEM]
+    if not 0 <= asked.double_share <= 1:
+        fields["double_share"] = [DOUBLE_SHARE]
+    if not -(2**63) <= asked.seed < 2**63:
         fields["seed"] = ["Enter a whole number."]
-    is_screening = kind == Round.Kind.SCREENING
-    why = _screening_words(is_screening, taxonomy_version, reasons, fields)
-    standings = _standings(study, screening, fields, is_screening=is_screening)
-    version = None if is_screening else _published_version(study, taxonomy_version, fields)
-    members = raters_by_name(study, raters, fields)
+    is_screening = asked.kind == Round.Kind.SCREENING
+    why = _screening_words(is_screening, asked.taxonomy_version, asked.reasons, fields)
+    standings = _standings(study, asked.screening, fields, is_screening=is_screening)
+    version = None if is_screening else _published_version(study, asked.taxonomy_version, fields)
+    members = raters_by_name(study, asked.raters, fields)
     people = [member for member in members if not member.is_machine]
-    if not fields and raters_per_item > len(people):
+    if not fields and asked.raters_per_item > len(people):
         fields["raters_per_item"] = [
-            f"{plural(raters_per_item, 'rater')} per item need at least as many raters. {len(people)} named."
+            f"{plural(asked.raters_per_item, 'rater')} per item need at least as many raters. {len(people)} named."
         ]
-    most = _quotas_named(quotas, members, fields)
-    may_be_empty = known is not None or training_round is not None or (kind == Round.Kind.PILOT and issues == [])
+    most = _quotas_named(asked.quotas, members, fields)
+    has_training = asked.known is not None or asked.training_round is not None
+    may_be_empty = has_training or (asked.kind == Round.Kind.PILOT and asked.issues == [])
     items: list[int] = []
     drawn_from = None
-    if issues or sample is not None or not may_be_empty:
-        items, drawn_from = _items(seat, study, issues, sample, n_items, share, fields, standings)
+    if asked.issues or asked.sample is not None or not may_be_empty:
+        items, drawn_from = _items(seat, study, asked, fields, standings)
     n_all = len(items)
     line = None if drawn_from is None else sample_lines(study, [drawn_from])[0]
     if line is not None and not fields:
-        n_all = _n_wanted(line, n_items, share, fields, standings)
-    training = _training(seat, study, version, known, training_round, n_training, fields)
-    minimum = _minimum(study, version, gold_minimum, fields)
-    due = read_due(due_on, fields)
+        n_all = _n_wanted(line, asked, fields, standings)
+    training = _training(seat, study, version, asked, fields)
+    minimum = _minimum(study, version, asked.gold_minimum, fields)
+    due = read_due(asked.due_on, fields)
     training_ids = {item.pk for item, _ in training}
     if drawn_from is not None and not fields:
-        n_all = _n_beside(drawn_from, n_all, n_items, training, fields, standings)
+        n_all = _n_beside(drawn_from, n_all, asked.n_items, training, fields, standings)
     if fields:
         raise Invalid("Round not created.", fields=fields)
     if is_screening:
@@ -170,18 +192,18 @@ def create_round(
     round_ = Round.objects.create(
         study=study,
         number=number,
-        kind=kind,
+        kind=asked.kind,
         taxonomy_version=version,
-        raters_per_item=raters_per_item,
-        double_share=double_share,
-        mode=mode,
-        seed=seed,
+        raters_per_item=asked.raters_per_item,
+        double_share=asked.double_share,
+        mode=asked.mode,
+        seed=asked.seed,
         sample=drawn_from,
         gold_minimum=minimum,
         due_on=due,
         created_by=seat.user,
         idempotency_key=idempotency_key,
-        request_digest=request,
+        request_digest=asked.request_digest,
     )
     RoundRater.objects.bulk_create(
         [RoundRater(round=round_, rater=member, quota=most.get(member.pk)) for member in members]
@@ -189,8 +211,8 @@ def create_round(
     if drawn_from is None:
         items = [pk for pk in items if pk not in training_ids]
         n_all = len(items)
-    planned = raters_planned(n_all, raters_per_item, double_share, seed)
-    if mode == Round.Mode.PLANNED and (short := _short(planned, [most.get(each.pk) for each in people])):
+    planned = raters_planned(n_all, asked.raters_per_item, asked.double_share, asked.seed)
+    if asked.mode == Round.Mode.PLANNED and (short := _short(planned, [most.get(each.pk) for each in people])):
         raise Invalid("Round not created.", fields={"quotas": [short]})
     RoundItem.objects.bulk_create(
         RoundItem(round=round_, item=item, position=position, n_raters=len(members), known=right)
@@ -200,19 +222,19 @@ def create_round(
         place_items(round_, items, planned, len(training))
         tell_planner(n_all, TAKEN)
     elif is_large(n_all):
-        asked_for = {"standings": standings}
-        start_job(study=study, user=seat.user, kind=BulkJob.Kind.ROUND, n_total=n_all, round=round_, asked=asked_for)
+        job = {"standings": standings}
+        start_job(study=study, user=seat.user, kind=BulkJob.Kind.ROUND, n_total=n_all, round=round_, asked=job)
     else:
         _take_all_issues(seat, round_, planned, len(training), standings)
         tell_planner(n_all, TAKEN)
     said: dict[str, object] = {"screened_out": line.n_out} if line is not None and line.n_out else {}
     if line is not None and line.has_screening and standings and (passed := line.passed_over(standings)):
         said["passed_over"] = passed
-    if screening is not None:
+    if asked.screening is not None:
         held = Item.objects.filter(round_items__round=round_)
         said |= {"screening": list(standings or ()), "took": standing_counts(held)}
     said |= {"training": len(training)} if training else {}
-    record(study=study, user=seat.user, verb="round made", round=number, items=n_all, kind=kind, **said)
+    record(study=study, user=seat.user, verb="round made", round=number, items=n_all, kind=asked.kind, **said)
     return round_
 
 
@@ -267,25 +289,23 @@ def _training(
     seat: Seat,
     study: Study,
     version: TaxonomyVersion | None,
-    known: object,
-    training_round: object,
-    n_training: object,
+    asked: NewRound,
     fields: dict[str, list[str]],
 ) -> list[tuple[Item, Known]]:
     """The training items of a new round with what is known of them; what is wrong goes into `fields`."""
-    if known is None and training_round is None and n_training is None:
+    if asked.known is None and asked.training_round is None and asked.n_training is None:
         return []
     if version is None:
         fields.setdefault(
             "known", ["A round has calibration items only under a published version, and never for screening."]
         )
         return []
-    if training_round is not None or n_training is not None:
-        if known is not None:
+    if asked.training_round is not None or asked.n_training is not None:
+        if asked.known is not None:
             fields["known"] = ["Send either known, or training_round with n_training."]
             return []
-        return gold_of_round(seat, version, training_round, n_training, fields)
-    read = read_all_gold(version, known, fields)
+        return gold_of_round(seat, version, asked.training_round, asked.n_training, fields)
+    read = read_all_gold(version, asked.known, fields)
     wrong: dict[str, list[str]] = {}
     items = named_items(seat, study, list(read), wrong, (IN, UNSCREENED, OPEN)) if read else []
     if wrong:
@@ -341,7 +361,7 @@ def quotas_short(round_: Round) -> str:
 
 
 def _screening_words(
-    is_screening: bool, version: int | None, reasons: object, fields: dict[str, list[str]]
+    is_screening: bool, version: int | None, reasons: Sequence[str] | None, fields: dict[str, list[str]]
 ) -> Sequence[str] | None:
     """The reasons that a screening round is to offer, None for those of before; what is wrong goes into `fields`."""
     if is_screening and version is not None:
@@ -354,7 +374,9 @@ def _screening_words(
     return read_reasons(reasons, fields)
 
 
-def _standings(study: Study, given: object, fields: dict[str, list[str]], *, is_screening: bool) -> tuple[str, ...]:
+def _standings(
+    study: Study, given: Sequence[str] | None, fields: dict[str, list[str]], *, is_screening: bool
+) -> tuple[str, ...]:
     """How issues may stand to screening that a coding round takes; empty for a screening round.
 
     What is wrong goes into `fields`.
@@ -365,8 +387,8 @@ def _standings(study: Study, given: object, fields: dict[str, list[str]], *, is_
         return ()
     if given is None:
         return standings_taken(has_screening(study))
-    if not isinstance(given, list | tuple) or not given or not all(each in STANDINGS for each in given):
-        fields["screening"] = [f"Send a list of {', '.join(STANDINGS)}."]
+    if not given:
+        fields["screening"] = [SCREENING]
         return standings_taken(has_screening(study))
     if OUT in given and study.screened_out == Study.ScreenedOut.EXCLUDE:
         fields["screening"] = [
@@ -379,7 +401,7 @@ def _standings(study: Study, given: object, fields: dict[str, list[str]], *, is_
 def _published_version(study: Study, number: int | None, fields: dict[str, list[str]]) -> TaxonomyVersion | None:
     versions = study.taxonomy.versions.filter(state=TaxonomyVersion.State.PUBLISHED)
     if number is not None:
-        versions = versions.filter(number=number) if is_whole(number, 1, 2**31 - 1) else versions.none()
+        versions = versions.filter(number=number) if 1 <= number < 2**31 else versions.none()
     version = versions.order_by("-number").first()
     if version is None:
         wanted = f"version {number}" if number is not None else "version"
@@ -390,42 +412,39 @@ def _published_version(study: Study, number: int | None, fields: dict[str, list[
 def _items(
     seat: Seat,
     study: Study,
-    issues: Sequence[str] | None,
-    sample: int | str | None,
-    n_items: int | None,
-    share: float | None,
+    asked: NewRound,
     fields: dict[str, list[str]],
     standings: Sequence[str],
 ) -> tuple[list[int], Sample | None]:
     """The named items (ids) that the round is to hold, or the sample to take them from; faults go into `fields`."""
-    if (issues is None) == (sample is None):
+    if (asked.issues is None) == (asked.sample is None):
         fields["issues"] = ["Send either issues, or a sample with n_items or share."]
         return [], None
-    if issues is not None:
-        return [each.pk for each in named_items(seat, study, issues, fields, standings)], None
-    given = row_number(sample)
+    if asked.issues is not None:
+        return [each.pk for each in named_items(seat, study, asked.issues, fields, standings)], None
+    given = row_number(asked.sample)
     found = None if given is None else study.samples.defer("frame").filter(pk=given).first()
     if found is None:
         fields["sample"] = ["Sample not found in this study. Draw one first."]
         return [], None
     require_whole(found)
-    if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1):
-        fields["share"] = ["Enter a share above 0, up to 1."]
-    elif n_items is not None and not is_whole(n_items, 1, 2**31 - 1):
-        fields["n_items"] = ["Enter a whole number from 1."]
-    elif n_items is not None and share is not None:
+    if asked.share is not None and not 0 < asked.share <= 1:
+        fields["share"] = [SHARE]
+    elif asked.n_items is not None and not 1 <= asked.n_items < 2**31:
+        fields["n_items"] = [N_ITEMS]
+    elif asked.n_items is not None and asked.share is not None:
         fields["n_items"] = ["Send either n_items or share."]
     return [], found
 
 
 def _n_wanted(
     line: SampleLine,
-    n_items: int | None,
-    share: float | None,
+    asked: NewRound,
     fields: dict[str, list[str]],
     standings: Sequence[str],
 ) -> int:
     """How many unused issues of a sample a round takes; what is wrong goes into `fields`."""
+    n_items, share = asked.n_items, asked.share
     n_unused = line.n_to_code(standings) if standings else line.n_to_screen
     size = line.sample.size
     wanted = n_items if n_items is not None else math.floor(size * share + 0.5) if share else n_unused

@@ -1,5 +1,6 @@
 """Rounds of studies over REST."""
 
+import dataclasses
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
@@ -11,11 +12,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.assignments.queries import ASKED_MEANWHILE, n_set_aside
+from annotation.calibration.actions.training import MOST
 from annotation.calibration.queries.gate import gate_then
 from annotation.core.access import Seat, get_round
-from annotation.core.api_bodies import Body, StringField, Switch
+from annotation.core.api_bodies import Body, CheckedListField, Choice, NumberField, StringField, Switch, Whole
 from annotation.core.api_pages import IDEMPOTENCY_KEY, PAGE, JobShape, list_page, pages_of
-from annotation.core.api_requests import body_of, present_entries, seat_of
+from annotation.core.api_requests import present_entries, seat_of
 from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.labels.screening import STANDINGS
 from annotation.models import Assignment, Round, RoundItem
@@ -89,20 +91,25 @@ class RoundChanges(Body):
     due_on = serializers.DateField(allow_null=True, help_text="A day (UTC), today or later; null: none.")
 
 
-class RoundBody(serializers.Serializer[Any]):
+class RoundBody(Body):
     """What a new round needs: either issues, or a sample with n_items or share."""
 
-    kind = serializers.ChoiceField(["screening", "pilot", "main"], required=False)
-    taxonomy_version = serializers.IntegerField(required=False, help_text="Not for a screening round.")
-    screening = serializers.ListField(
+    refusal = "Round not created."
+    documents = ("known", "gold_minimum", "quotas", "sample", "due_on")
+
+    kind = Choice(["screening", "pilot", "main"], round_actions.KIND, required=False)
+    taxonomy_version = Whole(required=False, help_text="Not for a screening round.")
+    screening = CheckedListField(
+        round_actions.SCREENING,
         child=serializers.ChoiceField(list(STANDINGS)),
         required=False,
         help_text="Only for a coding round: how the issues it takes may stand to screening. Without it `in` once the "
         "study has opened a screening round, else `in`, `unscreened` and `open`. `open`: a screening round asked, and "
         "has no agreed result. `out` needs the study’s `screened_out` to be `keep`.",
     )
-    reasons = serializers.ListField(
-        child=serializers.CharField(),
+    reasons = CheckedListField(
+        "Send a list of texts, one reason each.",
+        child=StringField(),
         required=False,
         help_text="Only for a screening round: why an issue can be out; without them those of the round before.",
     )
@@ -113,29 +120,35 @@ class RoundBody(serializers.Serializer[Any]):
         "added to the items of the round; an item named in both is a calibration item. Omitted dimensions are not "
         "judged. With them no other items have to be named.",
     )
-    training_round = serializers.IntegerField(
-        required=False, help_text="Instead of `known`: a closed round, whose agreed labels are what is known."
+    training_round = Whole(
+        "Name a closed round of this study.",
+        required=False,
+        help_text="Instead of `known`: a closed round, whose agreed labels are what is known.",
     )
-    n_training = serializers.IntegerField(required=False, help_text="So many of its items, the first in its order.")
+    n_training = Whole(
+        f"Enter a whole number from 1 to {MOST}.",
+        required=False,
+        help_text="So many of its items, the first in its order.",
+    )
     gold_minimum = serializers.DictField(
         required=False,
         help_text='What raters have to reach on calibration items before they get others: {"share": 0.8, "dimensions": '
         '{"symptom": 0.6}}, one of them or both. It is fixed when the round opens.',
     )
-    raters = serializers.ListField(child=serializers.CharField(), help_text="User names or rater codes.")
+    raters = CheckedListField("Name at least one rater.", child=StringField(), help_text="User names or rater codes.")
     quotas = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
         required=False,
         help_text="By user name or rater code: how many items they take at most; null: no limit.",
     )
-    raters_per_item = serializers.IntegerField(required=False)
-    mode = serializers.ChoiceField(Round.Mode.choices, required=False)
-    double_share = serializers.FloatField(required=False)
-    seed = serializers.IntegerField(required=False)
-    issues = serializers.ListField(child=serializers.CharField(), required=False)
+    raters_per_item = Whole(round_actions.RATERS_PER_ITEM, required=False)
+    mode = Choice(Round.Mode.choices, "Use planned or pool.", required=False)
+    double_share = NumberField(round_actions.DOUBLE_SHARE, required=False)
+    seed = Whole(required=False)
+    issues = CheckedListField("Name at least one issue, as owner/name#number.", child=StringField(), required=False)
     sample = serializers.CharField(required=False)
-    n_items = serializers.IntegerField(required=False)
-    share = serializers.FloatField(required=False)
+    n_items = Whole(round_actions.N_ITEMS, required=False)
+    share = NumberField(round_actions.SHARE, required=False)
     due_on = serializers.DateField(required=False, allow_null=True, help_text="The due date.")
 
 
@@ -177,17 +190,12 @@ class Rounds(APIView):
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=RoundBody, responses={201: NewRoundShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
-        names = ("kind", "taxonomy_version", "quotas", "raters_per_item", "mode", "double_share", "seed")
+        seat, body = seat_of(request, slug), RoundBody.of(request)
+        names = (each.name for each in dataclasses.fields(round_actions.NewRound))
         made = round_actions.create_round(
             seat=seat,
+            asked=round_actions.NewRound(**present_entries({"raters": [], **body}, *names)),
             idempotency_key=request.headers.get("Idempotency-Key", ""),
-            raters=body.get("raters") or [],
-            **present_entries(
-                body,
-                *(*names, "issues", "sample", "n_items", "share", "screening", "reasons"),
-                *("known", "training_round", "n_training", "gold_minimum", "due_on"),
-            ),
         )
         warnings = [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]
         return Response({**one_round(seat, made), "warnings": warnings}, status=201)

@@ -80,13 +80,13 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
             plan = round_plan(
                 n_items=form.n_wanted or 0,
                 quotas=form.quotas_of_people,
-                raters_per_item=chosen["raters_per_item"],
-                double_share=chosen["double_share"],
-                seed=chosen["seed"],
+                raters_per_item=chosen.raters_per_item,
+                double_share=chosen.double_share,
+                seed=chosen.seed,
             )
         else:
             try:
-                made = round_actions.create_round(seat=seat, **chosen)
+                made = round_actions.create_round(seat=seat, asked=chosen)
             except ConcordError as error:
                 explain(form, error, double_share="double_percent", share="share_percent", quotas="raters")
                 status = error.status

@@ -53,10 +53,12 @@ def drafts(study: Study, *firsts: int, **more: Any) -> list[int]:
     made = [
         rounds.create_round(
             seat=seat,
-            raters=["bob", "carol"],
-            raters_per_item=2,
-            issues=[f"acme/rocket#{first}", f"acme/rocket#{first + 1}"],
-            **more,
+            asked=rounds.NewRound(
+                raters=["bob", "carol"],
+                raters_per_item=2,
+                issues=[f"acme/rocket#{first}", f"acme/rocket#{first + 1}"],
+                **more,
+            ),
         )
         for first in firsts
     ]

@@ -13,7 +13,7 @@ from annotation.labeling.actions.next_item import take_next
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Membership, Round, Study
-from annotation.rounds.actions.rounds import create_round, open_round
+from annotation.rounds.actions.rounds import NewRound, create_round, open_round
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script
@@ -199,7 +199,8 @@ def test_a_round_that_an_older_release_opened_with_a_machine_in_a_slot_comes_to_
 def test_a_draft_of_an_older_release_that_counts_on_a_machine_is_not_opened(study: Study) -> None:
     make.issues(1)
     made = create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"], mode="pool", raters_per_item=2
+        seat=make.owner_seat(study),
+        asked=NewRound(raters=["bob", "carol"], issues=["acme/rocket#1"], mode="pool", raters_per_item=2),
     )
     Membership.objects.filter(study=study, user__username="carol").update(kind=Membership.Kind.MACHINE)
     with pytest.raises(Conflict, match="2 raters per item need as many people. Round 1 has 1"):

@@ -50,7 +50,9 @@ def test_a_repository_has_the_numbers_of_its_own_items() -> None:
     make.issues(2, "acme/rocket2", first=1)
     seat = make.owner_seat(study)
     named = ["acme/rocket2#1", "acme/rocket2#2"]
-    more = rounds.create_round(seat=seat, raters=["bob", "carol"], issues=named, raters_per_item=2)
+    more = rounds.create_round(
+        seat=seat, asked=rounds.NewRound(raters=["bob", "carol"], issues=named, raters_per_item=2)
+    )
     rounds.open_round(seat=seat, number=more.number, unregistered=True)
     for each in Assignment.objects.filter(round=more).select_related("rater__user"):
         assert each.rater.user
@@ -70,7 +72,7 @@ def test_a_stratum_has_the_numbers_of_the_issues_drawn_from_it() -> None:
     make.issues(9)
     seat = make.owner_seat(study)
     sample = draw_sample(seat=seat, filter={"repository": "acme/rocket"}, size=9, seed=1, stratify_by="state")
-    round_ = rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=9)
+    round_ = rounds.create_round(seat=seat, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample.pk, n_items=9))
     round_ = rounds.open_round(seat=seat, number=round_.number, unregistered=True)
     for number in range(1, 10):  # every third is closed
         make.submit(round_, "bob", number, {"symptom": ["crash"]})

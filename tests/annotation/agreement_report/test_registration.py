@@ -43,7 +43,9 @@ def a_draft(study: Study) -> int:
     make.issues(3)
     numbers = [f"acme/rocket#{number}" for number in (1, 2, 3)]
     seat = make.owner_seat(study)
-    return rounds.create_round(seat=seat, raters=["bob", "carol"], raters_per_item=2, issues=numbers).number
+    return rounds.create_round(
+        seat=seat, asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, issues=numbers)
+    ).number
 
 
 def opened(study: Study, **more: Any) -> Study:
@@ -129,7 +131,9 @@ def test_the_first_round_opens_only_with_registered_coefficients_or_on_purpose()
     assert olga.post(f"studies/study/rounds/{number}/open/", {"unregistered": True}).status_code == 200
     assert AuditEvent.objects.get(verb="round opened").detail["unregistered"] == ["symptom"]
     make.issues(1, first=9)
-    later = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#9"])
+    later = rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#9"])
+    )
     assert olga.post(f"studies/study/rounds/{later.number}/open/").status_code == 200
 
 
@@ -137,7 +141,8 @@ def test_a_screening_round_opens_without_any_coefficient() -> None:
     study = make.study()
     make.issues(2)
     made = rounds.create_round(
-        seat=make.owner_seat(study), kind="screening", raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"]
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(kind="screening", raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"]),
     )
     assert Caller("olga").post(f"studies/study/rounds/{made.number}/open/").status_code == 200
 

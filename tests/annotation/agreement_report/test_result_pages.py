@@ -374,7 +374,9 @@ def test_an_open_round_without_answers_and_a_draft_say_what_is_missing() -> None
     make.open_round(study, 1)
     assert "Round 1 has no labels yet" in words_of(get("olga", f"{AGREEMENT}?round=1"))
     make.issues(1, first=7)
-    rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#7"])
+    rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#7"])
+    )
     assert "Round 2 is not open yet" in words_of(get("olga", f"{AGREEMENT}?round=2"))
 
 

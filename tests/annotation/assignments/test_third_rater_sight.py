@@ -184,7 +184,10 @@ def test_a_pilot_in_which_an_owner_is_asked_as_third_rater_says_nothing_to_them_
     olga, dora = make.owner_seat(third), make.seat(third, "dora")
     for first in (71, 72):
         rounds.create_round(
-            seat=olga, kind="main", raters=["ann", "ben"], raters_per_item=2, issues=[f"acme/rocket#{first}"]
+            seat=olga,
+            asked=rounds.NewRound(
+                kind="main", raters=["ann", "ben"], raters_per_item=2, issues=[f"acme/rocket#{first}"]
+            ),
         )
     with pytest.raises(Blind):
         rounds.open_round(seat=dora, number=2, reason="", unregistered=True)

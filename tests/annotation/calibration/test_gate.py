@@ -41,7 +41,8 @@ def drafted(study: Study, table: str | None) -> Round:
     if table:
         make.rate(make.open_round(study, 3, kind="pilot"), table)
     return rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#4"], kind="main"
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#4"], kind="main"),
     )
 
 
@@ -144,7 +145,8 @@ def test_a_later_pilot_of_training_items_alone_stands_in_for_no_pilot() -> None:
     round_ = drafted(study, APART)
     known = {"acme/rocket#6": {"labels": {"symptom": ["crash"]}}}
     retry = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob"], raters_per_item=1, issues=list(known), known=known, kind="pilot"
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob"], raters_per_item=1, issues=list(known), known=known, kind="pilot"),
     )
     rounds.open_round(seat=make.owner_seat(study), number=retry.number, unregistered=True)
     make.submit(retry, "bob", 6, {"symptom": ["crash"]})
@@ -182,7 +184,8 @@ def test_a_pilot_opens_without_a_gate() -> None:
     study = a_study()
     drafted(study, APART)
     pilot = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#5"], kind="pilot"
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#5"], kind="pilot"),
     )
     assert rounds.open_round(seat=make.owner_seat(study), number=pilot.number, unregistered=True).gate is None
 

@@ -37,10 +37,12 @@ def name(number: int) -> str:
 def opened(study: Study, raters: list[str], *numbers: int, known: dict[int, Any], **more: Any) -> Round:
     made = rounds.create_round(
         seat=make.owner_seat(study),
-        raters=raters,
-        issues=[name(n) for n in numbers],
-        known={name(n): {"labels": labels} for n, labels in known.items()},
-        **({"kind": "pilot", "raters_per_item": 1} | more),
+        asked=rounds.NewRound(
+            raters=raters,
+            issues=[name(n) for n in numbers],
+            known={name(n): {"labels": labels} for n, labels in known.items()},
+            **({"kind": "pilot", "raters_per_item": 1} | more),
+        ),
     )
     return rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
 
@@ -274,9 +276,11 @@ def test_nobody_gets_gold_that_they_had_rated_in_a_round_that_is_over_or_resolve
         (items[name(8)], make.member(study, "carol").pk)
     }
     retry = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob"], raters_per_item=1, kind="pilot",
-        known={name(8): {"labels": {"kind": ["fault"]}}},
-    )  # fmt: skip
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(
+            raters=["bob"], raters_per_item=1, kind="pilot", known={name(8): {"labels": {"kind": ["fault"]}}}
+        ),
+    )
     refused = Caller("olga").post(f"studies/{study.slug}/rounds/{retry.number}/open/", {"unregistered": True})
     assert (refused.status_code, refused.json()["code"]) == (409, "gold_seen")
 

@@ -35,7 +35,9 @@ def name(number: int) -> str:
 
 def draft(study: Study, *numbers: int, known: Any = None, **more: Any) -> Round:
     more = {"kind": "pilot", "raters": ["bob", "carol"]} | more
-    return rounds.create_round(seat=make.owner_seat(study), issues=[name(n) for n in numbers], known=known, **more)
+    return rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(issues=[name(n) for n in numbers], known=known, **more)
+    )
 
 
 def opened(study: Study, *numbers: int, known: Any = None, **more: Any) -> Round:
@@ -177,7 +179,8 @@ def test_an_owner_who_rates_sees_neither_known_answers_nor_others_results_before
     owner = make.owner_seat(study)
     add_member(seat=owner, username="olga", roles=["owner", "rater"])
     made = rounds.create_round(
-        seat=make.owner_seat(study), raters=["olga", "bob"], issues=[name(1)], known={name(8): CRASH}, kind="pilot"
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["olga", "bob"], issues=[name(1)], known={name(8): CRASH}, kind="pilot"),
     )
     seat = make.owner_seat(study)
     assert [each.labels for each in training_items(seat, made)] == [None]
@@ -257,9 +260,16 @@ def test_what_others_said_of_an_item_that_is_rated_elsewhere_is_known_to_nobody_
 
     add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
     made = rounds.create_round(
-        seat=make.seat(study, "ida"), raters=["dave", "erin"], issues=[name(4)], training_round=first.number,
-        n_training=2, kind="pilot", mode="pool",
-    )  # fmt: skip
+        seat=make.seat(study, "ida"),
+        asked=rounds.NewRound(
+            raters=["dave", "erin"],
+            issues=[name(4)],
+            training_round=first.number,
+            n_training=2,
+            kind="pilot",
+            mode="pool",
+        ),
+    )
     made = rounds.open_round(seat=make.seat(study, "ida"), number=made.number, unregistered=True)
     olga = Caller("olga", "manage").get(f"studies/{study.slug}/rounds/{made.number}/training/").json()
     assert [each["known"] for each in olga["items"]] == [None, None]

@@ -28,10 +28,9 @@ def build_study() -> Study:
     make.study("elsewhere", text=make.SYMPTOMS.replace("slug: symptoms", "slug: other"), owner="nina", raters=["nick"])
     rounds.create_round(
         seat=make.owner_seat(made),
-        raters=["bob", "carol"],
-        issues=["acme/rocket#1", "acme/rocket#2"],
-        kind="pilot",
-        known=KNOWN,
+        asked=rounds.NewRound(
+            raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"], kind="pilot", known=KNOWN
+        ),
     )
     return made
 

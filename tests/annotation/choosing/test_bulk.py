@@ -121,15 +121,18 @@ def fill(study: Study, *, mode: str = "planned", jobs: bool = False) -> Study:
         seat=seat, size=30, seed=3, stratify_by="state", at_least_one=True, filter={"repository": "acme/rocket"}
     )
     do()
-    common: dict[str, Any] = {"seat": seat, "sample": sample.pk, "mode": mode}
-    first = rounds.create_round(**common, raters=["bob", "carol"], n_items=9)
+    common: dict[str, Any] = {"sample": sample.pk, "mode": mode}
+    first = rounds.create_round(seat=seat, asked=rounds.NewRound(**common, raters=["bob", "carol"], n_items=9))
     do()
     rounds.open_round(seat=seat, number=first.number, unregistered=True)
     do()
     drawn = list(sample.drawn.order_by("position").values_list("issue__number", flat=True))
     known = {f"acme/rocket#{number}": {"labels": {"symptom": ["crash"]}} for number in (drawn[11], drawn[29], 40)}
     second = rounds.create_round(
-        **common, raters=["bob", "carol", "dave", "llm"], n_items=15, double_share=0.5, seed=7, known=known
+        seat=seat,
+        asked=rounds.NewRound(
+            **common, raters=["bob", "carol", "dave", "llm"], n_items=15, double_share=0.5, seed=7, known=known
+        ),
     )
     do()
     rounds.open_round(seat=seat, number=second.number, unregistered=True)
@@ -154,14 +157,14 @@ def test_items_that_were_all_made_are_not_looked_up_again(study: Study) -> None:
     seat = make.owner_seat(study)
     sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     with CaptureQueriesContext(connection) as asked:
-        rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"], n_items=10)
+        rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"], n_items=10))
     assert sum("INSERT INTO annotation_item " in each["sql"] for each in asked) == 1
     assert not [
         each["sql"] for each in asked if each["sql"].startswith(("SELECT identifier", "UPDATE annotation_item"))
     ]
     names = [each.issue.identifier for each in sample.drawn.order_by("position")[10:20]]
     Item.objects.create(study=study, identifier=names[3])  # imported before its issue was stored
-    rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"], n_items=10)
+    rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"], n_items=10))
     assert Item.objects.get(identifier=names[3]).issue is not None
     assert RoundItem.objects.filter(round__number=2, item__identifier__in=names).count() == 10
 
@@ -200,7 +203,7 @@ def test_a_draft_that_a_job_works_on_stays_as_it_is(study: Study, large: None) -
     olga = Caller("olga")
     sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=20, filter={"repository": "acme/rocket"})
     work()
-    rounds.create_round(seat=make.owner_seat(study), sample=sample.pk, raters=["bob", "carol"])
+    rounds.create_round(seat=make.owner_seat(study), asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"]))
     body = {"screening": "out", "reason": "spam", "items": [sample.drawn.all()[0].issue.identifier]}
     for path, given in (
         ("studies/study/screening/", body),
@@ -233,7 +236,7 @@ def test_a_job_that_fails_has_the_reason_and_its_round_is_not_opened(study: Stud
     olga, seat = Caller("olga"), make.owner_seat(study)
     sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     work()
-    rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
+    rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"]))
     BulkJob.objects.filter(state="queued").update(n_total=21)  # one more than there are
     job = work()
     assert job.state == "failed" and "The sample now has fewer unused issues" in job.error
@@ -248,7 +251,7 @@ def test_an_opening_that_fails_leaves_the_draft_as_it_was(study: Study, large: N
     seat = make.owner_seat(study)
     sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     work()
-    rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
+    rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"]))
     work()
     before = all_rows(study)
     rounds.open_round(seat=seat, number=1, unregistered=True)
@@ -262,7 +265,7 @@ def test_a_large_job_hands_over_after_a_turn_however_long_all_of_it_takes(study:
     seat = make.owner_seat(study)
     sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     steps = (
-        lambda: rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]),
+        lambda: rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"])),
         lambda: rounds.open_round(seat=seat, number=1, unregistered=True),
         lambda: None,
     )
@@ -332,8 +335,7 @@ def test_named_issues_are_looked_up_in_one_statement(study: Study) -> None:
         ) as captured:
             rounds.create_round(
                 seat=make.owner_seat(study),
-                raters=["bob", "carol"],
-                issues=[f"Acme/Rocket#{number}" for number in numbers],
+                asked=rounds.NewRound(raters=["bob", "carol"], issues=[f"Acme/Rocket#{number}" for number in numbers]),
             )
         return len(captured)
 
@@ -349,7 +351,7 @@ def test_whoever_writes_many_rows_analyzes_their_tables(study: Study, monkeypatc
     seat = make.owner_seat(study)
     with CaptureQueriesContext(connection) as captured:
         sample = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
-        number = rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"]).number
+        number = rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"])).number
         rounds.open_round(seat=seat, number=number, unregistered=True)
     analyzed = " ".join(each["sql"] for each in captured if each["sql"].startswith("ANALYZE annotation"))
     for table in ("sample", "sampleissue", "item", "rounditem", "assignment", "roundrater", "membership", "round,"):

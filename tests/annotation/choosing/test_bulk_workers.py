@@ -50,7 +50,9 @@ def steps(study: Study) -> list[Callable[[], object]]:
         lambda: sample_actions.draw_sample(
             seat=seat, size=30, stratify_by="state", filter={"repository": "acme/rocket"}
         ),
-        lambda: rounds.create_round(seat=seat, sample=study.samples.get().pk, raters=RATERS[:3], n_items=24),
+        lambda: rounds.create_round(
+            seat=seat, asked=rounds.NewRound(sample=study.samples.get().pk, raters=RATERS[:3], n_items=24)
+        ),
         lambda: rounds.open_round(seat=seat, number=1, unregistered=True),
         lambda: raters.withdraw_rater(seat=seat, number=1, rater="R1"),
         lambda: raters.withdraw_rater(seat=seat, number=1, rater="R2"),

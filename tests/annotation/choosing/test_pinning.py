@@ -393,7 +393,9 @@ def test_what_names_no_items_is_refused(study: Study, round_: Round, body: dict[
 
 def test_github_is_asked_once_for_each_repository(study: Study, round_: Round) -> None:
     make.issues(2, "acme/moon")
-    rounds.create_round(seat=make.owner_seat(study), raters=["bob"], raters_per_item=1, issues=["acme/moon#2"])
+    rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/moon#2"])
+    )
     olga = Caller("olga")
     for what in pinning.QUESTIONS:
         answer = olga.post("studies/study/changes/check/", {"what": what})
@@ -489,7 +491,9 @@ def test_months_later_github_is_asked_and_the_study_says_what_became_of_its_issu
     run_steps.work(start_fetch(user=make.user("olga"), repository="acme/rocket", send=False).pk)
     numbers = range(1, 6)
     seat = make.owner_seat(study)
-    made = rounds.create_round(seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{n}" for n in numbers])
+    made = rounds.create_round(
+        seat=seat, asked=rounds.NewRound(raters=["bob", "carol"], issues=[f"acme/rocket#{n}" for n in numbers])
+    )
     rounds.open_round(seat=seat, number=made.number, unregistered=True)
 
     first, second, third, fourth, _ = list(repository.issues.values())

@@ -7,7 +7,7 @@ from django.test import Client
 from annotation.choosing.actions.samples import draw_sample
 from annotation.members.actions.members import add_member
 from annotation.models import Sample
-from annotation.rounds.actions.rounds import create_round
+from annotation.rounds.actions.rounds import NewRound, create_round
 from annotation.studies.actions.studies import create_study
 from tests import builders as make
 from tests.scripts import Script
@@ -32,7 +32,9 @@ def test_samples_are_numbered_within_their_study(client: Client) -> None:
     )
     assert third.counts[-1]["step"] == "not in sample 2"
     add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
-    create_round(seat=make.owner_seat(study), raters=["olga"], raters_per_item=1, sample=made[1].pk, n_items=1)
+    create_round(
+        seat=make.owner_seat(study), asked=NewRound(raters=["olga"], raters_per_item=1, sample=made[1].pk, n_items=1)
+    )
     client.force_login(make.user("olga"))
     for path in ("rounds/1/", "sample/", "rounds/", "rounds/new/"):
         page = client.get(f"/studies/study/{path}").content.decode()

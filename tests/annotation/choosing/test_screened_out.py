@@ -28,7 +28,8 @@ def build_study() -> Study:
     sample = drawn(study, 8)
     owner = make.owner_seat(study)
     made = rounds.create_round(
-        seat=owner, kind="screening", raters=["bob", "carol"], sample=sample, n_items=6, reasons=REASONS
+        seat=owner,
+        asked=rounds.NewRound(kind="screening", raters=["bob", "carol"], sample=sample, n_items=6, reasons=REASONS),
     )
     rounds.open_round(seat=owner, number=1, unregistered=True)
     n = numbers(study)
@@ -164,7 +165,7 @@ def test_a_draft_from_before_the_screening_does_not_open_with_what_is_not_in() -
     study = make.study()
     sample, owner = drawn(study, 2), make.owner_seat(study)
     for more in ({"kind": "screening", "reasons": REASONS}, {"kind": "main"}):
-        rounds.create_round(seat=owner, raters=["bob", "carol"], sample=sample, **more)
+        rounds.create_round(seat=owner, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample, **more))
     rounds.open_round(seat=owner, number=1, unregistered=True)
     n = numbers(study)
     answer(Round.objects.get(study=study, number=1), f"item bob carol\n{n[1]} in in\n{n[2]} in spam")
@@ -180,7 +181,9 @@ def coded() -> Study:
     study = build_study()
     owner = make.owner_seat(study)
     sample = study.samples.get().pk
-    rounds.create_round(seat=owner, raters=["bob", "carol"], sample=sample, screening=["in", "unscreened"])
+    rounds.create_round(
+        seat=owner, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample, screening=["in", "unscreened"])
+    )
     made = rounds.open_round(seat=owner, number=2, unregistered=True)
     n = numbers(study)
     rows = f"{n[1]} crash crash\n{n[2]} crash hang\n{n[3]} hang hang\n{n[7]} hang crash\n{n[8]} slow slow"
@@ -284,7 +287,9 @@ def item(study: Study, place: int) -> Item:
 def test_a_late_decision_of_screening_counts_like_any_other(study: Study) -> None:
     owner = make.owner_seat(study)
     sample = study.samples.get().pk
-    rounds.create_round(seat=owner, raters=["bob", "carol"], sample=sample, screening=["in", "open"])
+    rounds.create_round(
+        seat=owner, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample, screening=["in", "open"])
+    )
     made = rounds.open_round(seat=owner, number=2, unregistered=True)
     n = numbers(study)
     make.rate(made, f"item bob carol\n{n[1]} crash crash\n{n[2]} hang hang\n{n[3]} hang hang\n{n[6]} slow slow")

@@ -181,7 +181,10 @@ def test_a_slug_that_is_taken_is_no_obstacle():
 def test_a_refused_round_leaves_no_taxonomy_behind():
     study = make.study()
     with pytest.raises(Invalid):
-        rounds.create_round(seat=make.owner_seat(study), kind="screening", raters=["nobody"], issues=["acme/rocket#1"])
+        rounds.create_round(
+            seat=make.owner_seat(study),
+            asked=rounds.NewRound(kind="screening", raters=["nobody"], issues=["acme/rocket#1"]),
+        )
     study.refresh_from_db()
     assert study.screening_taxonomy is None
     assert not TaxonomyVersion.objects.filter(taxonomy__slug="study-screening").exists()
@@ -200,7 +203,10 @@ def test_what_does_not_fit_a_kind_of_round_is_refused_by_name(given, field):
     study = make.study()
     make.issues(1)
     with pytest.raises(Invalid) as refused:
-        rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"], **given)
+        rounds.create_round(
+            seat=make.owner_seat(study),
+            asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1"], **given),
+        )
     assert list(refused.value.fields) == [field]
 
 
@@ -278,7 +284,8 @@ def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
     sample = drawn(study)
     owner = make.owner_seat(study)
     made = rounds.create_round(
-        seat=owner, kind="screening", raters=["bob", "carol"], sample=sample, n_items=3, reasons=REASONS
+        seat=owner,
+        asked=rounds.NewRound(kind="screening", raters=["bob", "carol"], sample=sample, n_items=3, reasons=REASONS),
     )
     assert unused_issues(sample).count() == 4, "a draft holds nothing up"
     rounds.open_round(seat=owner, number=1, unregistered=True)
@@ -289,7 +296,7 @@ def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
     close(study)
     (line,) = sample_lines(study)
     assert (line.n_unused, line.n_out) == (3, 1)
-    main = rounds.create_round(seat=owner, raters=["bob", "carol"], sample=sample)
+    main = rounds.create_round(seat=owner, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample))
     assert set(main.round_items.values_list("item__identifier", flat=True)) == {names[0], names[2]}
     lines = {each.step: each.n for each in flow(main.sample)}
     assert lines["drawn"] == 4 and lines["screened out: Spam"] == 1 and lines["kept"] == 2
@@ -300,14 +307,17 @@ def test_a_second_screening_round_goes_on_where_the_first_one_stopped():
     sample = drawn(study)
     first, second = (
         rounds.create_round(
-            seat=make.owner_seat(study), kind="screening", raters=["bob", "carol"], sample=sample, n_items=2
+            seat=make.owner_seat(study),
+            asked=rounds.NewRound(kind="screening", raters=["bob", "carol"], sample=sample, n_items=2),
         )
         for _ in range(2)
     )
     taken = [set(each.round_items.values_list("item", flat=True)) for each in (first, second)]
     assert not taken[0] & taken[1]
     with pytest.raises(Invalid) as refused:
-        rounds.create_round(seat=make.owner_seat(study), kind="screening", raters=["bob", "carol"], sample=sample)
+        rounds.create_round(
+            seat=make.owner_seat(study), asked=rounds.NewRound(kind="screening", raters=["bob", "carol"], sample=sample)
+        )
     assert list(refused.value.fields) == ["sample"]
 
 
@@ -315,9 +325,9 @@ def test_what_is_screened_out_leaves_draft_rounds():
     study = make.study()
     made = screening(study, 2, reasons=REASONS)
     draft = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"],
-        screening=["open"],
-    )  # fmt: skip
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"], screening=["open"]),
+    )
     answer(made, "item bob carol\n1 in in\n2 spam spam")
     close(study)
     assert list(draft.round_items.values_list("item__identifier", flat=True)) == ["acme/rocket#1"]

@@ -127,15 +127,22 @@ def gold_study() -> Study:
     known = {f"acme/rocket#{n}": {"labels": {"symptom": ["crash"]}} for n in range(1, 6)}
     first, other = ({name: known[name] for name in list(known)[part]} for part in (slice(3), slice(3, 5)))
     main = rounds.create_round(
-        seat=owner, raters=list(RATERS[:3]), raters_per_item=2, issues=["acme/rocket#8", "acme/rocket#9"], known=first,
-        gold_minimum={"share": 0.6},
-    )  # fmt: skip
+        seat=owner,
+        asked=rounds.NewRound(
+            raters=list(RATERS[:3]),
+            raters_per_item=2,
+            issues=["acme/rocket#8", "acme/rocket#9"],
+            known=first,
+            gold_minimum={"share": 0.6},
+        ),
+    )
     rounds.open_round(seat=make.owner_seat(study), number=main.number, unregistered=True)
     for who, right in zip(RATERS, (3, 1, 0), strict=False):
         for number in (1, 2, 3):
             make.submit(main, who, number, {"symptom": ["crash" if number <= right else "hang"]})
     retry = rounds.create_round(
-        seat=make.owner_seat(study), raters=[RATERS[1]], raters_per_item=1, known=other, kind="pilot"
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=[RATERS[1]], raters_per_item=1, known=other, kind="pilot"),
     )
     rounds.open_round(seat=make.owner_seat(study), number=retry.number, unregistered=True)
     make.submit(retry, RATERS[1], 4, {}, proposals={"symptom": {"name": "New", "memo": "none fits"}})
@@ -161,7 +168,8 @@ def everything_study() -> Study:
     make.issues(60, first=100)
     sample = draw_sample(seat=make.owner_seat(study), size=22, seed=77, filter={"labels": ["bug"]})
     made = rounds.create_round(
-        seat=make.owner_seat(study), raters=list(RATERS[:2]), raters_per_item=2, sample=sample.pk, n_items=18, seed=3
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=list(RATERS[:2]), raters_per_item=2, sample=sample.pk, n_items=18, seed=3),
     )
     fix_headline(seat=make.owner_seat(study), rounds=[made.number])
     with opened_as(made.number):
@@ -223,7 +231,7 @@ def screened_study(screened_out: str) -> Study:
     sample = draw_sample(seat=seat, size=9, seed=5, filter={"repository": "acme/rocket"})
     named = [int(row.issue.identifier.rpartition("#")[2]) for row in sample.drawn.select_related("issue")]
     asked = {"kind": "screening", "reasons": ["Spam", "Old"], "raters": ["bob", "carol"], "sample": sample.pk}
-    rounds.create_round(seat=seat, **asked, n_items=7)
+    rounds.create_round(seat=seat, asked=rounds.NewRound(**asked, n_items=7))
     screening = rounds.open_round(seat=seat, number=1)
     for number, *given in zip(
         named, ("in",) * 4 + ("spam", "spam", "in"), ("in",) * 4 + ("spam", "old", "old"), strict=False
@@ -233,7 +241,9 @@ def screened_study(screened_out: str) -> Study:
             make.submit(screening, who, number, labels)
     rounds.close_round(seat=seat, number=1, leave_open=True)
     chosen = ["in", "unscreened"]
-    rounds.create_round(seat=seat, raters=["bob", "carol"], sample=sample.pk, n_items=5, screening=chosen)
+    rounds.create_round(
+        seat=seat, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample.pk, n_items=5, screening=chosen)
+    )
     coding = rounds.open_round(seat=seat, number=2, unregistered=True)
     for number, values in zip([*named[:4], named[7]], ("ab", "aa", "bb", "ab", "bb"), strict=True):
         for who, value in zip(("bob", "carol"), values, strict=True):

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from annotation.core import api_bodies
+from annotation.exports.queries.kinds import KINDS
 from annotation.models import Study
 from tests import builders as make
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 PLACE = {"item": "acme/rocket#2", "dimension": "symptom"}
+ROUND = {"raters": ["bob", "carol"], "issues": ["acme/rocket#1"]}
 PROPOSAL = "proposals/00000000-0000-0000-0000-000000000000/"
 REFUSED = (
     ("ada", "resolutions/", PLACE | {"values": ["crash"], "part": "1"}, "part", "Enter a whole number."),
@@ -38,6 +40,18 @@ REFUSED = (
     ("olga", "plans/", {"to": "2"}, "to", "Enter the number of a version."),
     ("olga", "invitations/", {"roles": ["rater"], "days": 0}, "days", "Enter a whole number from 1 to 90."),
     ("olga", "samples/", {"selection": ["a"]}, "selection", "Enter text."),
+    ("olga", "rounds/", ROUND | {"kind": "relabel"}, "kind", "Use screening, pilot or main."),
+    ("olga", "rounds/", ROUND | {"mode": ["pool"]}, "mode", "Use planned or pool."),
+    ("olga", "rounds/", ROUND | {"taxonomy_version": "1"}, "taxonomy_version", "Enter a whole number."),
+    ("olga", "rounds/", ROUND | {"raters": "bob"}, "raters", "Name at least one rater."),
+    ("olga", "rounds/", ROUND | {"raters_per_item": "2"}, "raters_per_item", "Enter a whole number from 1 to 100."),
+    ("olga", "rounds/", ROUND | {"double_share": "0.5"}, "double_share", "Enter a share from 0 to 1."),
+    ("olga", "rounds/", ROUND | {"double_share": 1.5}, "double_share", "Enter a share from 0 to 1."),
+    ("olga", "rounds/", ROUND | {"issues": 1}, "issues", "Name at least one issue, as owner/name#number."),
+    ("olga", "rounds/", ROUND | {"seed": True}, "seed", "Enter a whole number."),
+    ("olga", "rounds/", ROUND | {"reasons": [1]}, "reasons", "Send a list of texts, one reason each."),
+    ("olga", "rounds/", ROUND | {"training_round": "1"}, "training_round", "Name a closed round of this study."),
+    ("olga", "exports/", {"what": ["labels"]}, "what", f"Use one of {', '.join(KINDS)}."),
 )
 
 

@@ -207,7 +207,9 @@ def test_named_issues_take_the_same_statements_however_many() -> None:
     for some in (range(1, 4), range(4, 44)):
         names = [f"acme/rocket#{number}" for number in some]
         with CaptureQueriesContext(connection) as asked:
-            rounds.create_round(seat=make.owner_seat(study), issues=names, raters=["bob", "carol"])
+            rounds.create_round(
+                seat=make.owner_seat(study), asked=rounds.NewRound(issues=names, raters=["bob", "carol"])
+            )
         counts.append(len(asked))
     assert counts[0] == counts[1] or counts[1] == counts[0] + 1, counts
 
@@ -316,7 +318,7 @@ def large(slug: str, first: int) -> Study:
     make.issues(N, f"acme/{slug}", first=first)
     seat = make.owner_seat(study)
     sample = sample_actions.draw_sample(seat=seat, size=N, filter={"repository": f"acme/{slug}"})
-    rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
+    rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"]))
     rounds.open_round(seat=seat, number=1, unregistered=True)
     return study
 
@@ -401,7 +403,7 @@ def test_what_is_left_of_a_sample_is_looked_up_where_the_planner_expects_few(une
     seat = make.owner_seat(unexpected)
     sample = sample_actions.draw_sample(seat=seat, size=N, filter={"repository": "acme/late"})
     with CaptureQueriesContext(connection) as asked, pytest.raises(Exception, match="not created"):
-        rounds.create_round(seat=seat, sample=sample.pk, raters=["bob", "carol"])
+        rounds.create_round(seat=seat, asked=rounds.NewRound(sample=sample.pk, raters=["bob", "carol"]))
     counts = [each["sql"] for each in asked if "annotation_sampleissue" in each["sql"]]
     assert counts and all(rows_handled(node) <= 10 * N for sql in counts for node in plans(sql))
 
@@ -412,8 +414,10 @@ def test_counts_of_samples_are_those_of_each_issue() -> None:
     seat = make.owner_seat(study)
     one = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})
     two = sample_actions.draw_sample(seat=seat, size=20, seed=2, filter={"repository": "acme/rocket"})
-    rounds.create_round(seat=seat, sample=one.pk, raters=["bob", "carol"], n_items=5)
-    rounds.create_round(seat=seat, sample=two.pk, raters=["bob", "carol"], n_items=4, kind="screening")
+    rounds.create_round(seat=seat, asked=rounds.NewRound(sample=one.pk, raters=["bob", "carol"], n_items=5))
+    rounds.create_round(
+        seat=seat, asked=rounds.NewRound(sample=two.pk, raters=["bob", "carol"], n_items=4, kind="screening")
+    )
     left = [each.issue.identifier for each in one.drawn.order_by("position")[8:11]]
     sample_actions.screen_items(seat=seat, screening="out", reason="spam", items=left[:2])
     sample_actions.screen_items(seat=seat, screening="in", items=left[2:])

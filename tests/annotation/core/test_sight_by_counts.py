@@ -93,7 +93,9 @@ def rated_again(slug: str, differ: bool) -> list[Any]:
         ask_third_rater(seat=ada, round_=round_, item=get_item(ada, "acme/rocket#1"), rater="zed")
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     names = ["acme/rocket#1", "acme/rocket#3"]
-    made = rounds.create_round(seat=make.owner_seat(study), raters=["olga"], issues=names, raters_per_item=1)
+    made = rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["olga"], issues=names, raters_per_item=1)
+    )
     rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
     olga = Script("olga")
     found: list[Any] = []
@@ -120,7 +122,8 @@ def training(slug: str, differ: bool) -> list[Any]:
     assert olga.send("POST", f"studies/{slug}/rounds/1/open/", {"unregistered": True}).status_code == 200
     round_ = Round.objects.get(study=study)
     again = rounds.create_round(
-        seat=make.owner_seat(study), raters=["olga"], issues=["acme/rocket#1", "acme/rocket#9"], raters_per_item=1
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["olga"], issues=["acme/rocket#1", "acme/rocket#9"], raters_per_item=1),
     )
     rounds.open_round(seat=make.owner_seat(study), number=again.number, reason="-", unregistered=True)
     make.rate(round_, f"item bob\n1 {'hang' if differ else 'crash'}\n2 crash\n3 crash\n7 crash")
@@ -145,7 +148,9 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
         n_total=len(numbers), created_by=study.created_by,
     )  # fmt: skip
     names = [f"acme/rocket#{number}" for number in range(1, 5)]
-    made = rounds.create_round(seat=make.owner_seat(study), raters=["zed"], issues=names, raters_per_item=1)
+    made = rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["zed"], issues=names, raters_per_item=1)
+    )
     rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
     zed, client = Script("zed"), Client()
     client.force_login(make.user("zed"))

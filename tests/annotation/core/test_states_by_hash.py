@@ -31,9 +31,9 @@ def build_study() -> Study:
     old = make.new_state(1, body=OLD)
     middle = make.new_state(1, body="patient [redacted]")
     rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], raters_per_item=2,
-        issues=["acme/rocket#1", "acme/rocket#2"],
-    )  # fmt: skip
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, issues=["acme/rocket#1", "acme/rocket#2"]),
+    )
     rounds.open_round(seat=make.owner_seat(study), number=1, unregistered=True)
     assert Item.objects.get(identifier="acme/rocket#1").snapshot == middle and old.pk != middle.pk
     make.new_state(1, title=NEW)
@@ -95,7 +95,7 @@ def test_a_rater_who_came_later_names_no_state_that_was_pinned_before(study: Stu
     pinning.repin_item(seat=make.owner_seat(study), item=item())
     members.add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
     later = rounds.create_round(
-        seat=make.owner_seat(study), raters=["dan"], raters_per_item=1, issues=["acme/rocket#1"]
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["dan"], raters_per_item=1, issues=["acme/rocket#1"])
     )
     rounds.open_round(seat=make.owner_seat(study), number=later.number, unregistered=True)
     asked = {"assignment": make.assignment(later, "dan", 1).public_id, "labels": {"symptom": ["crash"]}}

@@ -412,7 +412,9 @@ def test_a_submit_in_the_round_that_rows_come_in_for_is_counted_too() -> None:
 def test_rows_for_a_draft_round_are_refused() -> None:
     study = make.study()
     make.issues(1)
-    rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"])
+    rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1"])
+    )
     report = take("item,rater,round,dimension,value\nacme/rocket#1,bob,1,symptom,crash\n")
     assert "draft" in report.refusals[0].reason and not Annotation.objects.exists()
 

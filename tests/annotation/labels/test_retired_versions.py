@@ -15,7 +15,8 @@ def test_under_a_retired_version_no_round_is_made_or_opened_and_those_that_run_g
     study = make.study()
     running = make.open_round(study, 1)
     draft = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"], taxonomy_version=1
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"], taxonomy_version=1),
     )
     retire_version(user=study.created_by, version=study.taxonomy.versions.get())
     with pytest.raises(WrongState, match="Version 1 of .* was retired") as caught:
@@ -24,7 +25,8 @@ def test_under_a_retired_version_no_round_is_made_or_opened_and_those_that_run_g
     assert Round.objects.get(pk=draft.pk).state == "draft"
     with pytest.raises(Invalid) as refused:
         rounds.create_round(
-            seat=make.owner_seat(study), raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"], taxonomy_version=1
+            seat=make.owner_seat(study),
+            asked=rounds.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/rocket#1"], taxonomy_version=1),
         )
     assert list(refused.value.fields) == ["taxonomy_version"]
     make.rate(running, "item bob carol\n1 crash hang")

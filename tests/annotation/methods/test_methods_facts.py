@@ -150,7 +150,8 @@ def test_a_headline_that_is_fixed_to_a_later_round_is_named_where_another_is_fin
     make.issues(4)
     first, second = (
         rounds.create_round(
-            seat=make.owner_seat(study), raters=["bob", "carol"], raters_per_item=2, issues=[f"acme/rocket#{number}"]
+            seat=make.owner_seat(study),
+            asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, issues=[f"acme/rocket#{number}"]),
         )
         for number in (1, 2)
     )
@@ -194,7 +195,8 @@ def test_items_of_a_sample_that_are_named_again_were_drawn() -> None:
     make.issues(5)
     sample = draw_sample(seat=make.owner_seat(study), size=3, seed=1, filter={"repository": "acme/rocket"})
     first = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=3
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=3),
     )
     round_ = rounds.open_round(seat=make.owner_seat(study), number=first.number, unregistered=True)
     names = RoundItem.objects.filter(round=round_).values_list("item__identifier", flat=True)

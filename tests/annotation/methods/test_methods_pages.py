@@ -166,7 +166,9 @@ def test_a_sample_is_told_with_its_frame_and_seed() -> None:
     sample = sample_actions.draw_sample(seat=owner, filter={"repository": "acme/rocket"}, size=4, seed=77)
     from annotation.rounds.actions import rounds
 
-    made = rounds.create_round(seat=owner, raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=4)
+    made = rounds.create_round(
+        seat=owner, asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=4)
+    )
     rounds.open_round(seat=owner, number=made.number, unregistered=True)
     assert "Four issues were drawn at random (seed 77) from a frame of 9 issues." in get("olga", FILES[0])
 

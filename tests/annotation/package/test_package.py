@@ -306,11 +306,13 @@ def test_what_the_readme_reads_as_before_discussion_gives_the_reported_agreement
     make.issues(9)
     made = rounds.create_round(
         seat=make.owner_seat(study),
-        raters=["bob", "carol", "dave"],
-        raters_per_item=2,
-        kind="pilot",
-        issues=[f"acme/rocket#{number}" for number in range(1, 8)],
-        known={"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": ""}},
+        asked=rounds.NewRound(
+            raters=["bob", "carol", "dave"],
+            raters_per_item=2,
+            kind="pilot",
+            issues=[f"acme/rocket#{number}" for number in range(1, 8)],
+            known={"acme/rocket#9": {"labels": {"symptom": ["crash"]}, "why": ""}},
+        ),
     )
     round_ = rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
     answers = {1: "crash crash", 2: "hang crash", 3: "hang hang", 4: "slow hang", 5: "slow slow", 7: "hang hang"}
@@ -558,9 +560,11 @@ def test_known_labels_and_first_answers_are_packed_and_what_raters_reached_is_re
         "acme/rocket#4": {"labels": {"distributed": False, "symptom": ["slow"]}},
     }
     made = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], kind="pilot", known=known,
-        issues=[f"acme/rocket#{number}" for number in (5, 6)],
-    )  # fmt: skip
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(
+            raters=["bob", "carol"], kind="pilot", known=known, issues=[f"acme/rocket#{number}" for number in (5, 6)]
+        ),
+    )
     round_ = rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
     slow = {"kind": ["fault"], "symptom": ["slow"], "distributed": False}
     given = {

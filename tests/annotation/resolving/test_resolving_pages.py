@@ -376,7 +376,9 @@ def test_a_round_of_one_rater_has_nothing_to_resolve() -> None:
 def test_a_draft_round_has_not_begun() -> None:
     study = make.study()
     make.issues(1)
-    rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1"])
+    rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1"])
+    )
     assert "is not open yet" in client("ada").get(QUEUE).content.decode()
 
 

@@ -23,7 +23,9 @@ def build_study() -> Study:
 
 def draft(study: Study, **more: Any) -> Round:
     issues = ["acme/rocket#1", "acme/rocket#2"]
-    return rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=issues, **more)
+    return rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob", "carol"], issues=issues, **more)
+    )
 
 
 def post(name: str, path: str) -> Any:

@@ -130,7 +130,8 @@ def test_a_draft_with_quotas_too_small_is_not_opened() -> None:
     study = make.study()
     make.issues(2)
     made = rounds.create_round(
-        seat=make.owner_seat(study), raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"]
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"]),
     )
     with pytest.raises(Invalid) as refused:
         rater_actions.change_quota(seat=make.owner_seat(study), number=1, rater="bob", quota=1)

@@ -56,7 +56,10 @@ def build_study() -> Study:
     )
     make.open_round(made, 4, first=4)
     make.issues(2, first=8)
-    rounds.create_round(seat=make.owner_seat(made), raters=["bob", "carol"], issues=["acme/rocket#8", "acme/rocket#9"])
+    rounds.create_round(
+        seat=make.owner_seat(made),
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#8", "acme/rocket#9"]),
+    )
     return made
 
 
@@ -110,7 +113,9 @@ def test_a_member_of_another_study_finds_nothing_and_a_visitor_is_asked_to_sign_
 def test_an_item_of_another_study_is_not_found_through_this_one(study: Study) -> None:
     other = make.study("second", text=make.FAULTS, owner="mia", raters=())
     make.issues(1, "acme/moon")
-    rounds.create_round(seat=_with_rater(other), raters=["mia"], raters_per_item=1, issues=["acme/moon#1"])
+    rounds.create_round(
+        seat=_with_rater(other), asked=rounds.NewRound(raters=["mia"], raters_per_item=1, issues=["acme/moon#1"])
+    )
     item = get_item(make.owner_seat(other), "acme/moon#1")
     assert signed_in("olga").get(address("item", study.slug, item.pk)).status_code == 404
     assert signed_in("mia").get(address("item", other.slug, item.pk)).status_code == 200
@@ -411,7 +416,8 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
             assert client.get(path).status_code == 200
     make.issues(200, first=100)
     rounds.create_round(
-        seat=seat, raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]
+        seat=seat,
+        asked=rounds.NewRound(raters=["bob", "carol"], issues=[f"acme/rocket#{number}" for number in range(100, 300)]),
     )
     for n in range(30):
         sample_actions.draw_sample(seat=seat, size=5, seed=n, filter={"repository": "acme/rocket"})
@@ -419,7 +425,9 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         studies.create_study(user=make.user("olga"), slug=f"more-{n}", title="More", taxonomy="symptoms")
         rounds.open_round(
             seat=seat,
-            number=rounds.create_round(seat=seat, raters=["bob"], raters_per_item=1, issues=["acme/rocket#150"]).number,
+            number=rounds.create_round(
+                seat=seat, asked=rounds.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/rocket#150"])
+            ).number,
         )
     for client, path, n in pages:
         with assert_queries(n):

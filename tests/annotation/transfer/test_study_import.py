@@ -149,7 +149,7 @@ def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_refused
     make.issues(3)
     known = {"acme/rocket#3": {"labels": {"symptom": ["crash"]}, "why": "It stops."}}
     asked = {"raters": ["bob", "carol"], "issues": ["acme/rocket#1"], "known": known}
-    rounds.create_round(seat=make.owner_seat(study), kind="main", **asked)
+    rounds.create_round(seat=make.owner_seat(study), asked=rounds.NewRound(kind="main", **asked))
     record(study=study, user=make.user("olga"), verb=FIXED, rounds=[1])
     file = brought(study)
     wrong_known = changed(file, _swap("rounditem", b'"why": "It stops."', b'"why": 5'), honest=True)
@@ -229,7 +229,9 @@ def of_real_issues() -> Study:
     run_now(run=start_file_fetch(user=olga, file=file, repository=REPOSITORY, private=False, send=False))
     study = make.study()
     names = [f"{REPOSITORY}#{number}" for number in Issue.objects.order_by("number").values_list("number", flat=True)]
-    made = rounds.create_round(seat=make.owner_seat(study), raters=["bob", "carol"], issues=names)
+    made = rounds.create_round(
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["bob", "carol"], issues=names)
+    )
     rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True)
     return study
 

@@ -19,7 +19,7 @@ from annotation.overview.actions.demo import load_demo
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions.resolutions import resolve
-from annotation.rounds.actions.rounds import close_round, create_round, resolve_round
+from annotation.rounds.actions.rounds import NewRound, close_round, create_round, resolve_round
 from tests import builders as make
 
 SECOND = """
@@ -117,7 +117,9 @@ def fill() -> None:
     answer(half, "bob", 21, {"kind": ["how-to"]})
     pool = make.open_round(study, 4, first=30, taxonomy_version=2, mode="pool", raters_per_item=1)
     assert pool.mode == "pool"
-    create_round(seat=owner, kind="main", raters=["bob", "carol"], issues=["acme/rocket#1"], taxonomy_version=2)
+    create_round(
+        seat=owner, asked=NewRound(kind="main", raters=["bob", "carol"], issues=["acme/rocket#1"], taxonomy_version=2)
+    )
     for what in ("labels", "ratings"):
         export = request_export(seat=owner, what=what, send=False)
         if what == "labels":
