@@ -10,6 +10,9 @@ from shared.compiled_queries import CompiledQuery
 
 OF_OTHERS = (InboxLine.Kind.MENTION, InboxLine.Kind.RESOLVING)
 """Lines that tell of what others said or did; the other kinds tell of one's own work."""
+WHILE_OPEN = (InboxLine.Kind.ROUND, InboxLine.Kind.ADMITTED)
+UNTIL_CLOSED = (InboxLine.Kind.GIVEN, InboxLine.Kind.ARBITER, InboxLine.Kind.REMINDER, InboxLine.Kind.RESOLVING)
+"""Lines that call to work, and how long there is some."""
 
 
 def lines_of(user: User) -> QuerySet[InboxLine]:
@@ -21,7 +24,7 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
     """What tells of others in a round that this person is blind in comes later.
 
     So does what is said of an item that they are yet to answer as a third rater or rate again in an open round, or of
-    a round whose discussion they do not take part in.
+    a round whose discussion they do not take part in. A line that calls to work goes once its round has none any more.
     """
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
@@ -37,7 +40,10 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
         round__taxonomy_version__taxonomy=OuterRef("round__taxonomy_version__taxonomy"),
     ).exclude(round__kind=Round.Kind.RELABEL)
     seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~Exists(arbitrates) & ~Exists(again))
-    return InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE).filter(seen)
+    has_work = ~Q(kind__in=WHILE_OPEN) | Q(round__state=Round.State.OPEN)
+    has_work &= ~Q(kind__in=UNTIL_CLOSED) | ~Q(round__state=Round.State.CLOSED)
+    lines = InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE)
+    return lines.filter(has_work, seen)
 
 
 _UNREAD = CompiledQuery(lambda user: _lines_of(user).filter(read_at__isnull=True).values_list("pk"), int)

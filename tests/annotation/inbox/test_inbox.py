@@ -236,3 +236,13 @@ def test_a_script_reads_its_lines_in_pages_and_marks_them(over: Round) -> None:
 def test_lines_of_a_worklist_that_was_undone_are_gone(over: Round) -> None:
     Round.objects.update(state="undone")
     assert kinds("ada") == []
+
+
+def test_a_line_that_calls_to_work_goes_when_its_round_has_none_any_more() -> None:
+    round_ = make.open_round(make.study())
+    assert kinds("bob") == ["round"] and n_unread(make.user("bob")) == 1
+    make.rate(round_, "item bob carol\n1 crash hang\n2 slow slow\n3 crash -")
+    assert kinds("bob") == [] and "is open and has items for you" not in words("bob")
+    assert kinds("ada") == ["resolving"]
+    Round.objects.update(state="closed")
+    assert kinds("ada") == [] and n_unread(make.user("ada")) == 0
