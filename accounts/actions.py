@@ -18,7 +18,7 @@ from accounts.audit import record
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.keyboard_shortcuts import read_keys
 from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User, digest
-from accounts.queries import unconfirmed_links
+from accounts.queries import GENERATED, PASSWORD_CHANGED, PERSON_ADDED, unconfirmed_links
 from shared.errors import Conflict, Forbidden, Invalid, NotFound
 from shared.names import wrong_in, wrong_in_user_name
 
@@ -62,7 +62,7 @@ def add_user(
         raise Conflict(
             f"The name {user.username} is taken.", code="name_taken", fields={"username": ["Choose another name."]}
         ) from error
-    record(verb="person added", about=user, staff=is_staff)
+    record(verb=PERSON_ADDED, about=user, staff=is_staff, **({} if password else {"password": GENERATED}))
     return user, first_password
 
 
@@ -117,7 +117,7 @@ def _set_password(user: User, new: str, *, keep: str | None = None) -> None:
     now = timezone.now()
     PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
     end_other_sessions(user=user, keep=keep)
-    record(verb="password changed", user=user)
+    record(verb=PASSWORD_CHANGED, user=user)
 
 
 def first_password(*, user: User, new: str, confirmation: Confirmation, keep: str | None = None) -> None:

@@ -5,14 +5,17 @@ from datetime import datetime
 
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
 from django.utils import timezone
 
 from accounts.browsers import browser_named
-from accounts.models import ApiToken, PasswordLink, Session, User
+from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User
 from shared.compiled_queries import CompiledQuery
 
 LINES = 5
+PERSON_ADDED, PASSWORD_CHANGED = "person added", "password changed"
+GENERATED = "generated"
+"""In the log entry of a person who was added: their first password was printed, so others may have seen it."""
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
@@ -63,6 +66,13 @@ def password_links_of(user: User) -> QuerySet[PasswordLink]:
     """The newest links for a new password that somebody else made for this person."""
     rows = PasswordLink.objects.select_related("made_by").filter(user=user, made_by__isnull=False)
     return rows.exclude(made_by=user).order_by("-created_at")[:LINES]
+
+
+def has_first_password(user: User) -> bool:
+    """Whether somebody still has the password that was generated for them when they were added; one query."""
+    changed = ServerEvent.objects.filter(user=user, verb=PASSWORD_CHANGED)
+    added = ServerEvent.objects.filter(about=user, verb=PERSON_ADDED, detail__password=GENERATED)
+    return added.filter(~Exists(changed)).exists()
 
 
 def unconfirmed_links(user: User | None = None) -> QuerySet[PasswordLink]:

@@ -26,7 +26,7 @@ from accounts.forms import (
 )
 from accounts.known_browsers import remember
 from accounts.providers import CONNECT, get_provider, providers
-from accounts.queries import connections_of, password_links_of, sessions_of, tokens_of
+from accounts.queries import connections_of, has_first_password, password_links_of, sessions_of, tokens_of
 from accounts.sessions import began_with
 from accounts.views.providers import onward
 from shared.errors import Invalid
@@ -256,6 +256,7 @@ def _page(
         "connections": connections,
         "connecting": connecting or ConnectForm(has_password=has_password),
         "links": password_links_of(user),
+        "has_first_password": has_first_password(user),
         "token": token or TokenForm(has_password=has_password),
         "sign_in_again": [] if has_password else [each for each in providers() if each.key in connected],
         "plaintext": plaintext,

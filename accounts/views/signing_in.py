@@ -5,13 +5,16 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from accounts.actions import told_of_links
 from accounts.forms import SignInForm
 from accounts.models import User
 from accounts.providers import providers
+from accounts.queries import has_first_password
 from accounts.sessions import sign_in
 
 
@@ -45,6 +48,10 @@ class SignIn(LoginView):
         user = form.get_user()
         assert isinstance(user, User)
         sign_in(self.request, user)
+        if has_first_password(user):
+            words = "You signed in with the password that was generated for you, which others may have seen."
+            form = f"{reverse('me')}#password"
+            messages.warning(self.request, format_html('{} <a href="{}">Choose your own password</a>', words, form))
         for link in told_of_links(user=user):
             became = "and it was used" if link.used_at else "and it was not used"
             by = link.made_by.display_name if link.made_by else "Somebody"

@@ -26,6 +26,25 @@ def test_add_user_prints_a_first_password_that_works() -> None:
     assert (user.email, user.is_staff) == ("alice@example.org", True)
 
 
+def test_a_printed_password_asks_to_be_changed_until_it_is() -> None:
+    password = run("add_user", "alice").strip().rpartition(" ")[2]
+    asks = "Choose your own password"
+    client = Client()
+    client.post("/sign-in/", {"username": "alice", "password": password})
+    page = client.get("/taxonomies/").content.decode()
+    assert f'<a href="/me/#password">{asks}</a>' in page
+    assert "Your password was generated" in client.get("/me/").content.decode()
+    client.post("/me/password/", {"old": password, "new": "a word of my own"})
+    assert "Your password was generated" not in client.get("/me/").content.decode()
+    again = Client()
+    again.post("/sign-in/", {"username": "alice", "password": "a word of my own"})
+    assert asks not in again.get("/taxonomies/").content.decode()
+    actions.add_user(username="bob", password="a word of my own")
+    bob = Client()
+    bob.post("/sign-in/", {"username": "bob", "password": "a word of my own"})
+    assert asks not in bob.get("/taxonomies/").content.decode(), "who chose it need not choose another"
+
+
 def test_add_user_with_json_prints_json_alone() -> None:
     answer = json.loads(run("add_user", "alice", "--json"))
     assert User.objects.get(username="alice").check_password(answer["password"])
