@@ -23,7 +23,7 @@ BY_PAGE = {
     "start_codebook": "owners#the-first-study-step-by-step", "start_people": "owners#the-first-study-step-by-step",
     "start_round": "owners#the-first-study-step-by-step",
     "label": "raters#the-page", "label_one": "raters#the-page", "own_list": "raters#the-page",
-    "discuss": "raters#when-the-round-is-over-discussion", "discuss_item": "raters#when-the-round-is-over-discussion",
+    "discuss": "raters#after-labeling-discussion", "discuss_item": "raters#after-labeling-discussion",
     "inbox": "raters", "me": "raters#your-settings", "away": "raters#when-you-are-away",
     "resolve": "adjudicators#the-queue", "resolve_item": "adjudicators#deciding",
     "new_study": "owners#the-study", "study": "owners#the-study", "studies": "owners#the-study",
@@ -51,6 +51,8 @@ HITS_MOST = 40
 SNIPPET = 220
 _HEADING = re.compile(r"(#{1,3}) (.+)")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_EMPHASIS = re.compile(r"(?<!\w)\*{1,2}([^*\n]+)\*{1,2}(?!\w)")
+_MARKS = re.compile(r"^ *(?:```.*|[*-] )", re.MULTILINE)
 _ELSEWHERE = "https://guides.invalid/"
 _BREAK = re.compile(r"<br ?/?>\n")
 _RENDERED_LINK = re.compile(rf'<a href="{re.escape(_ELSEWHERE)}([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
@@ -136,7 +138,9 @@ def search(words: str) -> list[GuideHit]:
 
 
 def _snippet(text: str, wanted: list[str]) -> str:
-    plain = " ".join(_LINK.sub(r"\2", text).replace("`", "").replace("**", "").replace("|", " ").split())
+    """The words around the first that was found, without the marks of Markdown."""
+    text = _MARKS.sub("", _EMPHASIS.sub(r"\1", _LINK.sub(r"\2", text)))
+    plain = " ".join(text.replace("`", "").replace("|", " ").split())
     place = min((at for word in wanted if (at := plain.casefold().find(word)) >= 0), default=0)
     begin = plain.find(" ", place - SNIPPET // 3) + 1 if place > SNIPPET // 3 else 0
     return ("… " if begin else "") + plain[begin : begin + SNIPPET] + (" …" if begin + SNIPPET < len(plain) else "")
