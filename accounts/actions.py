@@ -62,7 +62,8 @@ def add_user(
         raise Conflict(
             f"The name {user.username} is taken.", code="name_taken", fields={"username": ["Choose another name."]}
         ) from error
-    record(verb=PERSON_ADDED, about=user, staff=is_staff, **({} if password else {"password": GENERATED}))
+    how: dict[str, Any] = {} if password else {"password": GENERATED}
+    record(verb=PERSON_ADDED, about=user, staff=is_staff, **how)
     return user, first_password
 
 

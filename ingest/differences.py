@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from shared.edit_scripts import Kind, edits
+
 CONTEXT = 3
 LINE_EDITS_MAX = 600
 WORD_EDITS_MAX = 60
 WORDS_MAX = 400
 LINES_SHOWN = 2_000
 
-Kind = Literal["same", "added", "removed"]
 _SIDES: tuple[Kind, Kind] = ("removed", "added")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
@@ -269,63 +270,6 @@ def whole_text(text: str, kind: Kind) -> TextDifference:
 
 def _split(text: str) -> list[str]:
     return re.split(r"\r\n|\r|\n", text.rstrip("\r\n")) if text.strip("\r\n") else []
-
-
-def edits(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[Kind, int, int]] | None:
-    """The shortest way from `old` to `new`: (kind, place in old, place in new); None where it takes over `most` steps.
-
-    Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986), 251–266: at most `most` squared
-    steps and as many kept numbers, whatever the lengths.
-    """
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    steps = _myers(old[start : len(old) - end], new[start : len(new) - end], most)
-    if steps is None:
-        return None
-    head: list[tuple[Kind, int, int]] = [("same", place, place) for place in range(start)]
-    middle = [(kind, start + i, start + j) for kind, i, j in steps]
-    tail: list[tuple[Kind, int, int]] = [("same", len(old) - n, len(new) - n) for n in range(end, 0, -1)]
-    return head + middle + tail
-
-
-def _myers(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[Kind, int, int]] | None:
-    n, m = len(old), len(new)
-    if abs(n - m) > most:
-        return None
-    furthest = {1: 0}
-    kept: list[dict[int, int]] = []
-    for d in range(min(n + m, most) + 1):
-        kept.append(dict(furthest))
-        for k in range(-d, d + 1, 2):
-            down = k == -d or (k != d and furthest[k - 1] < furthest[k + 1])
-            x = furthest[k + 1] if down else furthest[k - 1] + 1
-            while x < n and x - k < m and old[x] == new[x - k]:
-                x += 1
-            furthest[k] = x
-            if x >= n and x - k >= m:
-                return _back(kept, n, m)
-    return None
-
-
-def _back(kept: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[Kind, int, int]]:
-    found: list[tuple[Kind, int, int]] = []
-    for d in range(len(kept) - 1, -1, -1):
-        furthest, k = kept[d], x - y
-        down = k == -d or (k != d and furthest[k - 1] < furthest[k + 1])
-        before = k + 1 if down else k - 1
-        x_before = furthest[before]
-        y_before = x_before - before
-        while x > max(x_before, 0) and y > max(y_before, 0):
-            x, y = x - 1, y - 1
-            found.append(("same", x, y))
-        if d:
-            found.append(("added", x_before, y_before) if down else ("removed", x_before, y_before))
-            x, y = x_before, y_before
-    return found[::-1]
 
 
 def _line_edits(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:

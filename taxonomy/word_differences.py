@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 from itertools import groupby
+
+from shared.edit_scripts import Kind, edits
 
 Marked = tuple[tuple[bool, str], ...]
 """A text in pieces, each with whether it stands on this side alone; joined they are the text."""
 
 WORDS_MAX = 500
-"""Between what both begin and end with; longer stretches are told as replaced, for comparing takes quadratic time."""
+EDITS_MAX = 60
+"""Longer stretches between what both begin and end with, and those with more edits, are shown as replaced."""
 
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
@@ -26,15 +28,10 @@ def mark_lists(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Marked, ..
     start, old_end, new_end = _middle(old, new)
     before, after = old[start:old_end], new[start:new_end]
     marks: tuple[list[Marked], list[Marked]] = ([], [])
-    if len(before) > WORDS_MAX or len(after) > WORDS_MAX:
-        spans = [("replace", 0, len(before), 0, len(after))]
-    else:
-        spans = list(SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
-    for tag, low, high, new_low, new_high in spans:
-        olds, news = before[low:high], after[new_low:new_high]
+    for is_same, olds, news in _stretches(before, after):
         paired = min(len(olds), len(news))
         for one, other in zip(olds, news, strict=False):
-            pair = mark_words(one, other) if tag == "replace" else (unmarked(one, False), unmarked(other, False))
+            pair = (unmarked(one, False), unmarked(other, False)) if is_same else mark_words(one, other)
             marks[0].append(pair[0])
             marks[1].append(pair[1])
         marks[0].extend(unmarked(text, True) for text in olds[paired:])
@@ -46,6 +43,23 @@ def mark_lists(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Marked, ..
     )
 
 
+def _stretches(old: Sequence[str], new: Sequence[str]) -> list[tuple[bool, list[str], list[str]]]:
+    """What both have and what only one has in turn, each with whether it is the same."""
+    found = []
+    for is_same, run in groupby(_edits(old, new), key=lambda step: step[0] == "same"):
+        steps = list(run)
+        olds = [old[at] for kind, at, _ in steps if kind != "added"]
+        found.append((is_same, olds, [new[at] for kind, _, at in steps if kind != "removed"]))
+    return found
+
+
+def _edits(old: Sequence[str], new: Sequence[str]) -> list[tuple[Kind, int, int]]:
+    if len(old) <= WORDS_MAX and len(new) <= WORDS_MAX and (found := edits(old, new, EDITS_MAX)) is not None:
+        return found
+    removed: list[tuple[Kind, int, int]] = [("removed", at, 0) for at in range(len(old))]
+    return [*removed, *(("added", len(old), at) for at in range(len(new)))]
+
+
 def unmarked(text: str, alone: bool) -> Marked:
     """A text in one piece."""
     return ((alone, text),) if text else ()
@@ -55,13 +69,11 @@ def _alone(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[boo
     """For each word of both whether the other lacks it there."""
     start, old_end, new_end = _middle(old, new)
     flags = ([False] * len(old), [False] * len(new))
-    flags[0][start:old_end] = [True] * (old_end - start)
-    flags[1][start:new_end] = [True] * (new_end - start)
-    if old_end - start <= WORDS_MAX and new_end - start <= WORDS_MAX:
-        matcher = SequenceMatcher(None, old[start:old_end], new[start:new_end], autojunk=False)
-        for block in matcher.get_matching_blocks():
-            for place in range(block.size):
-                flags[0][start + block.a + place] = flags[1][start + block.b + place] = False
+    for kind, at, new_at in _edits(old[start:old_end], new[start:new_end]):
+        if kind == "removed":
+            flags[0][start + at] = True
+        elif kind == "added":
+            flags[1][start + new_at] = True
     return flags
 
 

@@ -50,8 +50,8 @@ class SignIn(LoginView):
         sign_in(self.request, user)
         if has_first_password(user):
             words = "You signed in with the password that was generated for you, which others may have seen."
-            form = f"{reverse('me')}#password"
-            messages.warning(self.request, format_html('{} <a href="{}">Choose your own password</a>', words, form))
+            place = f"{reverse('me')}#password"
+            messages.warning(self.request, format_html('{} <a href="{}">Choose your own password</a>', words, place))
         for link in told_of_links(user=user):
             became = "and it was used" if link.used_at else "and it was not used"
             by = link.made_by.display_name if link.made_by else "Somebody"

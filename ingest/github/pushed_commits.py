@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.differences import LINE_EDITS_MAX, edits
+from ingest.differences import LINE_EDITS_MAX
 from ingest.github.client import TooMuch
 from ingest.github.graphql_queries import GitObject, objects
 from ingest.github.rest_objects import parse_count, with_files
 from ingest.github.run_state import RunState
 from ingest.records import ChangeRecord
 from ingest.runs import beat
+from shared.edit_scripts import edits
 
 FOLDERS_AT_ONCE = 200
 TEXTS_AT_ONCE = 100

@@ -15,10 +15,10 @@ from ingest.differences import (
     State,
     TextDifference,
     difference,
-    edits,
     text_difference,
     whole_text,
 )
+from shared.edit_scripts import edits
 
 LINES = some.lists(some.sampled_from("abcde"), max_size=12)
 
