@@ -19,6 +19,8 @@ LINE_CHARACTERS_MAX = 4 * CELL_CHARACTERS_MAX
 ROW_CHARACTERS_KEPT = 110_000
 SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xlsx"})
 DELIMITERS = ",;\t|"
+BLANK_LINES_MAX = 20_000
+"""So many blank lines in a row are passed over while somebody waits for the answer."""
 
 _START_BYTES, _FIRST_LINES = 1 << 16, 20
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -40,6 +42,10 @@ class TableRow:
     is_short: bool = False
 
 
+class BlankLines(Unreadable):
+    """More blank lines in a row than somebody waits for."""
+
+
 @dataclass(frozen=True)
 class FileTable:
     """The head line and the rows below it, which are read while they are asked for, once; `sheets` of a workbook."""
@@ -55,15 +61,16 @@ def is_table(name: str, start: bytes) -> bool:
         return True
     if start.startswith(b"\xd0\xcf\x11\xe0"):  # the old kind of workbook, refused when it is opened
         return True
-    return PurePath(name).suffix.lower() in SUFFIXES and start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] not in b"{["
+    is_json = start.removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"["))
+    return PurePath(name).suffix.lower() in SUFFIXES and not is_json
 
 
-def open_table(file: BinaryIO, sheet: str = "") -> FileTable:
+def open_table(file: BinaryIO, sheet: str = "", *, blank_max: int | None = None) -> FileTable:
     """The table of a file that can seek: XLSX is told by its first bytes, the rest is CSV.
 
     CSV is UTF-8 with or without a byte order mark (or UTF-16 with one), with commas, semicolons, tabs or bars. Of a
     workbook the first sheet counts, or the one named. Every row has as many cells as the head; rows without any text
-    are left out. Raises Unreadable, also while rows are read.
+    are left out. Raises Unreadable, also while rows are read: as BlankLines after more than `blank_max` blank lines.
     """
     start = file.read(4)
     file.seek(0)
@@ -76,7 +83,8 @@ def open_table(file: BinaryIO, sheet: str = "") -> FileTable:
         raise Unreadable("This is an old workbook (.xls). Save it as XLSX or CSV.")
     else:
         lines = _csv(file)
-    head = next((line for line in lines if line.fault or not _is_blank(line)), None)
+    lines = _without_blank(lines, blank_max)
+    head = next(lines, None)
     if head is None:
         sentence = "The file is empty. It needs a header row with the names of the columns."
         raise Unreadable(sentence, fields={"sheets": sheets} if sheets else None)
@@ -122,12 +130,23 @@ def _is_blank(row: TableRow) -> bool:
     return not any(cell and not cell.isspace() for cell in row.cells)
 
 
+def _without_blank(lines: Iterator[TableRow], blank_max: int | None) -> Iterator[TableRow]:
+    n_blank = 0
+    for row in lines:
+        if row.fault or not _is_blank(row):
+            n_blank = 0
+            yield row
+            continue
+        n_blank += 1
+        if blank_max is not None and n_blank > blank_max:
+            raise BlankLines(
+                f"More than {blank_max:,} lines up to line {row.line:,} are blank. Delete them and send the file again."
+            )
+
+
 def _fitted(lines: Iterator[TableRow], n_columns: int, *, is_csv: bool) -> Iterator[TableRow]:
     for row in lines:
-        if row.fault:
-            yield row
-        elif not _is_blank(row):
-            yield _fit(row, n_columns, is_csv)
+        yield row if row.fault else _fit(row, n_columns, is_csv)
 
 
 def _fit(row: TableRow, n_columns: int, is_csv: bool) -> TableRow:

@@ -11,7 +11,7 @@ from ingest.files.seen import SeenNumbers
 from ingest.github.rest_objects import Repository
 from ingest.records import storable
 from ingest.tables.columns import BY_KEY, Guess, TableLayout, column_names, guess
-from ingest.tables.files import FileTable, TableRow, open_table
+from ingest.tables.files import BLANK_LINES_MAX, BlankLines, FileTable, TableRow, open_table
 from ingest.tables.issues import row_of
 
 ROWS_KEPT = 30
@@ -25,6 +25,7 @@ VALUES_SHOWN = 3
 class TablePreview:
     """The columns and first rows of a table, and how many there are, counted up to ROWS_COUNTED_MAX.
 
+    With `is_cut` blank lines followed, below which nobody looked: there may be more rows.
     `rows` are (line, cells, fault, whether it is short); cells are cut after CELL_CHARACTERS_KEPT.
     """
 
@@ -33,6 +34,7 @@ class TablePreview:
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     n_rows: int
+    is_cut: bool = False
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "TablePreview":
@@ -44,7 +46,7 @@ class TablePreview:
     @property
     def is_counted(self) -> bool:
         """Whether all rows were counted."""
-        return self.n_rows <= ROWS_COUNTED_MAX
+        return self.n_rows <= ROWS_COUNTED_MAX and not self.is_cut
 
     def cells(self) -> list[Sequence[str]]:
         return [cells for _, cells, fault, _ in self.rows if not fault]
@@ -72,26 +74,38 @@ class TablePreview:
 
 
 def sample(file: BinaryIO, sheet: str = "", count_up_to: int = ROWS_COUNTED_MAX) -> TablePreview:
-    """The sample of a table; of a workbook, the first sheet with a head line, or the one named. Raises Unreadable."""
+    """The sample of a table; of a workbook, the first sheet with a head line, or the one named. Raises Unreadable.
+
+    Millions of blank lines are not read: the sample ends there, or, where no row came before, the file is rejected.
+    """
     table, chosen = _first(file, sheet)
-    kept = [
-        [row.line, [storable(cell)[:CELL_CHARACTERS_KEPT] for cell in row.cells], row.fault, row.is_short]
-        for row in islice(table.rows, min(ROWS_KEPT, count_up_to))
-    ]
-    n_rows = len(kept) + sum(1 for _ in islice(table.rows, max(0, count_up_to + 1 - len(kept))))
+    kept: list[Sequence[Any]] = []
+    n_rows, is_cut = 0, False
+    try:
+        for row in islice(table.rows, count_up_to + 1):
+            n_rows += 1
+            if n_rows <= min(ROWS_KEPT, count_up_to):
+                cells = [storable(cell)[:CELL_CHARACTERS_KEPT] for cell in row.cells]
+                kept.append([row.line, cells, row.fault, row.is_short])
+    except BlankLines:
+        if not kept:
+            raise
+        is_cut = True
     columns = [storable(name) for name in column_names(table.columns)]
-    return TablePreview(chosen, list(table.sheets), columns, kept, n_rows)
+    return TablePreview(chosen, list(table.sheets), columns, kept, n_rows, is_cut)
 
 
 def _first(file: BinaryIO, sheet: str) -> tuple[FileTable, str]:
     try:
-        table = open_table(file, sheet)
+        table = open_table(file, sheet, blank_max=BLANK_LINES_MAX)
     except Unreadable as error:
         if sheet or not (sheets := error.fields.get("sheets")):
             raise
         for name in sheets[1:]:
             try:
-                return open_table(file, name), name
+                return open_table(file, name, blank_max=BLANK_LINES_MAX), name
+            except BlankLines:
+                raise
             except Unreadable:
                 continue
         raise

@@ -25,6 +25,7 @@ from ingest.errors import Conflict, NotFound
 from ingest.files import leftovers
 from ingest.files.json_rows import BATCH_ROWS
 from ingest.models import FetchRun, Issue, Refusal, Upload
+from ingest.tables import sample
 from tests.asserts import assert_queries
 from tests.ingest.stored_rows import counts
 
@@ -235,6 +236,33 @@ def test_a_run_whose_table_is_broken_says_so(db):
 
 def send(content: str | bytes, name: str = "issues.csv", who: str = "ann", **fields: Any) -> Any:
     return Client().post("/api/v1/fetches/", {"file": file_of(content, name)} | fields, headers=token(who))
+
+
+def test_blank_lines_are_not_read_by_the_million_while_somebody_waits(ann: Client) -> None:
+    token = make_token(user=User.objects.get(username="ann"), name="t", scope="manage")[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    blank, rows = b"\n" * 300_000, TABLE.encode().split(b"\n", 1)
+    for content, status in (
+        (TABLE.encode() + blank, 202),
+        (blank + TABLE.encode(), 400),
+        (rows[0] + b"\n" + blank + rows[1], 400),
+    ):
+        file = SimpleUploadedFile("issues.csv", content)
+        answer = ann.post("/api/v1/fetches/", {"file": file, "repository": "o/r"}, headers=headers)
+        assert answer.status_code == status, answer.content
+        if status == 400:
+            assert answer.json()["message"].startswith("More than 20,000 lines up to line 20,00")
+        file = SimpleUploadedFile("issues.csv", content)
+        with file.open() as opened:
+            read_from = opened.file  # type: ignore[union-attr]
+            if status == 202:
+                found = sample(read_from)
+                assert (found.n_rows, found.is_counted) == (3, False)
+                assert read_from.tell() < len(content) / 5
+    run_steps.work(FetchRun.objects.get().pk)
+    assert Issue.objects.count() == 2
+    page = upload(ann, TABLE.encode() + blank, repository="o/r")
+    assert "more than 2 rows" in " ".join(ann.get(page.headers["Location"]).content.decode().split())
 
 
 def file_of(content: str | bytes, name: str) -> SimpleUploadedFile:
