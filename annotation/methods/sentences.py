@@ -517,8 +517,9 @@ def computed(facts: Facts) -> list[Sentence]:
 def few_units(numbers: Iterable[CoefficientFacts]) -> list[Sentence]:
     """Why values have no interval, where some have none."""
     bare = [each for each in numbers if each.value is not None and each.low is None]
-    once = ", an item labeled in several rounds counting once" if any(each.units >= FEWEST for each in bare) else ""
-    return [Sentence(f"No confidence interval is given for fewer than {FEWEST} units{once}.")] if bare else []
+    once = "; an item labeled in several rounds counts once" if any(each.units >= FEWEST for each in bare) else ""
+    why = f"No confidence interval is given for fewer than {FEWEST} units, unless all ratings agree{once}."
+    return [Sentence(why)] if bare else []
 
 
 def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Sentence]:

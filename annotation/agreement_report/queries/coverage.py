@@ -33,7 +33,7 @@ def planned_for_one(place: str) -> str:
 
 
 def coverage(rounds: Sequence[Round], part: Slice) -> Coverage:
-    """How many items of these rounds are compared at all, training items excluded; one query, none without rounds."""
+    """How many items of these rounds are compared at all, without training and excluded items; one query, none without rounds."""
     if not rounds:
         return Coverage()
     places, params = [], []
@@ -58,7 +58,7 @@ def _places(round_id: int, part: Slice) -> tuple[str, list[Any]]:
     Joins nothing: where the planner expects few rows, a join counts all answers again for each item.
     """
     params: list[Any] = [round_id]
-    where = ["r.round_id = %s", "r.known IS NULL", *in_slice(round_id, part, params)]
+    where = ["r.round_id = %s", "r.known IS NULL", "NOT r.excluded", *in_slice(round_id, part, params)]
     params.append(round_id)
     given = f"""SELECT a.item_id, count(*) AS n, NULL AS is_for_one FROM annotation_assignment a
         WHERE a.round_id = %s AND {counts("a", part)} AND EXISTS (SELECT FROM annotation_rating g

@@ -208,8 +208,10 @@ def table(what: str, shape: str = "long") -> list[dict]:
     return list(csv.DictReader(io.StringIO(b"".join(answered.streaming_content).decode())))
 
 
-def units() -> int:
-    return Script("olga").send("GET", "studies/study/agreement/?round=2").json()[0]["units"]
+def units() -> tuple[int, int, int]:
+    """Units, and items that are covered and labeled by two raters."""
+    entry = Script("olga").send("GET", "studies/study/agreement/?round=2").json()[0]
+    return entry["units"], entry["coverage"]["items"], entry["coverage"]["double"]
 
 
 def paragraph() -> str:
@@ -239,7 +241,7 @@ def everything(study: Study) -> dict[str, object]:
 
 
 WHOLE = {
-    "units": 5, "counted": 5, "labels": [1, 3, 8], "labels marked": [], "ratings": [1, 2, 3, 7, 8],
+    "units": (5, 5, 5), "counted": 5, "labels": [1, 3, 8], "labels marked": [], "ratings": [1, 2, 3, 7, 8],
     "ratings marked": [], "disputed": [2, 7],
 }  # fmt: skip
 
@@ -252,7 +254,7 @@ def test_what_is_screened_out_after_coding_leaves_all_results_or_stays_and_is_ma
     decided = {"item": name(study, 7), "dimension": "symptom", "values": ["hang"], "rationale": "Seen."}
     refused = Script("olga").send("POST", "studies/study/resolutions/", decided)
     assert refused.status_code == 409 and "is screened out, and this study excludes" in refused.json()["message"]
-    gone = {"units": 3, "counted": 3, "labels": [1, 8], "ratings": [1, 2, 8], "disputed": [2]}
+    gone = {"units": (3, 3, 3), "counted": 3, "labels": [1, 8], "ratings": [1, 2, 8], "disputed": [2]}
     assert everything(study) == WHOLE | gone
     assert flow(study) == {
         "drawn": 8, "screened out: reason unresolved": 2, "screened out: Spam": 2, "screening unresolved": 1,
@@ -293,9 +295,9 @@ def test_a_late_decision_of_screening_counts_like_any_other(study: Study) -> Non
     made = rounds.open_round(seat=owner, number=2, unregistered=True)
     n = numbers(study)
     make.rate(made, f"item bob carol\n{n[1]} crash crash\n{n[2]} hang hang\n{n[3]} hang hang\n{n[6]} slow slow")
-    assert (units(), len(rows("labels/"))) == (4, 4)
+    assert (units()[0], len(rows("labels/"))) == (4, 4)
     decide(study, Round.objects.get(study=study, number=1), n[6], "screening", "out")
-    assert (units(), len(rows("labels/"))) == (3, 3)
+    assert (units()[0], len(rows("labels/"))) == (3, 3)
     detail = AuditEvent.objects.filter(study=study, verb="items screened by a round").latest("pk").detail
     assert detail["labeled"] == 1
 
@@ -310,10 +312,10 @@ def test_the_setting_is_on_the_page_and_in_rest_and_a_sheet_for_an_item_that_is_
     lines = [f"{name(study, place)},{who},2,symptom,crash" for place in (1, 4) for who in ("bob", "carol")]
     sheet = "\n".join(["item,rater,round,dimension,value", *lines]).encode()
     assert not import_ratings(user=make.user("olga"), study="study", file=sheet, name="sheet.csv").n_refused
-    assert {row["item"] for row in rows("labels/")} == {name(study, 1)} and units() == 1
+    assert {row["item"] for row in rows("labels/")} == {name(study, 1)} and units() == (1, 1, 1)
     settings = {"title": study.title, "guidelines": "", "resolve_when": "round", "screened_out": "keep"}
     page("/studies/study/settings/", settings)
-    assert units() == 2
+    assert units() == (2, 2, 2)
 
 
 def test_the_paragraph_reports_raters_reasons_and_agreement_of_screening() -> None:

@@ -1336,8 +1336,11 @@ class Checker:
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
             self.caption_methods(caption[2])
             bare = self.seen.get("bare rows", [])
-            told = re.findall(r"No confidence interval is given for fewer than 5 units(, an item [^.]*)?\.", caption[2])
-            once = ", an item labeled in several rounds counting once"
+            told = re.findall(
+                r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; an item [^.]*)?\.",
+                caption[2],
+            )
+            once = "; an item labeled in several rounds counts once"
             self.same("caption", told, [once if max(bare) >= 5 else ""] if bare else [])
         return self.complaints
 
@@ -1528,7 +1531,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
     (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((Concord [^)]+)\)\.", Checker.computed),
-    (r"No confidence interval is given for fewer than 5 units(, an item labeled in several rounds counting once)?\.", Checker.few_units),
+    (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; an item labeled in several rounds counts once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),
