@@ -31,8 +31,8 @@ LABELS = ExportPageText(
         "round_kind": "pilot, main, screening or relabel",
         "dimension": "key",
         "values": "keys of categories, true or false, a number, a text",
-        "method": "unanimous or single: planned raters, blind. Otherwise its basis: third_rater, majority, "
-        "adjudicator, discussion, owner, imported, not_blind, relabel, relabel_single",
+        "method": "unanimous or single: planned raters, blind as far as Concord knows. Otherwise its basis: "
+        "third_rater, majority, adjudicator, discussion, owner, imported, not_blind, relabel, relabel_single",
         "taxonomy_version": "the version of the values",
         "resolved_at": "when it was resolved, if it was",
         "raters": "the codes of the raters who labeled it",

@@ -308,7 +308,11 @@ def _answers(rater: PackageColumn) -> PackageTable:
             ),
             PackageColumn("revision", "integer", "From 1; 0: nothing is submitted yet.", is_required=True),
             PackageColumn("first", "boolean", FIRST),
-            PackageColumn("blind", "boolean", "Whether it is the last one before this rater could see others'."),
+            PackageColumn(
+                "blind",
+                "boolean",
+                "Whether it is the last one before this rater could see others'; nobody knows it of a sheet's.",
+            ),
             PackageColumn("current", "boolean", "Whether it is the one that counts now."),
             PackageColumn(
                 "part", "integer", "From 1; 0 where the item was skipped, or is not answered yet.", is_required=True
@@ -443,7 +447,8 @@ def _labels(dimension: PackageColumn) -> PackageTable:
             PackageColumn(
                 "method",
                 "string",
-                "What the label rests on. unanimous and single are of the planned raters alone, each blind. "
+                "What the label rests on. unanimous and single are of the planned raters alone, each blind as far as "
+                "Concord knows: a sheet does not show it. "
                 "third_rater, majority, adjudicator, discussion (in remarks, or in a meeting that was stated), owner "
                 "and imported: that settled it, or a question above for which a planned rater gave no label here. "
                 "not_blind: all alike, but one answer was not given blind. relabel and relabel_single: several raters "

@@ -33,7 +33,7 @@ def planned_for_one(place: str) -> str:
 
 
 def coverage(rounds: Sequence[Round], part: Slice) -> Coverage:
-    """How many items of these rounds are compared at all, without training and excluded items; one query, none without rounds."""
+    """How many items of these rounds are compared at all, without training and excluded ones; one query."""
     if not rounds:
         return Coverage()
     places, params = [], []

@@ -129,6 +129,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         only=_only(asked),
         round=round_,
         chosen=found_rounds,
+        of_sheets=which_rounds(of_sheets) if (of_sheets := [each for each in found.chosen if each.label]) else "",
         headline=headline,
         headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
         filters=[*_filters(request, seat, found.dimensions), *_slices(seat, asked)],

@@ -282,6 +282,16 @@ def test_page_rest_and_shell_tell_how_many_more_units_narrow_an_interval(capsys:
     assert f"{needed - 6} more units for a width of 0.1" in capsys.readouterr().out
 
 
+def test_labels_from_a_sheet_are_not_called_independent() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash hang")
+    assert "independent (“blind”) labels" in words_of(get("olga", AGREEMENT))
+    study.rounds.update(label="pilot")
+    text = words_of(get("olga", AGREEMENT))
+    assert "came from a sheet, which does not show whether its raters worked independently" in text
+    assert "independent (“blind”)" not in text
+
+
 @pytest.mark.parametrize("width", ["0", "-1", "wide", "nan", "3"])
 def test_a_width_that_is_none_is_invalid(study: Study, width: str) -> None:
     get("olga", f"{AGREEMENT}?width={width}", 422)
