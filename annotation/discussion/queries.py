@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import BooleanField, Max, OuterRef, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.constant_lookups import LookupExists
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING, Values, Verdict
 from annotation.labels.queries.verdicts import read_values
@@ -23,7 +25,7 @@ from annotation.models import (
     RoundRater,
     Study,
 )
-from annotation.models.assignment_kinds import RATERS
+from annotation.models.assignment_kinds import RATERS, is_rater_sql
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -315,14 +317,21 @@ class DiscussionItem:
 
 def round_items(round_: Round, *, flagged: bool, without: Iterable[int] = ()) -> QuerySet[RoundItem]:
     """The items of a round that are done, in its order; with `flagged` those that a rater wants to talk about."""
-    of_round = Assignment.objects.filter(RATERS, round=round_)
     found = RoundItem.objects.counting().filter(round=round_).exclude(item__in=list(without)).select_related("item")
     if flagged:
-        found = found.filter(item__in=of_round.filter(current__is_flagged=True).values("item"))
+        # As an array it is read once, and its items are looked up.
+        found = found.filter(RawSQL(_FLAGGED, [round_.pk], output_field=BooleanField()))  # noqa: S611
     if round_.state == Round.State.OPEN:
-        unfinished = of_round.filter(state__in=Assignment.UNFINISHED).values("item")
-        found = found.exclude(n_free__gt=0).exclude(item__in=unfinished)
+        theirs = Assignment.objects.filter(RATERS, round=OuterRef("round"), item=OuterRef("item"))
+        unfinished = theirs.filter(state__in=Assignment.UNFINISHED)
+        found = found.exclude(n_free__gt=0).filter(~LookupExists(unfinished))
     return found.order_by("position")
+
+
+_FLAGGED = f"""annotation_rounditem.item_id = ANY (ARRAY (
+    SELECT a.item_id FROM annotation_assignment a JOIN annotation_annotation n ON n.id = a.current_id
+    WHERE a.round_id = %s AND {is_rater_sql("a")} AND n.is_flagged
+))"""  # noqa: S608
 
 
 def n_flagged(round_: Round, without: Iterable[int] = ()) -> int:

@@ -27,6 +27,7 @@ from annotation.calibration.queries.gate import gate_then
 from annotation.calibration.queries.training import TrainingResult, minimum_words, tries_of_people
 from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, ControlStretch, flow, stretches_screened
 from annotation.core.access import Seat
+from annotation.core.constant_lookups import LookupExists, places_of
 from annotation.core.imported import MARK, rounds_imported
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
@@ -161,7 +162,7 @@ def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
 
 
 NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
-COUNTS_HERE = ~Exists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
+COUNTS_HERE = ~LookupExists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
 """Of an assignment, a resolution or a proposal: its item counts in its round. Few do not, and indexes find those."""
 HAS_LABEL = Exists(Rating.objects.filter(annotation=OuterRef("current")))
 """An answer in which at least one dimension was labeled."""
@@ -283,10 +284,8 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 
 def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
     """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query."""
-    labeled = _labeled(seat, rounds)
-    same = {"item": OuterRef("item"), "rater": OuterRef("rater")}
-    before = labeled.filter(round__number__lt=OuterRef("round__number"), **same)
-    return labeled.filter(Exists(before)).aggregate(n=Count("item", distinct=True))["n"] or 0
+    again = _labeled(seat, rounds).values("item", "rater").annotate(n_rounds=Count("pk")).filter(n_rounds__gt=1)
+    return again.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
 def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
@@ -330,7 +329,7 @@ def _minimum(round_: Round) -> Minimum | None:
 
 def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
     """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
-    drawn = RoundItem.objects.counting().filter(item=OuterRef("item"), round__in=rounds, round__sample__isnull=False)
+    drawn = places_of(OuterRef("item"), rounds).counting().filter(round__sample__isnull=False)
     places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=Exists(drawn))
     return places.aggregate(
         n_items=Count("item", distinct=True),

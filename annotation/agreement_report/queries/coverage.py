@@ -55,14 +55,15 @@ def coverage(rounds: Sequence[Round], part: Slice) -> Coverage:
 def _places(round_id: int, part: Slice) -> tuple[str, list[Any]]:
     """The items of a round with the number of raters whose labels count there.
 
-    Joins nothing: where the planner expects few rows, a join counts all answers again for each item.
+    Joins nothing: where the planner expects few rows, a join counts all answers again for each item. OFFSET 0 has
+    ratings looked up, which it would join with all answers.
     """
     params: list[Any] = [round_id]
     where = ["r.round_id = %s", "r.known IS NULL", "NOT r.excluded", *in_slice(round_id, part, params)]
     params.append(round_id)
     given = f"""SELECT a.item_id, count(*) AS n, NULL AS is_for_one FROM annotation_assignment a
         WHERE a.round_id = %s AND {counts("a", part)} AND EXISTS (SELECT FROM annotation_rating g
-            WHERE g.annotation_id = a.{POINTERS[part.when]} AND g.round_id = a.round_id)
+            WHERE g.annotation_id = a.{POINTERS[part.when]} AND g.round_id = a.round_id OFFSET 0)
         GROUP BY a.item_id"""
     return (
         f"""SELECT item_id, max(n) AS n, bool_and(is_for_one) AS is_for_one FROM (

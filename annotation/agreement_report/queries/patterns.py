@@ -24,6 +24,12 @@ NOT_COMPARED = """
 """The training items of a round, whose answers are compared with what is known, and those that are excluded."""
 
 
+PLACE = """
+    SELECT p.position FROM annotation_rounditem p
+    WHERE p.item_id = unit.item_id AND p.round_id + 0 = %s OFFSET 0"""
+"""The place of a unit, looked up by its item: where the planner expects few rows it would count all units for each."""
+
+
 @dataclass(frozen=True)
 class PatternRow:
     """`n` units in which these raters (member ids) gave these values, in the same order."""
@@ -160,8 +166,7 @@ def places(
 ) -> list[Unit]:
     sql = f"""
         SELECT unit.item_id, unit.part, place.position, unit.raters, unit.given_values
-        FROM ({unit}) AS unit
-        JOIN annotation_rounditem place ON place.round_id = %s AND place.item_id = unit.item_id
+        FROM ({unit}) AS unit CROSS JOIN LATERAL ({PLACE}) AS place
         WHERE (place.position, unit.part) > (%s, %s) AND {where}
         ORDER BY place.position, unit.part LIMIT %s
     """

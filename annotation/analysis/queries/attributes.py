@@ -38,21 +38,24 @@ KNOWN = """
     LEFT JOIN ingest_repository r ON r.id = n.repository_id LEFT JOIN ingest_snapshot s ON s.id = i.snapshot_id
     WHERE i.study_id = %s"""
 FIXES = """
-    WITH by_kind AS (
-        SELECT c.issue_id, c.kind, count(*) AS fixes, min(c.merged_at) AS at,
-            CASE WHEN bool_and(c.additions + c.deletions IS NOT NULL) THEN sum(c.additions + c.deletions) END AS lines,
-            CASE WHEN bool_and(c.n_files IS NOT NULL) THEN sum(c.n_files) END AS files
-        FROM ingest_closingchange c
-        WHERE c.merged_at IS NOT NULL AND c.closes
-            AND c.issue_id IN (SELECT issue_id FROM annotation_item WHERE study_id = %s)
-        GROUP BY c.issue_id, c.kind
-    ), counted AS (SELECT DISTINCT ON (issue_id) * FROM by_kind ORDER BY issue_id, kind DESC)
-    SELECT i.id, (f.issue_id IS NOT NULL)::int::float8, f.fixes::float8, f.lines::float8, f.files::float8,
+    SELECT i.id, (f.fixes IS NOT NULL)::int::float8, f.fixes::float8, f.lines::float8, f.files::float8,
         (extract(epoch FROM f.at - s.created_at) / 86400)::float8
     FROM annotation_item i JOIN ingest_issue n ON n.id = i.issue_id
-    LEFT JOIN ingest_snapshot s ON s.id = i.snapshot_id LEFT JOIN counted f ON f.issue_id = i.issue_id
-    WHERE i.study_id = %s AND (n.changes_known OR f.issue_id IS NOT NULL)"""
-"""Of items of which it is known what closed them: the merged pull requests count, else the commits."""
+    LEFT JOIN ingest_snapshot s ON s.id = i.snapshot_id
+    LEFT JOIN LATERAL (
+        SELECT count(*) AS fixes, min(c.merged_at) AS at,
+            CASE WHEN bool_and(c.additions + c.deletions IS NOT NULL) THEN sum(c.additions + c.deletions) END AS lines,
+            CASE WHEN bool_and(c.n_files IS NOT NULL) THEN sum(c.n_files) END AS files
+        FROM ingest_closingchange c WHERE c.issue_id = n.id AND c.merged_at IS NOT NULL AND c.closes
+        GROUP BY c.kind ORDER BY c.kind DESC LIMIT 1
+    ) AS f ON true
+    WHERE i.study_id = %s AND (n.changes_known OR EXISTS (
+        SELECT FROM ingest_closingchange c
+        WHERE c.issue_id = n.id AND c.merged_at IS NOT NULL AND c.closes OFFSET 0))"""
+"""Of items of which it is known what closed them: the merged pull requests count, else the commits.
+
+Both are looked up by the issue: where the planner expects few items it would count all changes again for each.
+"""
 VALUES = """
     SELECT i.id, a.key, a.value FROM annotation_item i, jsonb_each_text(i.attributes) a
     WHERE i.study_id = %s AND i.attributes <> '{}' AND length(a.value) BETWEEN 1 AND 200"""
@@ -102,7 +105,7 @@ def _read(study: Study) -> tuple[Ints, dict[str, SingleColumn]]:
     )
     said = {name: (known["id"], known[name]) for name in (REPOSITORY, YEAR, STATE)}
     orders: dict[str, list[str]] = {}
-    fixes = copy_rows(FIXES, [study.pk, study.pk], {"id": pa.int64(), **dict.fromkeys(BY_FIX, pa.float64())})
+    fixes = copy_rows(FIXES, [study.pk], {"id": pa.int64(), **dict.fromkeys(BY_FIX, pa.float64())})
     for name in BY_FIX:
         words, orders[name] = _in_bands(name, fixes)
         said[name] = (fixes["id"], words)

@@ -148,10 +148,11 @@ def answered_places(places: QuerySet[RoundItem], round_: Round, *, decided: bool
         condition = _AMONG.format(or_decided=_OR_DECIDED if decided else "")
         params = [round_.pk] * (2 if decided else 1)
         return places.filter(RawSQL(condition, params, output_field=BooleanField()))  # noqa: S611
-    given = Assignment.objects.filter(round=round_, item=OuterRef("item"), current__isnull=False)
-    found = Q(LookupExists(given))
+    # By the round of the place: one that is written out could be answered by an index of the round's answers alone.
+    place = {"round": OuterRef("round"), "item": OuterRef("item")}
+    found = Q(LookupExists(Assignment.objects.filter(current__isnull=False, **place)))
     if decided:
-        found |= Q(LookupExists(Resolution.objects.filter(round=round_, item=OuterRef("item"))))
+        found |= Q(LookupExists(Resolution.objects.filter(**place)))
     return places.filter(found)
 
 
