@@ -1,4 +1,4 @@
-"""Clusters of units for intervals: an item that recurs in several rounds is one cluster.
+"""Clusters of units for intervals: the units of an item, in parts or in several rounds, are one cluster.
 
 Cameron, Gelbach and Miller 2008, doi:10.1162/rest.90.3.414: the pairs cluster bootstrap.
 """
@@ -25,8 +25,8 @@ class Clusters:
     counts: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, patterns: Patterns, recurring: Iterable[Iterable[Sequence[Category | None]]]) -> Clusters:
-        """The units of each recurring item as rows of values, one per rater of `patterns`; any other unit is alone.
+    def of(cls, patterns: Patterns, items: Iterable[Iterable[Sequence[Category | None]]]) -> Clusters:
+        """The units of each item as rows of values, one per rater of `patterns`; a unit of none of them is alone.
 
         Raises KeyError for a row that is none of the patterns.
         """
@@ -35,7 +35,7 @@ class Clusters:
         place[None] = NONE
         alone = patterns.counts.copy()
         tally: Counter[tuple[tuple[int, int], ...]] = Counter()
-        for units in recurring:
+        for units in items:
             found = Counter(index[tuple(place[value] for value in row)] for row in units)
             for p, n in found.items():
                 alone[p] -= n

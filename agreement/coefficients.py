@@ -26,8 +26,8 @@ EXACT, EFFECTIVE, CLUSTERED = CI_METHODS = ("exact_one_sided", "effective_sample
 """How an interval is computed: no two ratings differ; by the effective number of units; the same of clusters."""
 FEW_UNITS = "A confidence interval needs at least {least} units with two ratings. There {n}."
 FEW_CLUSTERS = (
-    "A confidence interval needs at least {least} units with two ratings, where the units of an item that was labeled "
-    "in several rounds count as one. There {n}."
+    "A confidence interval needs at least {least} units with two ratings, where all parts of an item, in all rounds, "
+    "count as one. There {n}."
 )
 NO_VARIANCE = "No unit moves this coefficient, so there is no variance to compute a confidence interval from."
 DUST = 1e-12
@@ -56,12 +56,11 @@ def measure(
     *,
     intervals: bool = True,
     clusters: Clusters | None = None,
-    items: Clusters | None = None,
 ) -> list[Coefficient]:
     """Named estimators (or, instead of one, the reason why there is none) as coefficients.
 
-    With `clusters` (of their patterns) standard errors and intervals are those of sums over clusters. The bound of
-    perfect agreement counts `items`, the clusters of units of one item, or those clusters.
+    With `clusters` (of their patterns) standard errors and intervals are those of sums over clusters, and the bound of
+    perfect agreement counts clusters.
     """
     found = []
     for name, estimator in estimators:
@@ -71,19 +70,16 @@ def measure(
             continue
         error = estimator.standard_error() if clusters is None else clustered_error(estimator, clusters)
         each = Coefficient(name, _clean(estimator.point()), None if error is None else _clean(error))
-        found.append(_with_interval(each, estimator, clusters, items or clusters) if intervals else each)
+        found.append(_with_interval(each, estimator, clusters) if intervals else each)
     return found
 
 
-def _with_interval(
-    each: Coefficient, estimator: Estimator, clusters: Clusters | None, items: Clusters | None
-) -> Coefficient:
+def _with_interval(each: Coefficient, estimator: Estimator, clusters: Clusters | None) -> Coefficient:
     rows, _ = estimator.compared()
-    n_items = None if items is None else items.n_with(rows)
-    bound = float(estimator.exact_bounds(estimator.tallies.counts, n_items)[0])
+    n = int(estimator.tallies.patterns.counts[rows].sum()) if clusters is None else clusters.n_with(rows)
+    bound = float(estimator.exact_bounds(estimator.tallies.counts, n)[0])
     if not math.isnan(bound):
         return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT)
-    n = int(estimator.tallies.patterns.counts[rows].sum()) if clusters is None else clusters.n_with(rows)
     if n < FEWEST:
         reason = FEW_UNITS if clusters is None else FEW_CLUSTERS
         return replace(each, ci_undefined=reason.format(least=FEWEST, n="is one" if n == 1 else f"are {n}"))

@@ -84,7 +84,6 @@ def summary(
     left_out: int = 0,
     thresholds: float | Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
-    items: Clusters | None = None,
     coefficient: str = ALPHA,
 ) -> SummaryEntry:
     """The JSON entry of one dimension without dimension, round and when: all coefficients, tables and warnings.
@@ -109,15 +108,15 @@ def summary(
 
     `coefficient` is the dimension's primary one, for what merging two categories would gain.
 
-    With `clusters` (of these patterns) standard errors and intervals are those of clusters of units. The bound of
-    perfect agreement counts `items`, clusters of the units of one item.
+    With `clusters` (of these patterns) standard errors and intervals are those of clusters of units, such as the parts
+    of one item.
 
     Raises ValueError for an unknown kind, a metric by name that does not suit it, "tree" without paths, and weights
     that do not fit the categories.
     """
     metric = _metric_of(kind, metric)
     estimators = _estimators(patterns, kind, metric, weights, paths, apart)
-    coefficients = measure(estimators, intervals=intervals, clusters=clusters, items=items)
+    coefficients = measure(estimators, intervals=intervals, clusters=clusters)
     is_measured = VARIABLES[kind].has_coefficients
     categories, pairs = (by_category(patterns), by_pair(patterns)) if is_measured else ([], [])
     called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
@@ -197,11 +196,10 @@ def one_coefficient(
     apart: Sequence[Category] = (),
     intervals: bool = True,
     clusters: Clusters | None = None,
-    items: Clusters | None = None,
 ) -> Coefficient:
     """One of the coefficients as `summary` has it, without the work for the others; for trends."""
     estimators = _estimators(patterns, kind, _metric_of(kind, metric), weights, paths, apart, name)
-    return measure(estimators, intervals=intervals, clusters=clusters, items=items)[0]
+    return measure(estimators, intervals=intervals, clusters=clusters)[0]
 
 
 def share_reaching(

@@ -55,8 +55,8 @@ CI_METHODS = {
     EXACT: "one-sided Clopper-Pearson bounds by the number of items, where all ratings agree (exact for percent "
     "agreement; for other coefficients, chance agreement is taken as known)",
     EFFECTIVE: "beta intervals by the effective number of units, after Korn and Graubard 1998",
-    CLUSTERED: "beta intervals by the effective number of units, after Korn and Graubard 1998, an item labeled in "
-    "several rounds being one cluster",
+    CLUSTERED: "beta intervals by the effective number of units, after Korn and Graubard 1998, with all parts of an "
+    "item, in all rounds, as one cluster",
 }
 WAYS = {
     "meeting": "discussed in meetings, as reported in Concord",
@@ -517,7 +517,7 @@ def computed(facts: Facts) -> list[Sentence]:
 def few_units(numbers: Iterable[CoefficientFacts]) -> list[Sentence]:
     """Why values have no interval, where some have none."""
     bare = [each for each in numbers if each.value is not None and each.low is None]
-    once = "; an item labeled in several rounds counts once" if any(each.units >= FEWEST for each in bare) else ""
+    once = "; all parts of an item, in all rounds, count once" if any(each.units >= FEWEST for each in bare) else ""
     why = f"No confidence interval is given for fewer than {FEWEST} units, unless all ratings agree{once}."
     return [Sentence(why)] if bare else []
 

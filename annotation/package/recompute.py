@@ -266,22 +266,21 @@ def categories_of(data, entry, used):
 
 
 def patterns_of(data, answers, entry):
-    """The ratings of an entry; the units, as rows of values, of each item; those of items that recur in rounds."""
+    """The ratings of an entry; the units, as rows of values, of each item that has several."""
     units = units_of(data, answers, entry)
     raters = sorted({rater for given in units.values() for rater in given}, key=in_code_order)
     used = {value for given in units.values() for value in given.values()}
-    by_item, where = defaultdict(list), defaultdict(set)
-    for (number, item, _), given in units.items():
+    by_item = defaultdict(list)
+    for (_, item, _), given in units.items():
         by_item[item].append([given.get(rater) for rater in raters])
-        where[item].add(number)
     rows = [row for own in by_item.values() for row in own]
     patterns = Patterns.from_table(rows, raters=raters, categories=categories_of(data, entry, used))
-    return patterns, list(by_item.values()), [by_item[item] for item in by_item if len(where[item]) > 1]
+    return patterns, [own for own in by_item.values() if len(own) > 1]
 
 
-def summary_of(data, answers, entry, fixed, is_headline):
+def summary_of(data, answers, entry, fixed):
     """What `agreement` computes from the ratings of an entry, by the names of results/agreement.json."""
-    patterns, items, recurring = patterns_of(data, answers, entry)
+    patterns, several = patterns_of(data, answers, entry)
     has_coefficients = KINDS[entry["kind"]].has_coefficients
     paths, weights = {}, entry["weights"]
     for number in sorted(entry["rounds"], reverse=True):
@@ -299,9 +298,8 @@ def summary_of(data, answers, entry, fixed, is_headline):
         apart=OFF_SCALE,
         thresholds=fixed.get("threshold"),
         coefficient=fixed.get("coefficient", "krippendorff_alpha"),
-        # An item that recurs is one cluster in the headline only.
-        clusters=Clusters.of(patterns, recurring) if recurring and is_headline and has_coefficients else None,
-        items=Clusters.of(patterns, items) if items and has_coefficients else None,
+        # The parts of an item, in all of these rounds, are one cluster.
+        clusters=Clusters.of(patterns, several) if several and has_coefficients else None,
     )
 
 
@@ -310,7 +308,6 @@ def check_agreement(data, report):
     file = "results/agreement.json"
     document = json.loads((data.folder / file).read_text(encoding="utf-8"))
     every = {"before": answers_of(data, "blind"), "after": answers_of(data, "current")}
-    headlines = [(each["dimension"], each["rounds"]) for each in document["entries"] if each["headline"]]
     for entry in document["entries"]:
         where = f"rounds {entry['rounds']}" if entry["round"] is None else f"round {entry['round']}"
         at = f"{entry['dimension']}, {where}"
@@ -320,8 +317,7 @@ def check_agreement(data, report):
             report.compare(file, f"{at}: {key}", reported, found)
 
         fixed = document["fixed"].get(entry["dimension"], {})
-        is_headline = (entry["dimension"], entry["rounds"]) in headlines
-        found = summary_of(data, every[entry["when"]], entry, fixed, is_headline)
+        found = summary_of(data, every[entry["when"]], entry, fixed)
         for name in ("units", "left_out", "raters", "ratings", "categories"):
             check(name, entry[name], found[name])
         check_coefficients(check, entry, found, fixed.get("threshold"))

@@ -195,7 +195,7 @@ def test_units_of_one_item_have_no_interval_and_the_reason():
     found = agreement.one_coefficient(patterns, "scott_pi", kind="single", clusters=clusters)
     assert found.value is not None
     assert found.se is found.ci_low is found.ci_method is None
-    assert found.ci_undefined.endswith("labeled in several rounds count as one. There is one.")
+    assert found.ci_undefined.endswith("where all parts of an item, in all rounds, count as one. There is one.")
 
 
 def test_congers_kappa_is_undefined_where_only_one_of_three_raters_varies():

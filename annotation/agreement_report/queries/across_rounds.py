@@ -1,15 +1,13 @@
 """Patterns of a dimension over several rounds, for the options of a request."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-import numpy as np
-
 from agreement import VARIABLES, Clusters, Patterns, Weights, weights_over
 from annotation.agreement_report.queries.exclusions import n_excluded
-from annotation.agreement_report.queries.headline import items_of_several_units, recurring_items
+from annotation.agreement_report.queries.headline import items_of_several_units
 from annotation.agreement_report.queries.mapped_patterns import MappedDimension
 from annotation.agreement_report.queries.patterns import (
     DOES_NOT_APPLY,
@@ -26,7 +24,6 @@ from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.cached_statistics import Standing, cached, standings
 from annotation.labels.queries.label_version import way
-from annotation.labels.registration import has_coefficients
 from annotation.models import Membership, Round
 from taxonomy.migration import Route
 from taxonomy.models import TaxonomyVersion
@@ -111,6 +108,7 @@ class RoundPatterns:
     told: MappedDimension
     asked: AgreementQuery
     n_answers: int = 0
+    _units: dict[tuple[int, ...], list[tuple[int, PatternRow]]] = field(default_factory=dict, compare=False)
 
     @property
     def dimension(self) -> TreeDimension:
@@ -133,13 +131,17 @@ class RoundPatterns:
         """The patterns in the round's own version, as they were given."""
         return self._counted[3]
 
-    def rows_of(self, items: Sequence[int]) -> Iterator[tuple[int, PatternRow]]:
+    def rows_of(self, items: Sequence[int]) -> list[tuple[int, PatternRow]]:
         """The unit of each part of these items as a pattern that occurs once, told and lifted as asked; one query."""
-        tree = published_version(self.round.taxonomy_version_id)
-        for item, row in patterns_by_item(self.round.pk, tree, self.told.own, self.asked.slice, items):
-            told, _ = self.told.rows([row])
-            for each in at_level(self.told.dimension, told, self.asked.level):
-                yield item, each
+        if (key := tuple(items)) not in self._units:
+            tree = published_version(self.round.taxonomy_version_id)
+            found = patterns_by_item(self.round.pk, tree, self.told.own, self.asked.slice, items)
+            self._units[key] = [
+                (item, each)
+                for item, row in found
+                for each in at_level(self.told.dimension, self.told.rows([row])[0], self.asked.level)
+            ]
+        return self._units[key]
 
     @cached_property
     def left_out_because(self) -> Mapping[str, int]:
@@ -174,8 +176,8 @@ class DimensionPatterns:
     """A dimension, as the version asked for or the newest one says, with its patterns in each round that has it.
 
     `astray` are the rounds from whose version no mapping leads to the one asked for; `standing` is what had come to
-    count in each round before its patterns were read. `is_headline`: the rounds are the study's headline set, in which
-    an item that recurs is one cluster.
+    count in each round before its patterns were read. `is_headline`: the rounds are the study's headline set.
+    `several` are the items of several units by rounds, as far as they were read.
     """
 
     dimension: TreeDimension
@@ -183,6 +185,7 @@ class DimensionPatterns:
     astray: Sequence[Round] = ()
     standing: Mapping[int, Standing] = field(default_factory=dict)
     is_headline: bool = False
+    several: dict[tuple[int, ...], list[int]] = field(default_factory=dict, compare=False)
 
     def only(self, rounds: Sequence[Round]) -> "DimensionPatterns":
         """The same in some of the rounds."""
@@ -192,7 +195,17 @@ class DimensionPatterns:
             [each for each in self.counted if each.round.pk in wanted],
             [each for each in self.astray if each.pk in wanted],
             self.standing,
+            several=self.several,
         )
+
+    @property
+    def items_of_several_units(self) -> list[int]:
+        """The items that have several units here, in parts or in several rounds; read once for all dimensions."""
+        rounds = [each.round for each in self.counted]
+        key = tuple(each.pk for each in rounds)
+        if key not in self.several:
+            self.several[key] = items_of_several_units(rounds)
+        return self.several[key]
 
     def kept(
         self,
@@ -245,6 +258,7 @@ def dimension_patterns(rounds: Sequence[Round], asked: AgreementQuery) -> list[D
     astray = [round_ for round_ in rounds if ways[round_.pk] is None]
     standing = standings(rounds)
     found = []
+    several: dict[tuple[int, ...], list[int]] = {}
     for dimension in dimensions.values():
         told = [(round_, map_to_version(round_, ways[round_.pk], dimension, asked)) for round_ in rounds]
         counted = [
@@ -252,7 +266,7 @@ def dimension_patterns(rounds: Sequence[Round], asked: AgreementQuery) -> list[D
             for round_, each in told
             if each is not None
         ]
-        found.append(DimensionPatterns(dimension, counted, astray, standing))
+        found.append(DimensionPatterns(dimension, counted, astray, standing, several=several))
     return found
 
 
@@ -335,49 +349,25 @@ def patterns_of(found: DimensionPatterns, codes: dict[int, str], asked: Agreemen
     return as_patterns(found.dimension, rows, codes, asked.level, keys=list(found.categories))
 
 
-def clusters_of(
-    found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, patterns: Patterns
-) -> Clusters | None:
-    """The clusters of the headline set: the units of an item that was rated in several rounds; None without any.
+def clusters_of(found: DimensionPatterns, codes: dict[int, str], patterns: Patterns) -> Clusters | None:
+    """The clusters of units of one item, in parts or in several rounds; None where every unit is of its own item.
 
-    Cost: a query, and one more per round where items recur.
+    Cost: one query for all dimensions of the same rounds, two where these are several, and one more per round where
+    there are such items.
     """
-    if not found.is_headline or len(found.counted) < 2 or not has_coefficients(found.dimension.kind):
+    if not found.counted or not found.dimension.has_coefficients:
         return None
-    recurring = recurring_items([each.round for each in found.counted])
-    units = _units_of(found, codes, patterns, recurring)
-    found_twice = [own for own in units.values() if len({round_ for round_, _ in own}) > 1]
-    return _as_clusters(patterns, found_twice)
-
-
-def items_of(
-    found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, patterns: Patterns
-) -> Clusters | None:
-    """The clusters of units of one item, in parts or in several rounds, for the bound of perfect agreement.
-
-    None where ratings differ, where no interval is asked for, and where every unit is of its own item. Cost: none where
-    ratings differ; else one query, two in several rounds, and one more per round where there are such items.
-    """
-    if not asked.resamples or not has_coefficients(found.dimension.kind):
-        return None
-    is_level = np.array([category not in OFF_SCALE for category in patterns.categories], dtype=bool)
-    for row in patterns.values:
-        given = np.unique(row[row >= 0])
-        if is_level[given].sum() > 1:
-            return None
-    units = _units_of(found, codes, patterns, items_of_several_units([each.round for each in found.counted]))
-    return _as_clusters(patterns, [own for own in units.values() if len(own) > 1])
-
-
-ItemUnits = list[tuple[int, list[Value | None]]]
+    units = [own for own in _units_of(found, codes, patterns).values() if len(own) > 1]
+    return Clusters.of(patterns, units) if units else None
 
 
 def _units_of(
-    found: DimensionPatterns, codes: dict[int, str], patterns: Patterns, items: Sequence[int]
-) -> Mapping[int, ItemUnits]:
-    """The units of these items: the round and a row of values, one per rater of the patterns."""
+    found: DimensionPatterns, codes: dict[int, str], patterns: Patterns
+) -> Mapping[int, list[list[Value | None]]]:
+    """The units of each item that can have several, as rows of values, one per rater of the patterns."""
     place = {code: index for index, code in enumerate(patterns.raters)}
-    units: dict[int, ItemUnits] = {}
+    items = found.items_of_several_units
+    units: dict[int, list[list[Value | None]]] = {}
     for each in found.counted if items else ():
         for item, row in each.rows_of(items):
             values: list[Value | None] = [None] * len(place)
@@ -385,12 +375,8 @@ def _units_of(
                 if (code := codes.get(rater)) in place:
                     values[place[code]] = value
             if any(value is not None for value in values):
-                units.setdefault(item, []).append((each.round.pk, values))
+                units.setdefault(item, []).append(values)
     return units
-
-
-def _as_clusters(patterns: Patterns, units: Sequence[ItemUnits]) -> Clusters | None:
-    return Clusters.of(patterns, [[values for _, values in own] for own in units]) if units else None
 
 
 def as_patterns(

@@ -23,7 +23,6 @@ from annotation.agreement_report.queries.across_rounds import (
     DimensionPatterns,
     clusters_of,
     dimension_patterns,
-    items_of,
     metric_for,
     no_such_dimension,
     patterns_of,
@@ -149,7 +148,6 @@ def _entry(
     found: DimensionPatterns, codes: dict[int, str], asked: AgreementQuery, round_number: int | None
 ) -> AgreementEntry:
     patterns_found = patterns_of(found, codes, asked)
-    clusters = clusters_of(found, codes, asked, patterns_found)
     weights, unsuited = weights_for(found.dimension, asked, patterns_found)
     numbers = summary(
         patterns_found,
@@ -162,8 +160,7 @@ def _entry(
         left_out=sum(each.n_left_out for each in found.counted),
         thresholds=asked.fixed.get(found.dimension.key, {}).get("threshold"),
         coefficient=asked.fixed.get(found.dimension.key, {}).get("coefficient", DEFAULT["coefficient"]),
-        clusters=clusters,
-        items=items_of(found, codes, asked, patterns_found),
+        clusters=clusters_of(found, codes, patterns_found),
     )
     numbers["warnings"] += [unsuited] if unsuited else []
     if asked.keeps_out and (n := n_screened_out([each.round for each in found.counted])):
@@ -289,11 +286,10 @@ def _primary(seat: Seat, found: DimensionPatterns, codes: dict[int, str], asked:
         "weights": weights_for(found.dimension, asked, patterns_found)[0],
         "paths": found.paths,
         "apart": OFF_SCALE,
-        "clusters": clusters_of(found, codes, asked, patterns_found),
+        "clusters": clusters_of(found, codes, patterns_found),
     }
     name = chosen.get("coefficient", DEFAULT["coefficient"])
-    items = items_of(found, codes, asked, patterns_found)
-    coefficient = one_coefficient(patterns_found, name, intervals=asked.resamples > 0, items=items, **how)
+    coefficient = one_coefficient(patterns_found, name, intervals=asked.resamples > 0, **how)
     threshold, share = chosen.get("threshold"), None
     if threshold is not None and coefficient.ci_low is not None:
         share = share_reaching(patterns_found, name, threshold, resamples=asked.resamples, **how)

@@ -107,7 +107,7 @@ def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_s
     said = as_text(paragraph(facts))
     assert "Agreement is reported for rounds 2 to 4, all finished main rounds under version 1 of the taxonomy." in said
     assert f"Krippendorff’s α = {value}, 95% CI {interval}, n = 10 units, 2 raters." in said
-    assert "an item labeled in several rounds being one cluster" in said
+    assert "with all parts of an item, in all rounds, as one cluster" in said
     assert f"{line.value:.3f}" in checklist_as_markdown(facts)
     assert [row.cells[2] for row in rows(facts)] == ["1", "2", "3", "4", "headline"]
     answer = Caller("olga").get("studies/study/agreement/?round=headline").json()
@@ -148,6 +148,31 @@ def test_an_item_that_recurs_is_one_cluster_of_the_interval() -> None:
     drawn = [krippendorff_alpha(each, intervals=False).value for each in resampled(clusters)]
     share = share_reaching(pooled(), "krippendorff_alpha", 0.8, kind="single", clusters=clusters, resamples=20)
     assert share == pytest.approx(sum(value >= 0.8 for value in drawn) / 20) and 0 < share < 1
+
+
+def test_the_parts_of_an_item_are_one_cluster_in_a_round_and_in_rounds_together() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 6)
+    alike, apart = ("crash", "crash"), ("hang", "slow")
+    items = [[apart, apart, apart], [alike, alike], [("slow", "slow")], [alike], [("hang", "hang")], [("hang", "hang")]]
+    for number, units in enumerate(items, start=1):
+        for place, name in enumerate(("bob", "carol")):
+            parts = [{"labels": {"symptom": [unit[place]]}} for unit in units]
+            make.submit(round_, name, number, parts=parts)
+    patterns = Patterns.from_table([unit for own in items for unit in own], categories=["crash", "hang", "slow"])
+    expected = one_coefficient(patterns, "krippendorff_alpha", kind="single", clusters=Clusters.of(patterns, items))
+    assert expected.se and expected.se > 1.3 * (one_coefficient(patterns, "krippendorff_alpha", kind="single").se or 0)
+    for words in ("?round=1", ""):
+        (entry,) = Caller("olga").get(f"studies/study/agreement/{words}").json()
+        alpha = next(each for each in entry["coefficients"] if each["name"] == "krippendorff_alpha")
+        found = (alpha["value"], alpha["se"], alpha["ci_low"], alpha["ci_high"], alpha["ci_method"])
+        assert found == (expected.value, expected.se, expected.ci_low, expected.ci_high, CLUSTERED), words
+        assert entry["units"] == 9
+    (line,) = of_rounds(make.owner_seat(study), [round_])
+    assert (line.se, line.ci_low, line.ci_method) == (expected.se, expected.ci_low, CLUSTERED)
+    assert line.reached_share == share_reaching(
+        patterns, "krippendorff_alpha", 0.8, kind="single", clusters=Clusters.of(patterns, items)
+    )
 
 
 def resampled(clusters: Clusters) -> list[Patterns]:

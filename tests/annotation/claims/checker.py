@@ -77,8 +77,8 @@ PHRASES = {
     "one-sided Clopper-Pearson bounds by the number of items, where all ratings agree (exact for percent agreement; for "
     "other coefficients, chance agreement is taken as known)": None,
     "beta intervals by the effective number of units, after Korn and Graubard 1998": False,
-    "beta intervals by the effective number of units, after Korn and Graubard 1998, an item labeled in several rounds "
-    "being one cluster": True,
+    "beta intervals by the effective number of units, after Korn and Graubard 1998, with all parts of an item, in all "
+    "rounds, as one cluster": True,
 }
 """How intervals are computed, where this checker computes them as well: whether with clusters, None: it may be."""
 DEFAULT = ("Krippendorff’s α", 0.8)
@@ -1337,10 +1337,10 @@ class Checker:
             self.caption_methods(caption[2])
             bare = self.seen.get("bare rows", [])
             told = re.findall(
-                r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; an item [^.]*)?\.",
+                r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts [^.]*)?\.",
                 caption[2],
             )
-            once = "; an item labeled in several rounds counts once"
+            once = "; all parts of an item, in all rounds, count once"
             self.same("caption", told, [once if max(bare) >= 5 else ""] if bare else [])
         return self.complaints
 
@@ -1466,7 +1466,7 @@ class Checker:
             later = statistics.value_of(name, self.table(key, rounds, "after"))
             self.expect(is_printed(later, after), line, later)
         if edges := re.fullmatch(rf"\[{NUMBER}, {NUMBER}\]", between):
-            is_clustered = where == "headline" and bool(table.clusters)
+            is_clustered = bool(table.clusters)
             is_exact = statistics.is_perfect(table)
             (how,) = [
                 each for each, of_clusters in PHRASES.items()
@@ -1476,7 +1476,7 @@ class Checker:
             self.interval(key, table, edges[1], edges[2], line, clustered=is_clustered)
         elif value != "undefined":
             self.seen.setdefault("bare rows", []).append(number(units))
-            found = statistics.interval(name, table, clustered=where == "headline" and bool(table.clusters))
+            found = statistics.interval(name, table, clustered=bool(table.clusters))
             self.same(line, (between, found), ("--", None))
 
 
@@ -1531,7 +1531,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),
     (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((Concord [^)]+)\)\.", Checker.computed),
-    (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; an item labeled in several rounds counts once)?\.", Checker.few_units),
+    (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts of an item, in all rounds, count once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),

@@ -16,8 +16,8 @@ TINY = 1e-12
 class Table:
     """Units (one row of values per unit, None where a rater gave none) as distinct patterns with counts.
 
-    `order` sorts the values; of an ordinal question `scale` is the whole scale. `items` names the item of each unit and
-    `rounds` its round, for clusters.
+    `order` sorts the values; of an ordinal question `scale` is the whole scale. `places` are round and item of each
+    unit, for clusters.
     """
 
     def __init__(
@@ -47,12 +47,10 @@ class Table:
         self.n_single = int(self.counts[~self.paired].sum())
         number_of = {row: p for p, row in enumerate(sorted(tally))}
         by_item: dict[str, Counter[int]] = {}
-        where: dict[str, set[int]] = {}
-        for row, (round_, item) in zip(rows, places, strict=True):
+        for row, (_, item) in zip(rows, places, strict=True):
             by_item.setdefault(item, Counter())[number_of[row]] += 1
-            where.setdefault(item, set()).add(round_)
         self.items = list(by_item.values())
-        self.clusters = [by_item[item] for item in by_item if len(where[item]) > 1]
+        self.clusters = [cells for cells in self.items if cells.total() > 1]
         self.intervals: dict[tuple[str, bool], tuple[float, float] | None] = {}
 
 
