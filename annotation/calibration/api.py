@@ -15,7 +15,8 @@ from annotation.calibration.actions.training import seen_warnings
 from annotation.calibration.calibration import Confusion, Criterion, Score, in_short
 from annotation.calibration.queries import training as queries
 from annotation.core.access import OWNER, Seat, get_round
-from annotation.core.api_requests import body_of, seat_of
+from annotation.core.api_bodies import Body
+from annotation.core.api_requests import seat_of
 from annotation.core.errors import Invalid
 from annotation.models import Round
 
@@ -131,8 +132,10 @@ class TrainingShape(serializers.Serializer[Any]):
     warnings = serializers.ListField(child=serializers.CharField())
 
 
-class TrainingBody(serializers.Serializer[Any]):
+class TrainingBody(Body):
     """What changes of the calibration items of a draft round."""
+
+    documents = ("known", "gold_minimum")
 
     known = serializers.DictField(
         child=serializers.DictField(),
@@ -216,7 +219,7 @@ class TrainingOfRound(APIView):
     @extend_schema(request=TrainingBody, responses=TrainingShape)
     def patch(self, request: Request, slug: str, number: int) -> Response:
         """Gives calibration items to a draft, changes what is known of them, or sets the minimum; for the owner."""
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), TrainingBody.of(request)
         seat.require(OWNER)
         if not {"known", "gold_minimum"} & set(body):
             raise Invalid("No changes sent.", fields={"known": ["Send known, gold_minimum, or both."]})

@@ -1,6 +1,7 @@
 """Request bodies: the serializer that documents a body also reads it."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -95,14 +96,22 @@ class Body(serializers.Serializer[Any]):
     @classmethod
     def of(cls, request: Request) -> dict[str, Any]:
         """The fields that were sent. Raises Unreadable, and Invalid with a sentence for each of another type."""
-        given, fields = body_of(request), cls().fields.items()
-        read = {name: field for name, field in fields if name not in cls.documents and name in given}
+        given = body_of(request)
+        read = {name: field for name, field in cls._read() if name in given}
         sent = {name: given[name] for name, field in read.items() if given[name] is not None or field.allow_null}
+        others = {name: value for name, value in given.items() if name not in read}
+        if not sent:
+            return others
         serializer = cls(data=sent, partial=True)
         if not serializer.is_valid():
             raise Invalid(cls.refusal, fields={name: [*_said(each)] for name, each in serializer.errors.items()})
-        others = {name: value for name, value in given.items() if name not in read}
         return {**others, **serializer.validated_data}
+
+    @classmethod
+    @cache
+    def _read(cls) -> list[tuple[str, serializers.Field[Any, Any, Any, Any]]]:
+        """The fields that are no documents; made once, because a submit is a body of documents alone."""
+        return [(name, field) for name, field in cls().fields.items() if name not in cls.documents]
 
 
 def _said(detail: Any) -> Iterator[str]:

@@ -15,24 +15,31 @@ from rest_framework.views import APIView
 from accounts.api import AnyAccept
 from annotation.assignments.actions.reading_log import FILE, note_reading, note_results
 from annotation.core.access import OWNER, Seat, get_export
+from annotation.core.api_bodies import Body, StringField
 from annotation.core.api_pages import PAGE, list_page, pages_of
-from annotation.core.api_requests import body_of, caller, seat_of
+from annotation.core.api_requests import caller, seat_of
 from annotation.core.download_log import record_download
 from annotation.exports import actions
 from annotation.exports.columns import CONTENT_TYPES
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries.files import exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.queries.kinds import KINDS
-from annotation.exports.queries.options import SHAPES
+from annotation.exports.queries.options import REFUSED, SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, file_response
 from annotation.labels.queries.rows import REVISIONS
 from annotation.models import Export
 
 
-class ExportBody(serializers.Serializer[Any]):
+class ExportBody(Body):
     """The file that is wanted. Each kind takes the options that concern it."""
 
-    what = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
+    refusal = REFUSED
+    documents = (
+        *("format", "round", "round_label", "dimension", "version", "raters", "revision", "shape"),
+        *("texts", "pseudonymise", "licence", "authors"),
+    )
+
+    what = StringField(f"Use one of {', '.join(KINDS)}.", help_text=f"{', '.join(KINDS)}.")
     format = serializers.CharField(
         required=False, help_text="csv, jsonl, parquet or zip; else the first that the kind has."
     )
@@ -127,7 +134,7 @@ class ExportsOfStudy(APIView):
 
     @extend_schema(request=ExportBody, responses={202: ExportShape})
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), ExportBody.of(request)
         seat.require(OWNER)
         what, format = body.pop("what", None), body.pop("format", None)
         return Response(

@@ -104,43 +104,65 @@ def _submit(
         require_admission(round_, assignment.rater, assignment)
     _check_expected(assignment, expected)
     tree = published_version(round_.taxonomy_version_id)
-    fields: dict[str, list[str]] = {}
-    skip_reason = _skip_reason(body, fields)
-    parts = [] if skip_reason or fields else read_parts(tree, body, fields)
-    if round_.kind == Round.Kind.SCREENING:
-        refuse_proposals(parts, fields, in_parts=body.get("parts") is not None)
-    confidence, seconds = _whole(body, "confidence", 1, 3, fields), _whole(body, "seconds", 0, 10**7, fields)
-    memo, is_flagged = _memo(body, fields), _flag(body, fields)
-    snapshot = _snapshot_read(assignment, body, fields)
-    quoted = _quoted(parts, snapshot, fields, in_parts=body.get("parts") is not None) if not fields else {}
-    if fields:
-        raise Invalid("Labels not saved.", fields=fields)
+    answer = _read(assignment, tree, body)
     annotation = Annotation.objects.create(
         assignment=assignment,
         rater=assignment.rater,
         revision=_revision(assignment),
-        snapshot_id=snapshot,
-        skip_reason=skip_reason,
-        n_parts=max(len(parts), 1),
-        memo=memo,
-        part_memos=[part.memo for part in parts] if body.get("parts") is not None else [],
-        confidence=confidence,
-        seconds=seconds,
-        is_flagged=is_flagged,
-        n_proposals=sum(len(part.proposals) for part in parts),
-        answers_digest=answers_digest([part.values for part in parts]),
+        snapshot_id=answer.snapshot,
+        skip_reason=answer.skip_reason,
+        n_parts=max(len(answer.parts), 1),
+        memo=answer.memo,
+        part_memos=[part.memo for part in answer.parts] if answer.is_in_parts else [],
+        confidence=answer.confidence,
+        seconds=answer.seconds,
+        is_flagged=answer.is_flagged,
+        n_proposals=sum(len(part.proposals) for part in answer.parts),
+        answers_digest=answers_digest([part.values for part in answer.parts]),
         idempotency_key=key,
         request_digest=request_digest,
         submitted_by=seat.user,
     )
-    _write_ratings(assignment, annotation, tree, parts, quoted)
+    _write_ratings(assignment, annotation, tree, answer)
     may_be_matched = round_.state == Round.State.RESOLVING or seat.study.is_resolved_by_item
-    if parts and may_be_matched and assignment.current_id is not None:
+    if answer.parts and may_be_matched and assignment.current_id is not None:
         carry_match(assignment.current, annotation, parts_stay=parts_stay)
     assignment_states.submit(assignment, annotation, round_)
     if annotation.revision == 1 and getattr(assignment, "known", None) is not None:
         admit_elsewhere(assignment)
     return SubmitResult(annotation, assignment, is_new=True)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of a rater as it is stored; `quoted` is by part and place in its list."""
+
+    skip_reason: str
+    parts: list[AnswerPart]
+    is_in_parts: bool
+    memo: str
+    confidence: int | None
+    seconds: int | None
+    is_flagged: bool
+    snapshot: int | None
+    quoted: Mapping[tuple[int, int], Evidence]
+
+
+def _read(assignment: Assignment, tree: VersionTree, body: Mapping[str, object]) -> Answer:
+    """The answer that a request holds, from a page or REST. Raises Invalid with the fields."""
+    fields: dict[str, list[str]] = {}
+    is_in_parts = body.get("parts") is not None
+    skip_reason = _skip_reason(body, fields)
+    parts = [] if skip_reason or fields else read_parts(tree, body, fields)
+    if assignment.round.kind == Round.Kind.SCREENING:
+        refuse_proposals(parts, fields, in_parts=is_in_parts)
+    confidence, seconds = _whole(body, "confidence", 1, 3, fields), _whole(body, "seconds", 0, 10**7, fields)
+    memo, is_flagged = _memo(body, fields), _flag(body, fields)
+    snapshot = _snapshot_read(assignment, body, fields)
+    quoted = _quoted(parts, snapshot, fields, in_parts=is_in_parts) if not fields else {}
+    if fields:
+        raise Invalid("Labels not saved.", fields=fields)
+    return Answer(skip_reason, parts, is_in_parts, memo, confidence, seconds, is_flagged, snapshot, quoted)
 
 
 def _stored(assignment: Assignment, key: str, request_digest: str) -> Annotation | None:
@@ -305,14 +327,9 @@ def _evidence(quote: Quote, source: Source, comment: int | None) -> Evidence:
     )
 
 
-def _write_ratings(
-    assignment: Assignment,
-    annotation: Annotation,
-    tree: VersionTree,
-    parts: list[AnswerPart],
-    quoted: Mapping[tuple[int, int], Evidence],
-) -> None:
+def _write_ratings(assignment: Assignment, annotation: Annotation, tree: VersionTree, answer: Answer) -> None:
     """Stores the proposals, ratings and quotes of all parts in three statements at most."""
+    parts, quoted = answer.parts, answer.quoted
     asked = [
         (number, dimension, part.proposals[dimension.key])
         for number, part in enumerate(parts, start=1)

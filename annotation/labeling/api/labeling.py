@@ -14,7 +14,8 @@ from accounts.models import ApiToken
 from annotation.calibration.calibration import NO_ANSWER, NO_PART, NOT_ASKED, SKIPPED
 from annotation.calibration.queries.training import feedback_of
 from annotation.core.access import Seat, get_round
-from annotation.core.api_requests import body_of, caller, seat_of
+from annotation.core.api_bodies import Body
+from annotation.core.api_requests import caller, seat_of
 from annotation.core.errors import Invalid
 from annotation.invitations.actions.own_invitations import accept_by_next
 from annotation.labeling.actions.answers import submit_annotation
@@ -47,8 +48,14 @@ class NextShape(serializers.Serializer[Any]):
     )
 
 
-class AnnotationBody(serializers.Serializer[Any]):
+class AnnotationBody(Body):
     """The answer: labels, or parts, or skip."""
+
+    # `submit_annotation` reads them all: the labeling page sends the same, and what is right depends on the taxonomy.
+    documents = (
+        *("assignment", "labels", "parts", "skip", "proposals", "memo", "confidence", "flag", "evidence", "snapshot"),
+        "seconds",
+    )
 
     assignment = serializers.UUIDField()
     labels = serializers.DictField(required=False, help_text="By dimension key: a list of keys, or a JSON scalar.")
@@ -170,7 +177,7 @@ class Annotations(APIView):
         responses={200: AnnotationShape, 201: AnnotationShape},
     )
     def post(self, request: Request, slug: str) -> Response:
-        seat, body = seat_of(request, slug), body_of(request)
+        seat, body = seat_of(request, slug), AnnotationBody.of(request)
         identifier = body.get("assignment")
         if identifier is None:
             raise Invalid("Labels not saved.", fields={"assignment": ["Name the assignment."]})
