@@ -4,12 +4,11 @@ from django.db.models import QuerySet
 
 from annotation.core.access import Seat
 from annotation.core.errors import Blind, Conflict, Forbidden, NotFound
+from annotation.exports.queries.kinds import KINDS
 from annotation.models import Export, Round, Study
 
 WHOLE = "study"
 """The kind of file that holds a whole study, and what of it only its maker may see."""
-SINGLE_ANSWERS = ("ratings", "evidence", "package", WHOLE)
-"""The kinds of files that hold what each rater gave."""
 
 
 def exports_of(study: Study) -> QuerySet[Export]:
@@ -20,7 +19,7 @@ def exports_of(study: Study) -> QuerySet[Export]:
 
 def rounds_held(export: Export) -> list[Round]:
     """The rounds of which a file holds what each rater gave; none for a file of labels or numbers."""
-    if export.what not in SINGLE_ANSWERS:
+    if export.what not in KINDS or not KINDS[export.what].has_single_answers:
         return []
     return list(Round.objects.filter(study=export.study_id, number__in=export.rounds).order_by("number"))
 

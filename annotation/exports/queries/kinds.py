@@ -89,9 +89,10 @@ def kind_of_rows(
     rounds: Callable[[Seat, Mapping[str, Any]], Sequence[Round]] = no_rounds,
     on_page: ExportPageText | None = None,
     has_texts: bool = False,
+    has_single_answers: bool = False,
 ) -> ExportKind:
     """A kind of file that holds rows and takes these of the usual options."""
-    return ExportKind(title, formats, write, reader(*takes), rounds, takes, on_page, has_texts)
+    return ExportKind(title, formats, write, reader(*takes), rounds, takes, on_page, has_texts, has_single_answers)
 
 
 KINDS: dict[str, ExportKind] = {
@@ -116,12 +117,19 @@ KINDS: dict[str, ExportKind] = {
         "shape",
         rounds=rounds_in_sight,
         on_page=column_descriptions.RATINGS,
+        has_single_answers=True,
     ),
     "resolutions": kind_of_rows(
         "Resolutions", write_rows, "round", "dimension", rounds=rounds_in_sight, on_page=column_descriptions.RESOLUTIONS
     ),
     "evidence": kind_of_rows(
-        "Evidence", _row_by_row(_evidence), "round", "dimension", rounds=rounds_in_sight, has_texts=True
+        "Evidence",
+        _row_by_row(_evidence),
+        "round",
+        "dimension",
+        rounds=rounds_in_sight,
+        has_texts=True,
+        has_single_answers=True,
     ),
     "items": kind_of_rows("Items", _row_by_row(metadata.items)),
     "issues": kind_of_rows("Issues with their texts", write_rows, on_page=column_descriptions.ISSUES, has_texts=True),

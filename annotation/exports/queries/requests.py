@@ -53,6 +53,8 @@ class ExportKind:
     """Of a kind that the page writes while it is sent; others are made by a job alone."""
     has_texts: bool = False
     """Whether it holds texts of issues, which not all members may see."""
+    has_single_answers: bool = False
+    """Whether it holds what each rater gave, so that a download is logged as a reading of others' answers."""
 
     def fitting(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of the fields of a form those that this kind takes."""

@@ -19,7 +19,7 @@ from annotation.core.pages import in_archive_too, me
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.exports import actions
 from annotation.exports.queries import FORMATS, rows
-from annotation.exports.queries.files import SINGLE_ANSWERS, exports_of, require_download, rounds_held, why_hidden
+from annotation.exports.queries.files import exports_of, require_download, rounds_held, why_hidden
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.views.downloads import file_response
 from annotation.exports.views.words import FORMAT_WORDS, OPTION_WORDS
@@ -160,7 +160,7 @@ def download(request: HttpRequest, slug: str, what: str, format: str) -> HttpRes
     if "shape" in kind.takes and request.GET.get("shape") == "wide":
         asked["shape"] = "wide"
     answer = rows.stream_rows(seat, what, format, options=asked)
-    if what in SINGLE_ANSWERS:
+    if kind.has_single_answers:
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), what, FILE)
     elif not kind.has_texts:
         note_results(seat, what, FILE, asked["round_number"])

@@ -470,4 +470,4 @@ def _one(values: Sequence[Any] | None, type: str) -> Any:
     return values[0] if values else None
 
 
-FILE_KIND = ExportKind("Replication package", ("zip",), write_package, read_options, rounds_of)
+FILE_KIND = ExportKind("Replication package", ("zip",), write_package, read_options, rounds_of, has_single_answers=True)

@@ -309,4 +309,4 @@ def manifest_of(file: IO[bytes]) -> dict[str, Any]:
     return found
 
 
-FILE_KIND = ExportKind("The whole study", ("zip",), write_study, read_options, rounds_of)
+FILE_KIND = ExportKind("The whole study", ("zip",), write_study, read_options, rounds_of, has_single_answers=True)
