@@ -4,10 +4,13 @@ import hashlib
 import logging
 import re
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache as once
 from html import escape, unescape
 from importlib import import_module
+from io import StringIO
+from typing import Any
 from urllib.parse import urlsplit
 
 import nh3
@@ -20,7 +23,6 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 from mdit_py_plugins.gfm_autolink.index import _protocol_rule
-from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
@@ -34,12 +36,44 @@ from ingest.rendering.images import frame_of, sources_of
 
 logger = logging.getLogger(__name__)
 
-VERSION = 5  # Part of the cache's key: raise it when the output changes.
+VERSION = 6  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
 CODE_CHARACTERS = 8  # Highlighting as many takes about as long as a token.
 CELLS_MAX = 5_000  # That a table may lack in its rows; each is written.
 HIGHLIGHTED_MAX = 60_000
+HIGHLIGHT_BLOCK_MAX = 8_000
+HIGHLIGHT_CPU_SECONDS = 0.3
+"""Of all code of a text, looked at after each token. One token of a known language takes milliseconds in any block."""
+LANGUAGES = frozenset(
+    [
+        "Bash",
+        "Bash Session",
+        "C",
+        "C++",
+        "CMake",
+        "CUDA",
+        "Diff",
+        "Docker",
+        "Go",
+        "HTML",
+        "INI",
+        "JSON",
+        "Java",
+        "JavaScript",
+        "Makefile",
+        "Python",
+        "Python Traceback",
+        "Python console session",
+        "Rust",
+        "SQL",
+        "TOML",
+        "TypeScript",
+        "XML",
+        "YAML",
+    ]
+)
+"""Names of the lexers of Pygments whose tokens are quick to find in any text; code of others is not colored."""
 CACHED_FROM = 2_000
 CACHED_SECONDS = 7 * 24 * 3600
 PROTOCOLS = ("http", "https", "mailto", "xmpp")
@@ -153,6 +187,7 @@ class _Rendering:
         self.address = address if address.startswith(("https://", "http://")) else ""
         self.ours: list[str] = []
         self.n_highlighted = 0
+        self.cpu_seconds = HIGHLIGHT_CPU_SECONDS
         self.units = 0
         parts = repository.split("/")
         self.host = parts[0] if len(parts) == 3 else GITHUB_HOST
@@ -206,14 +241,30 @@ class _Rendering:
 
     def _highlighted(self, text: str, language: str) -> str:
         self.n_highlighted += len(text)
-        if language and self.n_highlighted <= HIGHLIGHTED_MAX:
-            self.units += CODE_UNITS + len(text) // CODE_CHARACTERS
-            try:
-                lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-                return str(highlight(text, lexer, HtmlFormatter(nowrap=True)))
-            except (ClassNotFound, RecursionError):
-                pass
-        return escape(text)
+        if not language or self.n_highlighted > HIGHLIGHTED_MAX or len(text) > HIGHLIGHT_BLOCK_MAX:
+            return escape(text)
+        self.units += CODE_UNITS + len(text) // CODE_CHARACTERS
+        try:
+            lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+            tokens = self._tokens(lexer, text) if lexer.name in LANGUAGES else None
+        except (ClassNotFound, RecursionError):
+            tokens = None
+        if tokens is None:
+            return escape(text)
+        out = StringIO()
+        HtmlFormatter(nowrap=True).format(tokens, out)
+        return out.getvalue()
+
+    def _tokens(self, lexer: Any, text: str) -> list[Any] | None:
+        """The tokens of a block; None where they take too long, as those of code made to be slow."""
+        began, found = time.thread_time(), []
+        for token in lexer.get_tokens(text):
+            found.append(token)
+            if time.thread_time() - began > self.cpu_seconds:
+                found = []
+                break
+        self.cpu_seconds -= time.thread_time() - began
+        return found or None
 
     def _attribute(self, tag: str, name: str, value: str) -> str | None:
         """Keeps an attribute, unless a mark of ours was lured into it: our HTML would close its quotes."""

@@ -1,6 +1,7 @@
 """Issue text is hostile; it is shown as GitHub shows it all the same."""
 
 import re
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -231,6 +232,14 @@ def test_code_is_highlighted_by_class_alone() -> None:
     html = safe("```python\ndef main(): pass\n```")
     assert '<span class="k">def</span>' in html
     assert "style=" not in html
+
+
+@pytest.mark.parametrize(("language", "unit"), [("rst", "`a < "), ("perl", "s{"), ("python", " \n"), ("bash", "$(")])
+def test_code_made_to_be_slow_is_shown_without_colors(language: str, unit: str) -> None:
+    began = time.thread_time()
+    html = safe(f"```{language}\n{unit * (7_900 // len(unit))}\n```\n" * 7)
+    assert time.thread_time() - began < 3  # it was 25 s and more for a block
+    assert html.count('data-language="') == 7
 
 
 def test_code_of_an_unknown_language_is_shown_as_it_is() -> None:
