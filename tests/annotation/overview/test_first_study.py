@@ -195,7 +195,8 @@ def test_a_file_without_issues_is_replaced_without_leaving_the_path() -> None:
     client.post(study, {"labels_too": "on"})
     step = ROUND.format("my-study")
     again = f"/start/?next={step}"
-    assert f'href="{again}">Upload another file' in text(client.get(step))
+    page = text(client.get(step))
+    assert f'href="{again}">Upload another file' in page and f'href="/fetches/{run.pk}/?next={step}#refusals"' in page
     page = text(client.get(again))
     assert f'action="{again}"' in page and "Continue with your study" in page
     table = SimpleUploadedFile("issues.csv", TABLE)
