@@ -345,7 +345,7 @@ def _refuse_unfit_cluster(cluster: Path) -> None:
     if not (cluster / "PG_VERSION").is_file() or not (cluster / "global" / "pg_control").is_file():
         raise ServersUnavailable(
             f"{cluster} is not a whole PostgreSQL folder (PG_VERSION or global/pg_control is missing), perhaps from "
-            f"an unfinished copy. If it holds nothing you need, move it away (`mv '{cluster}' '{cluster}.broken'`) and "
+            f"an unfinished copy. If you need nothing in it, move it away (`mv '{cluster}' '{cluster}.broken'`) and "
             "start again: an empty database is made. Else copy it again, or restore a backup."
         )
     version = (cluster / "PG_VERSION").read_text().strip()

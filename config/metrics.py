@@ -64,7 +64,7 @@ class SharedMetrics:
                 yield from self._jobs()
 
     def _tasks(self) -> Iterator[Metric]:
-        n = CounterMetricFamily("concord_tasks", "Tasks that are over.", labels=["task", "state"])
+        n = CounterMetricFamily("concord_tasks", "Finished tasks.", labels=["task", "state"])
         seconds = CounterMetricFamily("concord_task_seconds", "Seconds that they took.", labels=["task", "state"])
         for (what, state, task), value in heartbeats.task_counts().items():
             (n if what == "n" else seconds).add_metric([task, state], value)

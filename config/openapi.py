@@ -20,8 +20,8 @@ REASONS = {
     413: "The request is too large.",
     415: "A body of this type can't be read.",
     422: "`fields` lists what is not valid.",
-    429: "Too many requests; `Retry-After` says how long to wait.",
-    503: "The database or disk space is not available. Nothing was saved, and `Retry-After` says when to try again.",
+    429: "Too many requests; `Retry-After` shows how long to wait.",
+    503: "The database or disk space is not available. Nothing was saved, and `Retry-After` shows when to try again.",
 }
 FILES = {
     "csv": "text/csv",

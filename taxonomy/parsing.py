@@ -113,7 +113,7 @@ class _YamlReader:
                 continue
             if name == "DocumentStartEvent":
                 if root is not None:
-                    self._refuse(event, "A second document begins here; a text holds one taxonomy.")
+                    self._refuse(event, "A second document begins here; a text contains one taxonomy.")
                 continue
             root = self._node(event, 0)
         if root is None:

@@ -210,9 +210,9 @@ class Structure:
             self.add(place, f"Here “{written}” would mean yes or no; write it in quotes: {quote(written)}.")
         elif isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), str):
             text = quote(short(f"{next(iter(value))}: {inner}"))
-            self.add(place, f"Here a text is expected; put one that holds “: ” in quotes: {text}.")
+            self.add(place, f"Here a text is expected; put one that contains “: ” in quotes: {text}.")
         else:
-            self.add(place, "Here a text is expected; write it after the colon, in quotes if it holds “: ”.")
+            self.add(place, "Here a text is expected; write it after the colon, in quotes if it contains “: ”.")
 
     def _no_kind(self, place: Place, error: ValidationError) -> None:
         kinds = series(error.validator_value)

@@ -81,7 +81,7 @@ def _colon(lines: list[str], number: int, column: int) -> str:
             f"this line is indented deeper than the field above it, which has a value already; begin it in "
             f"column {_start(lines[before]) + 1}, or put the text in quotes if it goes on from line {before + 1}"
         )
-    return f"a colon too many; put text that holds “: ” in quotes{_shown(line)}"
+    return f"a colon too many; put text that contains “: ” in quotes{_shown(line)}"
 
 
 def _no_colon(line: str) -> str:
@@ -90,7 +90,7 @@ def _no_colon(line: str) -> str:
     if re.match(r"-\S", line):
         return "a blank is missing after “-”"
     return (
-        "a field's name with a colon is expected here; text that goes on from the line above must be indented "
+        "a field's name with a colon is expected here; text that continues the line above must be indented "
         "deeper than its field"
     )
 
@@ -102,7 +102,7 @@ def _depth(lines: list[str], problem: str, mark: StreamMark, above: StreamMark) 
     if re.match(r"\s*-[^\s-]", line):
         return f"a blank is missing after “-”; write - {line.strip()[1:61]}"
     if "<scalar>" in problem and line[:column].rstrip()[-1:] in {"'", '"'}:
-        return f"text stands after the closing quote; put all of it in quotes, and double a ' inside{_shown(line)}"
+        return f"there is text after the closing quote; put all of it in quotes, and double a ' inside{_shown(line)}"
     if line[:column].strip():
         return "something is left over here; put the text in quotes, or write it in a line of its own"
     if line.strip().startswith("- "):
@@ -131,7 +131,7 @@ def _bracket(lines: list[str], problem: str, mark: StreamMark, above: StreamMark
     if first != number or "stream end" in problem:
         return f"the bracket {opening} of line {first + 1} is never closed; add {closing}"
     if "got ':'" in problem and (found := re.search(r"([\w-]+)\s*$", lines[number][max(0, column - 60) : column])):
-        return f"a comma is missing before “{found[1]}”, or quotes around a text that holds “: ”"
+        return f"a comma is missing before “{found[1]}”, or quotes around a text that contains “: ”"
     return f"a comma or {closing} is missing before this"
 
 

@@ -38,7 +38,7 @@ class KnownForm(forms.Form):
             required=False,
             max_length=LONGEST_TEXT,
             widget=forms.Textarea(attrs={"rows": 2}),
-            help_text="Shown to raters beside their labels.",
+            help_text="Shown to raters next to their labels.",
         )
 
     @property

@@ -15,7 +15,9 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body again give what the first made."
 )
 ROUND = OpenApiParameter("round", int, description="Only this round.")
-ROUND_LABEL = OpenApiParameter("round_label", str, description="Only the round that a sheet brought with this label.")
+ROUND_LABEL = OpenApiParameter(
+    "round_label", str, description="Only the round that was imported from a sheet with this label."
+)
 DIMENSION = OpenApiParameter("dimension", str, description="Only this dimension.")
 VERSION = OpenApiParameter(
     "version",

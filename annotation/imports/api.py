@@ -68,7 +68,7 @@ class WorkbookParser(SheetParser):
 
 SHEET_PARSERS = [MultiPartParser, SheetParser, PlainParser, BytesParser, ParquetParser, WorkbookParser]
 _SAID = {
-    "map": "FIELD=COLUMN, repeated: which column holds item, rater, round, part …, a dimension, or an attribute.",
+    "map": "FIELD=COLUMN, repeated: which column has item, rater, round, part …, a dimension, or an attribute.",
     "dimensions": "Columns that hold one dimension each, separated by commas; none for the long form.",
     "attributes": "Columns that say something of the item itself, separated by commas.",
     "final": "The rater whose rows are what was decided (`final`).",
@@ -81,7 +81,7 @@ _SAID = {
     "guess": "`true`: all sheets of a workbook are read as the page would guess them.",
 }
 SHEET_OPTIONS = [
-    OpenApiParameter(name, str, many=name == "map", description=f"{said} Beside a file it is a field of the form.")
+    OpenApiParameter(name, str, many=name == "map", description=f"{said} With a file it is a field of the form.")
     for name, said in _SAID.items()
 ]
 SHEET_FORM = {

@@ -323,7 +323,7 @@ def _cycles(facts: Facts) -> Said:
 
 def _fixed(facts: Facts) -> Said:
     late = [each for each in facts.measured if not (each.is_fixed and each.is_fixed_before)]
-    mend = "Report all coefficients of the page of agreement beside the one you chose."
+    mend = "Report all coefficients of the agreement page in addition to the one you chose."
     if not facts.measured:
         return _nothing_measured(facts)
     fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.measured if each.fixed_on and each not in late]

@@ -156,7 +156,7 @@ def _dimensions(dimension: PackageColumn) -> PackageTable:
             PackageColumn("required", "boolean", "Whether an answer must be given where it is asked."),
             PackageColumn("applies_when", "string", "The dimension on which it depends, if it is conditional."),
             PackageColumn("applies_when_is", "list", "Its values under which this one is asked, with all below them."),
-            PackageColumn("help", "string", "What else raters read beside the question."),
+            PackageColumn("help", "string", "What else raters read with the question."),
         ],
         OF_VERSION,
     )
@@ -295,7 +295,7 @@ def _answers(rater: PackageColumn) -> PackageTable:
                 [
                     ("rater", "holds a slot of the item"),
                     ("third_rater", "was asked because others differed"),
-                    ("machine", "answered beside the raters"),
+                    ("machine", "answered in addition to the raters"),
                 ],
                 is_required=True,
             ),

@@ -227,7 +227,7 @@ def _refuse_unfit() -> None:
         with _redis() as redis:
             redis.ping()
     except (RedisError, OSError) as error:
-        raise NotRestored(f"Redis does not answer, and what it still holds must go: {error}") from error
+        raise NotRestored(f"Redis does not answer, and what it still contains must be removed: {error}") from error
 
 
 def _empty_redis() -> None:

@@ -116,7 +116,7 @@ class EstimateAnswer(serializers.Serializer[Any]):
     has_token = serializers.BooleanField(help_text="Whether this server has a token.")
     n_requests_with_token = serializers.IntegerField()
     seconds_waiting_with_token = serializers.IntegerField()
-    message = serializers.CharField(help_text="The same in words.")
+    message = serializers.CharField(help_text="The same as text.")
 
 
 class EstimateFetch(APIView):

@@ -39,7 +39,7 @@ class IssueLine(serializers.Serializer[Any]):
     closed_at = serializers.DateTimeField(allow_null=True)
     html_url = serializers.CharField()
     author_association = serializers.CharField(
-        help_text="The author's in the repository, as GitHub last said: OWNER, MEMBER, CONTRIBUTOR, NONE and so on."
+        help_text="The author's in the repository, as GitHub last sent it: OWNER, MEMBER, CONTRIBUTOR, NONE and so on."
     )
     snapshot = serializers.CharField(help_text="SHA-256 of this state of the issue.")
 

@@ -58,7 +58,7 @@ WORDS: Mapping[str, Word] = {
     "state": Word(reading.one_of(*reading.STATES), "open, closed or all", conditions.state),
     "state_reason": Word(
         reading.texts,
-        "why it was closed, as GitHub says: completed, not_planned, duplicate (any of)",
+        "why it was closed at GitHub: completed, not_planned, duplicate (any of)",
         lambda reasons: conditions.FilterStep(
             "closed as: " + ", ".join(reasons), Q(current_snapshot__state_reason__in=[each.lower() for each in reasons])
         ),
@@ -129,7 +129,7 @@ WORDS: Mapping[str, Word] = {
     ),
     "fix_paths": Word(
         reading.texts,
-        "a fix changes a file with one of these paths; a folder holds all below it, * stands for any letters",
+        "a fix changes a file with one of these paths; a folder includes all below it, * stands for any letters",
         lambda paths: conditions.FilterStep("fixed in: " + ", ".join(paths), fixes.paths(paths)),
     ),
     **_bounds(

@@ -242,7 +242,7 @@ def pull_request(row: Mapping[str, Any]) -> ChangeRecord:
     try:
         host, owner, name, number = parse_identifier(url)
     except Invalid as error:
-        raise RowError(f"It can't be told which pull request closed it: {error.message}") from None
+        raise RowError(f"The pull request that closed it is unknown: {error.message}") from None
     return ChangeRecord(
         kind="pull_request",
         identifier=f"{full_name(host, owner, name)}#{number}",
@@ -263,7 +263,7 @@ def _commit(row: Mapping[str, Any]) -> ChangeRecord:
     try:
         host, owner, name = parse_repository(url.partition("/commit/")[0])
     except Invalid as error:
-        raise RowError(f"It can't be told which commit closed it: {error.message}") from None
+        raise RowError(f"The commit that closed it is unknown: {error.message}") from None
     if not isinstance(sha, str) or not sha.isalnum():
         raise RowError("The commit that closed it has no hash.")
     author = row.get("author")

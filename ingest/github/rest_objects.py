@@ -314,7 +314,7 @@ def _named_repository(row: Mapping[str, Any], address: str) -> Repository | None
                 owner, _, rest = link.partition("/repos/")[2].partition("/")
                 return parse_repository(f"{host or GITHUB_HOST}/{owner}/{rest.partition('/')[0]}")
     except Invalid as error:
-        raise RowError(storable(f"It can't be told which repository this issue is of: {error.message}")) from None
+        raise RowError(storable(f"The repository of this issue is unknown: {error.message}")) from None
     return None
 
 

@@ -174,7 +174,7 @@ class Keys:
         if first.is_slowed:
             reason = (
                 "GitHub asked Concord to slow down (secondary rate limit: too many requests within a short time). The "
-                "hourly limit is not used up. The run continues when the pause that GitHub asked for is over."
+                "hourly limit is not used up. The run continues after the pause that GitHub requested."
             )
         else:
             hint = f" Without a token GitHub allows {REQUESTS_WITHOUT_TOKEN} requests an hour; set GITHUB_TOKENS."

@@ -28,7 +28,7 @@ SAME_METADATA = (
 )
 """The condition that a stored state `s` and one of the file `r` have the same dates and counts."""
 UNREADABLE = "What happened to an issue in the file can't be read."
-OTHER_CONTENT = "What the file calls {} has another content than that SHA-256 stands for."
+OTHER_CONTENT = "What the file calls {} does not match that SHA-256."
 
 
 def batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -50,7 +50,7 @@ def as_array(batch: Sequence[bytes]) -> str:
     try:
         return "[" + b",".join(batch).decode() + "]"
     except UnicodeDecodeError as error:
-        raise Invalid("The file holds text that is not UTF-8.") from error
+        raise Invalid("The file contains text that is not UTF-8.") from error
 
 
 def map_table(name: str, more: str = "") -> None:

@@ -160,7 +160,7 @@ class Editor {
     if (what === "in" || what === "out") {
       const moved = what === "in" ? docs.indent(this.doc, id) : docs.outdent(this.doc, id);
       if (moved && what === "in") this.tree.folded.delete(docs.siblings(this.doc, id)[docs.siblings(this.doc, id).indexOf(id) - 1]);
-      const words = moved && `${name} is now on level ${docs.level(moved, id)}, ${what === "in" ? "below" : "beside"} ${this.name(what === "in" ? moved.nodes.get(id).parent : node.parent)}`;
+      const words = moved && `${name} is now on level ${docs.level(moved, id)}, ${what === "in" ? "below" : "next to"} ${this.name(what === "in" ? moved.nodes.get(id).parent : node.parent)}`;
       return this.change(moved, { ...keep, say: words }) || this.say(`${name} can't go ${what === "in" ? "deeper: there is no category above it" : "up a level: it is at the top"}.`);
     }
     if (node.type === "dimension") return this.say("Only categories can do this, not dimensions.");
@@ -225,7 +225,7 @@ class Editor {
     if (isNamed) {
       const before = this.name(id);
       const doc = origins.rename(this.doc, id, text, this.past);
-      const words = `${isFresh ? `${text} added` : `${before} renamed ${text}`}${doubled ? "; another one beside it has this name" : ""}`;
+      const words = `${isFresh ? `${text} added` : `${before} renamed ${text}`}${doubled ? "; another one next to it has this name" : ""}`;
       if (isFresh) {
         this.history.done.at(-1).label = words;
         this.become(doc);

@@ -53,7 +53,7 @@ def take_taxonomy(
     is taken, under the next free one. Raises InvalidDocument or Invalid for what can't be one.
     """
     if not versions:
-        raise Invalid("The file holds a taxonomy without versions.")
+        raise Invalid("The file contains a taxonomy without versions.")
     slug = str(row["slug"])
     there = Taxonomy.objects.filter(slug=slug).first()
     if there is not None and may_use(there) and (known := _same(there, versions, user)) is not None:

@@ -49,5 +49,8 @@ def test_every_page_leads_to_a_section_that_exists() -> None:
 def test_the_search_finds_sections_with_all_words_and_shows_what_was_typed_as_text() -> None:
     page = Client().get("/help/", {"q": "headline agreement"}).content.decode()
     assert page.index("/help/agreement/#the-headline") < page.index("Guides</h2>")
+    page = Client().get("/help/", {"q": "without network"}).content.decode()
+    assert "The first command runs a local GitHub" in page
+    assert not re.search(r'help-snippet">[^<]*(?:sh skip|\*|`)', page), "a hit has no marks of Markdown"
     page = Client().get("/help/", {"q": "<b>zzz\x00"}).content.decode()
     assert "&lt;b&gt;zzz" in page and "<b>zzz" not in page and "No section contains all these words" in page

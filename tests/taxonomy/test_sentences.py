@@ -62,7 +62,7 @@ MISTAKES = [
         "it is already in line 9. Remove one, or begin the next",
     ),
     ("name: Fault", "name: Fault\n        include: a hang, or two", 10, 18, "write ['a hang, or two']"),
-    ("name: Fault", "name: Fault\n        include: [a: b]", 10, 19, "put one that holds “: ” in quotes: 'a: b'"),
+    ("name: Fault", "name: Fault\n        include: [a: b]", 10, 19, "put one that contains “: ” in quotes: 'a: b'"),
     (
         "name: Fault",
         "name: Fault\n        include: [a, ]\n        exclude: ['']",

@@ -10,7 +10,7 @@ from agreement import CI_METHODS
 class PlannedShape(serializers.Serializer[Any]):
     """How many more units with two ratings narrow the 95% interval to a width, or null with the reason."""
 
-    width = serializers.FloatField(help_text="The width that was asked for.")
+    width = serializers.FloatField(help_text="The requested width.")
     units = serializers.IntegerField(help_text="Units with two ratings or more so far.")
     width_now = serializers.FloatField(allow_null=True, help_text="2 · 1.96 · standard error.")
     units_needed = serializers.IntegerField(allow_null=True)

@@ -37,14 +37,14 @@ COMMON = [
     OpenApiParameter(
         "fold",
         str,
-        description="Categories of the dimensions asked for that fewer parts have become `others`: a number from 1, or "
+        description="Categories of the requested dimensions that fewer parts have become `others`: a number from 1, or "
         "below 1 a share. For one dimension: `symptom:10`.",
     ),
     OpenApiParameter(
         "left_out",
         str,
         description="Categories that are excluded, each with all below it, as `dimension:category` with commas between "
-        "them; the category alone where one dimension is asked for.",
+        "them; the category alone where one dimension is requested.",
     ),
     OpenApiParameter(
         "where",

@@ -49,7 +49,7 @@ class LabelsShape(serializers.Serializer[Any]):
 
     rounds = serializers.ListField(child=Whole())
     versions = serializers.DictField(child=Whole(), help_text="By round, the version to which its labels are mapped.")
-    version = Whole(allow_null=True, help_text="The version that was asked for.")
+    version = Whole(allow_null=True, help_text="The requested version.")
     hidden_rounds = serializers.ListField(child=Whole(), help_text="Rounds in which you are blind.")
     items_waiting = Whole(help_text="Items whose raters have not finished.")
     items_hidden = Whole(help_text="Items that you still have to label as a third rater.")
@@ -391,7 +391,7 @@ class SaturationShape(serializers.Serializer[Any]):
     n_categories = Whole()
     n_unseen = Whole()
     n_once = Whole()
-    chance_new = Real(allow_null=True, help_text="That the next item brings a category that no item had.")
+    chance_new = Real(allow_null=True, help_text="That the next item adds a category that no item had.")
     undefined = Text(allow_null=True)
     first_seen = FirstSeenShape(many=True)
     curve = SaturationPointShape(many=True)

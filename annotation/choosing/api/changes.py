@@ -29,7 +29,7 @@ class ChangeShape(serializers.Serializer[Any]):
     moved_to = serializers.CharField(allow_null=True)
     pinned = serializers.CharField(allow_null=True, help_text="SHA-256 of the state that raters read.")
     current = serializers.CharField(allow_null=True, help_text="SHA-256 of the newest state.")
-    changed = serializers.ListField(child=serializers.CharField(), help_text="In words; empty where current is pinned.")
+    changed = serializers.ListField(child=serializers.CharField(), help_text="A text; empty where current is pinned.")
     n_answers = serializers.IntegerField()
     n_answers_on_other_states = serializers.IntegerField()
 

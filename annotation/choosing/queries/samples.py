@@ -28,7 +28,7 @@ from shared.wording import for_markdown, plural
 
 OWN_WORDS = {
     "exclude_sample": "without issues drawn in these samples of the study: an ID, a list of them, or all",
-    "left_out_of": "only issues that the filter of this sample of the study left out, of its repositories: its ID",
+    "left_out_of": "only issues that the filter of this sample of the study excluded, of its repositories: its ID",
     "screened_out_of": "only issues of this sample of the study that are screened out: its ID",
 }
 CONTROL = "screened_out_of"

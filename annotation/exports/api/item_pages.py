@@ -86,7 +86,9 @@ VALUE = {"oneOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
 CURSOR = OpenApiParameter("cursor", str, description="Where a page begins, as the `next` of the page before says.")
 
 
-PAGE_SIZE = OpenApiParameter("page_size", int, description="How many rows a page holds at least; items stay whole.")
+PAGE_SIZE = OpenApiParameter(
+    "page_size", int, description="The minimum number of rows on a page. The rows of an item are never split."
+)
 
 
 @extend_schema_field({"type": "array", "items": VALUE, "nullable": True})

@@ -235,7 +235,7 @@ def row_questions(
         found.append(
             SheetQuestion(
                 "one_rater",
-                f"All labels are read as those of one rater, “{rater}”. Which column holds the rater (rater=COLUMN)?",
+                f"All labels are read as those of one rater, “{rater}”. Which column has the rater (rater=COLUMN)?",
                 [("yes", f"All labels are by one rater, “{rater}”")],
                 MAP_OPTION,
             )

@@ -13,7 +13,7 @@ from annotation.models import Invitation, InvitationUse, Study
 SHOWN_MOST = 50
 OVER = (
     "This invitation is not valid: it expired, was withdrawn or used already, or the person who created it no longer "
-    "owns the study. Ask whoever sent you the link, or an owner of the study, for a new one."
+    "owns the study. Ask the person who sent you the link, or an owner of the study, for a new one."
 )
 
 

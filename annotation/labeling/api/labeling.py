@@ -44,7 +44,7 @@ class NextShape(serializers.Serializer[Any]):
     before = serializers.ListField(
         child=serializers.DictField(),
         help_text="In a relabeling queue, each place to relabel or whose meaning changed: part, dimension, is_asked, "
-        "the earlier values with version and round, and the reason in words.",
+        "the earlier values with version and round, and the reason as a text.",
     )
 
 

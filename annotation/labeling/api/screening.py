@@ -30,9 +30,9 @@ class OwnScreeningShape(serializers.Serializer[Any]):
     item = serializers.CharField()
     title = serializers.CharField()
     screening = serializers.CharField(
-        help_text="What the rater said: `in`, `out` or `skipped`; `open` and `maybe` are still to be answered."
+        help_text="The rater's answer: `in`, `out` or `skipped`; `open` and `maybe` are still to be answered."
     )
-    reason = serializers.CharField(help_text="Why it is out, in words; otherwise empty.")
+    reason = serializers.CharField(help_text="Why it is out; otherwise empty.")
 
 
 class MaybeBody(Body):

@@ -49,9 +49,9 @@ class Command(BaseCommand):
             action="extend",
             default=[],
             metavar="FIELD=COLUMN",
-            help="which column holds item, rater, round, part … or a dimension, or an attribute",
+            help="which column has item, rater, round, part … or a dimension, or an attribute",
         )
-        parser.add_argument("--dimensions", default="", metavar="A,B,…", help="columns that hold one dimension each")
+        parser.add_argument("--dimensions", default="", metavar="A,B,…", help="columns that contain one dimension each")
         parser.add_argument("--attributes", default="", metavar="A,B,…", help="columns with attributes of the item")
         parser.add_argument("--final", default="final", metavar="NAME", help="the rater whose rows are final labels")
         parser.add_argument(

@@ -355,7 +355,7 @@ class _Package:
                 old, slug = each.parent, each.taxonomy.slug
                 name = f"taxonomy/{slug}-v{old.number}-to-v{each.number}"
                 found = compare_versions(old, each)
-                self._add(f"{name}.md", appendix_of(found), "what changed between the two versions, in words")
+                self._add(f"{name}.md", appendix_of(found), "what changed between the two versions, as text")
         changes = queries.change_rows(self.versions)
         if changes:
             words = "the change of each category from a version to the next"

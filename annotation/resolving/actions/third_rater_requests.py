@@ -123,7 +123,7 @@ def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, Quer
         raise WrongState(f"Round {number} is closed, so no third rater has anything left to answer.")
     waiting = asked.filter(rater=member, state__in=Assignment.UNFINISHED)
     if not waiting.exists():
-        raise Conflict(f"{member} has answered every item that they were asked for as a third rater in round {number}.")
+        raise Conflict(f"{member} has answered every item assigned to them as a third rater in round {number}.")
     return round_, member, waiting
 
 

@@ -69,7 +69,7 @@ class RoundShape(serializers.Serializer[Any]):
     gold_minimum = serializers.DictField(
         allow_null=True, help_text="What raters have to reach on calibration items before they get others."
     )
-    gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot said when it was opened.")
+    gate = GateShape(allow_null=True, help_text="Of a main round: what the last pilot had reached when it was opened.")
     job = JobShape(
         allow_null=True, help_text="The job that fills or opens it, or reassigns its items, until it has finished."
     )

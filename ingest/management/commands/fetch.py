@@ -60,7 +60,7 @@ class Command(BaseCommand):
             nargs="+",
             default=[],
             metavar="FIELD=COLUMN",
-            help="Of CSV and XLSX: which column holds number, title, …; guessed where none is named.",
+            help="Of CSV and XLSX: which column has number, title, …; guessed where none is named.",
         )
         parser.add_argument("--sheet", default="", metavar="NAME", help="Of a workbook; otherwise the first one.")
         parser.add_argument(

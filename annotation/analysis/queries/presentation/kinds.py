@@ -68,7 +68,7 @@ KINDS = {
         AnalysisPage(
             "saturation",
             "Saturation",
-            "Whether labeling more items still brings new categories.",
+            "Whether labeling more items still adds new categories.",
             present_saturation,
         ),
         AnalysisPage(
