@@ -9,7 +9,7 @@ import struct
 import sys
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -33,6 +33,7 @@ def main(site: str) -> None:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         page = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]}).new_page()
         frames = [*_labeling(page, site), *_resolving(page, site), _agreement(page, site)]
+        _editor_and_migration(page, site)
         browser.close()
     (HERE / "concord.png").write_bytes(animated(frames))
 
@@ -89,10 +90,15 @@ def _labeling(page: "Page", site: str) -> list[bytes]:
     return [before, after]
 
 
+def _headers(page: "Page", site: str) -> dict[str, str]:
+    """What a request over REST needs in the session of the page."""
+    token = page.evaluate("document.body.getAttribute('hx-headers')")
+    return {"X-CSRFToken": json.loads(token)["X-CSRFToken"], "Referer": site}
+
+
 def _finish(page: "Page", site: str) -> None:
     """Skips what is left of round 2."""
-    token = page.evaluate("document.body.getAttribute('hx-headers')")
-    headers = {"X-CSRFToken": json.loads(token)["X-CSRFToken"], "Referer": site}
+    headers = _headers(page, site)
     study = f"{site}api/v1/studies/demo"
     while (item := page.request.get(f"{study}/rounds/2/next/")).status == 200:
         body = {"assignment": item.json()["assignment"], "skip": "left out of the picture"}
@@ -117,6 +123,63 @@ def _agreement(page: "Page", site: str) -> bytes:
     page.goto(f"{site}studies/demo/agreement/?round=2")
     page.wait_for_timeout(1500)
     return page.screenshot()
+
+
+def _editor_and_migration(page: "Page", site: str) -> None:
+    """Version 2 of the taxonomy in the editor, and the preview of the migration to it."""
+    _sign_in(page, site, "owner")
+    page.locator(".demo-banner").wait_for()
+    headers, rest = _headers(page, site), f"{site}api/v1/"
+    taxonomy = f"{rest}taxonomies/liu-2023/"
+    page.request.post(f"{taxonomy}drafts/", headers=headers)
+    read = page.request.get(f"{taxonomy}versions/2/")
+    document = read.json()
+    for dimension in document["dimensions"]:
+        _change(dimension.get("categories") or [])
+    written = page.request.put(
+        f"{taxonomy}versions/2/", data=document, headers=headers | {"If-Match": read.headers["etag"]}
+    )
+    assert written.ok, written.text()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{site}taxonomies/liu-2023/versions/2/edit/")
+    page.get_by_text("Memory leak", exact=True).first.click()
+    _without_banner(page, "editor.png")
+    for path in ("taxonomies/liu-2023/versions/2/publish/", "studies/demo/rounds/3/resolve/"):
+        answer = page.request.post(rest + path, data={"withdraw": True} if "rounds" in path else {}, headers=headers)
+        assert answer.ok, answer.text()
+    plan = page.request.post(f"{rest}studies/demo/plans/", data={"to": 2}, headers=headers)
+    assert plan.ok, plan.text()
+    page.goto(f"{site}studies/demo/plans/{plan.json()['id']}/")
+    _without_banner(page, "plan.png")
+
+
+def _change(categories: list[dict[str, Any]]) -> None:
+    """Merges the two hangs at the start, splits *Memory issue*, and renames *Unexpected intermediate result*."""
+    for each in list(categories):
+        if each["key"] == "communication-setup-hang-and-timeout":
+            each |= {
+                "key": "hang-at-start",
+                "name": "Hang at start",
+                "was": [each["key"], "preparation-hang-and-timeout"],
+            }
+        elif each["key"] == "preparation-hang-and-timeout":
+            categories.remove(each)
+        elif each["key"] == "memory-issue":
+            at = categories.index(each)
+            leak = {"key": "memory-leak", "name": "Memory leak", "was": ["memory-issue"]}
+            leak["definition"] = "Memory that is not needed any more is not freed."
+            rest = {"key": "memory-error", "name": "Memory error", "was": ["memory-issue"]}
+            rest["definition"] = "Memory is corrupted, or cannot be allocated, shared or pinned."
+            categories[at : at + 1] = [leak, rest]
+        elif each["key"] == "unexpected-intermediate-result":
+            each["name"] = "Wrong intermediate result"
+        _change(each.get("categories") or [])
+
+
+def _without_banner(page: "Page", name: str) -> None:
+    page.locator(".demo-banner").evaluate("each => each.remove()")
+    page.wait_for_timeout(1500)
+    (HERE / name).write_bytes(page.screenshot())
 
 
 def animated(frames: list[bytes]) -> bytes:
