@@ -19,20 +19,27 @@ SNAPSHOT = (
     "title", "body", "state", "state_reason", "github_labels", "author_login", "author_id", "locked", "created_at",
     "updated_at", "closed_at", "html_url", "n_comments", "comments_known", "fetched_at", "run_id",
 )  # fmt: skip
+VARIED = {
+    "created_at": "timestamptz '2022-01-01' + copied.number * interval '7 minutes'",
+    "closed_at": "CASE state WHEN 'closed' THEN timestamptz '2022-02-01' + copied.number * interval '420 s' END",
+    "n_comments": "copied.number * 7919 %% 53",
+}
 COPIED = f"""
 WITH copied AS (
-    INSERT INTO ingest_issue (repository_id, number, current_snapshot_id, locked, added_at)
-    SELECT repository_id, number + %(shift)s, nextval(pg_get_serial_sequence('ingest_snapshot', 'id')), locked, now()
+    INSERT INTO ingest_issue (repository_id, number, current_snapshot_id, updated_at, locked, added_at)
+    SELECT repository_id, number + %(shift)s, nextval(pg_get_serial_sequence('ingest_snapshot', 'id')),
+        timestamptz '2022-03-01' + (number + %(shift)s) * 7919 %% 200000 * interval '7 minutes', locked, now()
     FROM ingest_issue WHERE number <= %(n)s ORDER BY number
     RETURNING id, number, current_snapshot_id
 ), texts AS (
-    INSERT INTO ingest_searchtext (issue_id, snapshot_id, lexemes, title, body, comments)
-    SELECT copied.id, copied.current_snapshot_id, lexemes, title, body, comments
+    INSERT INTO ingest_searchtext (issue_id, snapshot_id, lexemes, has_all_lexemes, title, body, comments)
+    SELECT copied.id, copied.current_snapshot_id, lexemes, has_all_lexemes, title, body, comments
     FROM copied JOIN ingest_issue AS first ON first.number = copied.number - %(shift)s
     JOIN ingest_searchtext ON issue_id = first.id
 )
 INSERT INTO ingest_snapshot (id, issue_id, sha256, {", ".join(SNAPSHOT)})
-SELECT copied.current_snapshot_id, copied.id, sha256, {", ".join(f"snapshot.{name}" for name in SNAPSHOT)}
+SELECT copied.current_snapshot_id, copied.id, sha256,
+    {", ".join(VARIED.get(name, f"snapshot.{name}") for name in SNAPSHOT)}
 FROM copied JOIN ingest_issue AS first ON first.number = copied.number - %(shift)s
 JOIN ingest_snapshot AS snapshot ON snapshot.id = first.current_snapshot_id
 """
@@ -69,7 +76,14 @@ def _searches(size: int) -> list[dict[str, Any]]:
         "a phrase without a word": lambda n: {"search": f'"hangs after step {7 * n}" -{words[n]}'},
         "label, login and days": lambda n: {"search": f"label:BUG author:Someone created:>2024-05-0{n % 9 + 1}"},
         "a rare label": lambda n: {"search": f'label:"AREA {3 * n}"'},
+        "a word in titles": lambda n: {"search": f"step {words[n]} in:title"},
+        "a word that another one excludes": lambda n: {"search": f"{words[50 + n]} -{words[60 + n]}"},
+        "closed on a day": lambda n: {"search": f"closed:2023-11-{n + 1:02}"},
+        "all, sorted by creation": lambda n: {"search": f"sort:created-{('asc', 'desc')[n % 2]}"},
+        "all, sorted by last change": lambda n: {"search": f"is:open sort:updated-{('asc', 'desc')[n % 2]}"},
         "a word, sorted by comments": lambda n: {"search": f"{words[200 + n]} sort:comments"},
+        "a rarer word, sorted by comments": lambda n: {"search": f"{words[1500 + 100 * n]} sort:comments"},
+        "a phrase, sorted by creation": lambda n: {"search": f'"{words[20 + n]} the {words[n]}" sort:created'},
         "a word, state, label and repository": lambda n: {
             "search": f"{words[100 + n]} is:open label:bug repo:bench/search"
         },

@@ -1,6 +1,7 @@
 """Models of ingest: repositories, runs, issues, and their snapshots, which are never changed."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -9,9 +10,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Lower
+from django.db.models.functions import Coalesce, Lower
 from django.urls import reverse
 
 from accounts.models import User
@@ -26,7 +27,14 @@ GITHUB_HOST = "github.com"
 SHA256_SHOWN = 12
 """Characters of a snapshot's SHA-256 in addresses."""
 
+NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
+
 _snapshot_rules: list[Callable[[Any], Any]] = []
+
+
+def or_unknown(column: str) -> Coalesce:
+    """A date or count as lists are ordered by it and as it is indexed: one that is not known is before all others."""
+    return Coalesce(F(column), Value(NO_COUNT if column.endswith("n_comments") else NEVER))
 
 
 def also_visible(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -468,7 +476,10 @@ class Issue(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["repository", "number"], name="an_issue_is_stored_once"),
         ]
-        indexes = [models.Index(fields=["repository", "id"], name="issues_of_a_repository")]
+        indexes = [
+            models.Index(fields=["repository", "id"], name="issues_of_a_repository"),
+            models.Index(or_unknown("updated_at"), "id", name="issues_by_update"),
+        ]
 
     def __str__(self) -> str:
         return self.identifier
@@ -538,6 +549,9 @@ class Snapshot(models.Model):
             models.Index(fields=["issue", "sha256"], name="snapshots_by_content"),
             GinIndex(fields=["github_labels"], name="snapshots_by_github_label"),
             models.Index(fields=["author_login"], name="snapshots_by_author"),
+            models.Index(or_unknown("created_at"), "issue", name="snapshots_by_creation"),
+            models.Index(or_unknown("closed_at"), name="snapshots_by_closing"),
+            models.Index(or_unknown("n_comments"), "issue", name="snapshots_by_comments"),
         ]
 
     def __str__(self) -> str:
@@ -697,6 +711,9 @@ class SearchText(models.Model):
         Snapshot, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
     )
     lexemes = SearchVectorField(help_text="Without positions, as `ingest.search.matching` makes them.")
+    has_all_lexemes = models.BooleanField(
+        default=True, db_default=True, help_text="No: it has more than a tsvector holds, and texts are compared."
+    )
     title = models.TextField()
     body = models.TextField()
     comments = models.TextField(help_text="Empty where they are not known.")

@@ -49,7 +49,7 @@ def issues(
     Of issues that wait to be indexed, words find those among the newest WAITING_MOST; `n_not_searched` says how many
     more there are, and with `is_complete` they raise Conflict.
     """
-    found = conditions.with_last_update(Issue.objects.visible_to(user).with_titles())
+    found = Issue.objects.visible_to(user).with_titles().filter(current_snapshot__isnull=False)
     named: list[int] = []
     if repository:
         host, owner, name = parse_repository(repository)
@@ -72,20 +72,19 @@ def issues(
         found = found.filter(presence=presence)
     if label:
         found = found.filter(conditions.has_label(label.replace("\x00", "")))
-    asked = _search_of(search)
+    asked, words = _search_of(search), None
     found = found.filter(conditions.qualifier_condition(asked))
     if asked.has_text:
         waiting = conditions.unindexed(user, WAITING_MOST + 1)
         if is_complete and len(waiting) > WAITING_MOST:
             raise Conflict(conditions.INDEX_BUILDING, code="index_building")
         late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
-        candidates = conditions.candidates_of(asked)
-        is_sorted = asked.sort and candidates.n > conditions.LOOKED_UP_MOST
-        has_words = conditions.with_words(asked, late) if is_sorted else conditions.for_a_list(asked, late, candidates)
-        is_listed = not is_sorted and candidates.listed is not None
-        found = found.filter(has_words).alias(n_with_words=Value(candidates.n), is_listed=Value(is_listed))
+        words = conditions.for_a_list(asked, late)
+        found = found.filter(words.condition)
+        if words.is_compared:
+            found = found.alias(n_with_words=Value(words.n), is_listed=Value(words.is_listed))
     if asked.sort:
-        found = found.annotate(sort_key=conditions.sort_key(asked))
+        found = conditions.in_order(found, asked, words)
     return found.order_by(*_order_of(asked))
 
 
@@ -97,7 +96,9 @@ def _search_of(text: str) -> Search:
 
 
 def _order_of(asked: Search) -> tuple[str, ...]:
-    return ("-sort_key" if asked.sort.startswith("-") else "sort_key", "-pk") if asked.sort else ("-pk",)
+    if not asked.sort:
+        return ("-pk",)
+    return ("-sort_key", "-sort_place") if asked.sort.startswith("-") else ("sort_key", "sort_place")
 
 
 def issue_order(search: str) -> tuple[str, ...]:
@@ -116,7 +117,7 @@ def neighboring_issues(found: QuerySet[Any], pk: int, *, back: bool = False) -> 
     if (row := found.filter(pk=pk).values_list("sort_key").first()) is None:
         return found.none()
     side = "gt" if is_rising != back else "lt"
-    beyond = Q(**{f"sort_key__{side}": row[0]}) | Q(sort_key=row[0], **{f"pk__{'gt' if back else 'lt'}": pk})
+    beyond = Q(**{f"sort_key__{side}": row[0]}) | Q(sort_key=row[0], **{f"pk__{side}": pk})
     return found.filter(beyond).reverse() if back else found.filter(beyond)
 
 
@@ -151,13 +152,13 @@ class IssueCount:
 def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> IssueCount:
     """How many issues `issues` found: counted where they are few, else as the planner estimates.
 
-    Of those with words the share that the index tells is taken of what the other conditions leave, unless these are
-    asked of listed issues alone. Two queries, or three; `n_shown` are known to be there.
+    Where each issue is compared, the share that the index has is taken of what the other conditions leave, unless these
+    are asked of listed issues alone. Two queries, or three; `n_shown` are known to be there.
     """
     n_left = conditions.n_estimated(found)
     n_words = getattr(found.query.annotations.get("n_with_words"), "value", None)
     most = conditions.LOOKED_UP_MOST
-    if n_words is not None and n_words > most:
+    if n_words is not None:
         n_left = round(n_left / conditions.EXISTS_SHARE)
         most = min(most, conditions.COMPARED_MOST)
     if n_left <= most:

@@ -116,5 +116,5 @@ def counted(n: int, one: str, many: str = "") -> str:
 
 
 def countable(issues: QuerySet[Issue]) -> QuerySet[Issue]:
-    """Issues of which something is known, with the names that the conditions of the steps use."""
-    return conditions.with_last_update(issues)
+    """Issues of which something is known."""
+    return issues.filter(current_snapshot__isnull=False)

@@ -78,10 +78,10 @@ WORDS: Mapping[str, Word] = {
         reading.day, "closed before this day", conditions.day("closed before", "current_snapshot__closed_at", "lt")
     ),
     "updated_since": Word(
-        reading.day, "last changed on this day or later", conditions.day("updated since", "last_updated_at", "gte")
+        reading.day, "last changed on this day or later", conditions.day("updated since", "updated_at", "gte")
     ),
     "updated_until": Word(
-        reading.day, "last changed before this day", conditions.day("updated before", "last_updated_at", "lt")
+        reading.day, "last changed before this day", conditions.day("updated before", "updated_at", "lt")
     ),
     "labels": Word(reading.texts, "has any of these GitHub labels, in any case", conditions.labels),
     "labels_all": Word(reading.texts, "has all of these GitHub labels", conditions.labels_all),

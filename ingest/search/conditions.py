@@ -1,51 +1,61 @@
 """Conditions of a search for the database: qualifiers, candidates by lexeme, and the comparison that decides."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.postgres.search import SearchVectorField
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Exists, F, Lookup, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Coalesce, StrIndex
-from django.db.models.lookups import GreaterThan
+from django.db.models.functions import StrIndex
+from django.db.models.lookups import GreaterThan, GreaterThanOrEqual, LessThan
 
-from ingest.models import Issue, Repository, SearchText, SnapshotComment, Spelling, Unsearchable, Viewer
+from ingest.models import Issue, Repository, SearchText, SnapshotComment, Spelling, Unsearchable, Viewer, or_unknown
 from ingest.search.grammar import Condition, Range, Search
-from ingest.search.matching import Term, as_tsquery, fold
+from ingest.search.matching import Term, as_tsquery, decide_alone, fold
 
 WAITING_AT_ONCE = 500
 LOOKED_UP_MOST = 1_500
-"""Issues whose texts are compared at once; where there are more, a page is full sooner."""
-LISTED_MOST = 5_000
+"""Issues that are counted, and not only estimated."""
+LISTED_MOST = 10_000
 """Issues with the lexemes of a search that are listed, and not only estimated; no text is read for that."""
 COMPARED_MOST = 500
-"""Issues that are counted where the text of each is compared by itself."""
+"""Issues whose texts are compared at once; where there are more, a page is full sooner."""
 EXISTS_SHARE = 0.5
 """What the planner takes for the share of rows that a condition leaves of which it knows nothing."""
 COLUMNS = {
     "created": "current_snapshot__created_at",
     "closed": "current_snapshot__closed_at",
-    "updated": "last_updated_at",
+    "updated": "updated_at",
     "comments": "current_snapshot__n_comments",
 }
 INDEX_BUILDING = (
     "The search index is being built, and too many issues are not in it yet for a complete answer. It is "
     "ready within minutes. Try again then, or search without words and phrases."
 )
-NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
-"""How what is not known is ordered: before everything."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """About how many issues have the lexemes of a search, and which, where they are few enough to be listed."""
+    """About how many issues have the lexemes of a search, and which, with their snapshots, where they are few."""
 
     n: int
-    listed: Sequence[int] | None = None
+    listed: Sequence[tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True)
+class ListCondition:
+    """What issues of a list must be like to have the words of a search; of `n` candidates, about.
+
+    `is_compared`: each issue is looked at, of those listed where `is_listed`.
+    """
+
+    condition: Q
+    n: int
+    is_compared: bool = False
+    is_listed: bool = False
 
 
 @SearchVectorField.register_lookup
@@ -60,10 +70,22 @@ class HasLexemes(Lookup):
         return f"{left} @@ {right}::tsquery", [*values, *more]
 
 
-def with_last_update(issues: QuerySet[Issue]) -> QuerySet[Issue]:
-    """Issues of which something is known, with the names that conditions use."""
-    last = Coalesce(F("updated_at"), F("current_snapshot__updated_at"))
-    return issues.filter(current_snapshot__isnull=False).alias(last_updated_at=last)
+class Among(Lookup):
+    """Whether a number is one of many, which are sent as one array: a list of values would be parsed one by one.
+
+    Where it `is_filter`, no index is used for it.
+    """
+
+    lookup_name = "among"
+
+    def __init__(self, column: str, numbers: Iterable[int], *, is_filter: bool = False) -> None:
+        super().__init__(F(column), Value(f"{{{','.join(map(str, numbers))}}}"))
+        self.is_filter = is_filter
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        left, values = self.process_lhs(compiler, connection)
+        right, more = self.process_rhs(compiler, connection)
+        return f"{left}{' + 0' if self.is_filter else ''} = ANY({right}::bigint[])", [*values, *more]
 
 
 def spellings(kind: Spelling.Kind, names: Sequence[str]) -> list[str]:
@@ -83,7 +105,7 @@ def is_locked(locked: bool) -> Q:
 
 
 def qualifier_condition(search: Search) -> Q:
-    """The condition that qualifiers and a number make; of issues as `with_last_update` gives them."""
+    """The condition that qualifiers and a number make; of issues that have a current snapshot."""
     found = Q() if search.number is None else Q(number=search.number)
     for each in search.conditions:
         condition = _condition(each)
@@ -105,7 +127,7 @@ def _condition(condition: Condition) -> Q:
         return Q(repository__in=list(chosen.values_list("pk", flat=True)))
     found = Q(pk__in=[])
     for value in values:
-        found |= _in_range(COLUMNS[name], value) if isinstance(value, Range) else _IS[f"{name}:{value}"]
+        found |= _in_range(name, value) if isinstance(value, Range) else _IS[f"{name}:{value}"]
     return found
 
 
@@ -120,25 +142,39 @@ _IS = {
 }
 
 
-def _in_range(column: str, wanted: Range) -> Q:
+def _in_range(name: str, wanted: Range) -> Q:
     # Said of what is not known, too: nothing of it is in a range, and everything of it is outside.
-    found = Q(**{f"{column}__isnull": False})
+    found = Q(**{f"{COLUMNS[name]}__isnull": False})
     if wanted.since is not None:
-        found &= Q(**{f"{column}__gte": wanted.since})
+        found &= Q(GreaterThanOrEqual(_key(name), Value(wanted.since)))
     if wanted.until is not None:
-        found &= Q(**{f"{column}__lt": wanted.until})
+        found &= Q(LessThan(_key(name), Value(wanted.until)))
     return found
+
+
+def _key(name: str) -> Any:
+    """What a list is ordered by, as it is indexed; never null."""
+    return or_unknown(COLUMNS[name])
 
 
 def text_condition(search: Search) -> Q:
     """What a `SearchText` must be like for its issue to have the words of a search."""
-    wanted = as_tsquery(search.terms, search.places)
+    wanted = as_tsquery(search.terms, search.places, search.without)
     found = Q(lexemes__has=wanted) if wanted else Q()
+    is_decided = Q(has_all_lexemes=True) if wanted and decide_alone(search.places) else Q(pk__in=[])
     for term in search.terms:
-        found &= _occurs(term, search.places)
+        occurs = _occurs(term, search.places)
+        found &= is_decided | occurs if term.has_exact_lexeme else occurs
     for term in search.without:
-        found &= ~_occurs(term, search.places)
+        occurs = _occurs(term, search.places)
+        found &= is_decided | ~occurs if term.has_exact_lexeme else ~occurs
     return found
+
+
+def _lexemes_decide(search: Search) -> bool:
+    """Whether no text has to be compared."""
+    terms = (*search.terms, *search.without)
+    return bool(search.terms) and decide_alone(search.places) and all(term.has_exact_lexeme for term in terms)
 
 
 def _occurs(term: Term, places: Sequence[str]) -> Q:
@@ -148,14 +184,14 @@ def _occurs(term: Term, places: Sequence[str]) -> Q:
     return found
 
 
-def _indexed(search: Search) -> QuerySet[SearchText]:
-    """The texts of current snapshots that have the words of a search."""
-    return SearchText.objects.filter(text_condition(search), issue__current_snapshot=F("snapshot"))
+def _texts(search: Search) -> QuerySet[SearchText]:
+    """The texts that have the words of a search; they count where their snapshot is the current one of its issue."""
+    return SearchText.objects.filter(text_condition(search))
 
 
 def with_words(search: Search, waiting: Sequence[int]) -> Q:
     """Issues that have the words of a search: those the index has, and of the others those that are given."""
-    return Q(pk__in=_indexed(search).values("issue")) | Q(pk__in=waiting)
+    return Q(current_snapshot__in=_texts(search).values("snapshot")) | Q(pk__in=waiting)
 
 
 class _ExistsForEach(Exists):
@@ -164,34 +200,42 @@ class _ExistsForEach(Exists):
     template = "EXISTS(%(subquery)s OFFSET 0)"
 
 
-def for_a_list(search: Search, waiting: Sequence[int], candidates: Candidates) -> Q:
+def for_a_list(search: Search, waiting: Sequence[int]) -> ListCondition:
     """The same for the first pages of a list, of issues among which are all that are indexed and have the words.
 
-    Where these are few, they are looked up at once, by one query. Where they are many, each issue is looked at until a
-    page is full, of those that have the lexemes where they are listed.
+    Where lexemes decide, or candidates are few, these are looked up at once. Where they are many, each issue is looked
+    at in the order of the list until a page is full, of those that have the lexemes where they are listed. Three
+    queries at most.
     """
-    if candidates.n <= LOOKED_UP_MOST:
-        return Q(pk__in=[*_indexed(search).values_list("pk", flat=True), *waiting])
-    text = SearchText.objects.filter(
-        text_condition(search), issue=OuterRef("pk"), snapshot=OuterRef("current_snapshot")
-    )
-    has_words = Q(_ExistsForEach(text))
-    if candidates.listed is not None:
-        has_words &= Q(pk__in=candidates.listed)
-    return has_words | Q(pk__in=waiting) if waiting else has_words
+    candidates = _candidates_of(search)
+    listed, is_decided = candidates.listed, candidates.listed is not None and _lexemes_decide(search)
+    if not is_decided and candidates.n <= min(LOOKED_UP_MOST, COMPARED_MOST):
+        listed, is_decided = list(_texts(search).values_list("issue", "snapshot")), True
+    found = Q()
+    if not is_decided:
+        text = _texts(search).filter(issue=OuterRef("pk"), snapshot=OuterRef("current_snapshot"))
+        found = Q(_ExistsForEach(text))
+    if listed is not None and not search.sort:  # the index of keys gives them in the order of the list
+        found &= Q(Among("pk", (issue for issue, _ in listed)))
+    if listed is not None and (is_decided or search.sort):
+        is_filter = not (is_decided and search.sort)
+        found &= Q(Among("current_snapshot_id", (snapshot for _, snapshot in listed), is_filter=is_filter))
+    condition = found | Q(pk__in=waiting) if waiting else found
+    return ListCondition(condition, candidates.n, is_compared=not is_decided, is_listed=listed is not None)
 
 
-def candidates_of(search: Search) -> Candidates:
-    """The issues with the lexemes of a search, exclusions apart; listed where the planner, who takes what it does not
-    know for rare, expects few and there are few. Two queries at most.
+def _candidates_of(search: Search) -> Candidates:
+    """The issues with the lexemes of a search; listed where the planner, who takes what it does not know for rare,
+    expects few and there are few. Two queries at most.
     """
-    if not (wanted := as_tsquery(search.terms, search.places)):
+    if not (wanted := as_tsquery(search.terms, search.places, search.without)):
         return Candidates(n_with_text())
     texts = SearchText.objects.filter(lexemes__has=wanted)
     if (n := n_estimated(texts)) > LISTED_MOST:
         return Candidates(n)
-    pks = list(texts.order_by().values_list("pk", flat=True)[: LISTED_MOST + 1])
-    return Candidates(len(pks), pks if len(pks) <= LISTED_MOST else None)
+    chosen = _texts(search) if _lexemes_decide(search) else texts
+    listed = list(chosen.order_by().values_list("issue", "snapshot")[: LISTED_MOST + 1])
+    return Candidates(len(listed), listed if len(listed) <= LISTED_MOST else None)
 
 
 def n_with_text() -> int:
@@ -238,7 +282,12 @@ def unindexed(user: Viewer | None = None, at_most: int | None = None) -> list[in
     return list(waiting.order_by("-pk").values_list("pk", flat=True)[:at_most])
 
 
-def sort_key(search: Search) -> Any:
-    """What a list is ordered by, where a search has `sort:`; never null."""
+def in_order(issues: QuerySet[Issue], search: Search, words: ListCondition | None) -> QuerySet[Issue]:
+    """Issues with `sort_key` and `sort_place`, which order a list where a search has `sort:`."""
     by = search.sort.removeprefix("-")
-    return Coalesce(F(COLUMNS[by]), Value(NO_COUNT if by == "comments" else NEVER))
+    if by == "updated":
+        return issues.annotate(sort_key=_key(by), sort_place=F("pk"))
+    if words is None or words.is_compared:
+        # Without this condition the planner has to read issues before their snapshots, which have the index.
+        issues = issues.filter(current_snapshot__issue__isnull=False)
+    return issues.annotate(sort_key=_key(by), sort_place=F("current_snapshot__issue_id"))

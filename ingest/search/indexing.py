@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from django.db import OperationalError, connection, transaction
 
 from ingest.models import Issue, SearchText, Snapshot, SnapshotComment, Unsearchable
-from ingest.search.matching import COMMENT, OF_COMMENT, as_tsvector, fold, lexemes, mark_boundaries
+from ingest.search.matching import (
+    COMMENT,
+    OF_COMMENT,
+    OF_TITLE,
+    as_tsvector,
+    fit_into_tsvector,
+    fold,
+    lexemes,
+    mark_boundaries,
+)
 from ingest.upsert.copying import copy
 from ingest.upsert.spellings import store_spellings
 from shared import disk_space
@@ -19,7 +28,7 @@ logger = logging.getLogger(__name__)
 BATCH_ISSUES = 1000
 READ_AT_ONCE = 100
 """Issues whose texts and comments are in memory together."""
-WRITTEN = ("issue_id", "snapshot_id", "lexemes", "title", "body", "comments")
+WRITTEN = ("issue_id", "snapshot_id", "lexemes", "has_all_lexemes", "title", "body", "comments")
 PAUSE_SECONDS = 0.3
 PENDING_KILOBYTES = 64 << 10
 MEMORY = "256MB"
@@ -139,11 +148,13 @@ def _write(ids: Sequence[int]) -> None:
 
 def _row(told: tuple[int, int, str, str], comments: Sequence[str]) -> tuple[object, ...]:
     issue_id, snapshot_id, title, body = *told[:2], fold(told[2]), fold(told[3])
-    found = lexemes(title) | lexemes(body)
+    of_title = lexemes(title)
+    found = of_title | {OF_TITLE + each for each in of_title} | lexemes(body)
     for comment in comments:
         found |= {OF_COMMENT + each for each in lexemes(comment)}
     thread = COMMENT.join(map(mark_boundaries, comments))
-    return issue_id, snapshot_id, as_tsvector(found), mark_boundaries(title), mark_boundaries(body), thread
+    texts = mark_boundaries(title), mark_boundaries(body), thread
+    return issue_id, snapshot_id, as_tsvector(found), fit_into_tsvector(found), *texts
 
 
 def queue_what_is_missing() -> int:

@@ -30,8 +30,8 @@ LEXEMES_BYTES = 1_000_000
 EVERYTHING = "*"
 PAIR, PAIR_CHARACTERS = "=", 8
 """Stands before a number, for the first of two words and what follows it, and the beginning of the second."""
-OF_COMMENT = "/"
-"""Stands before a lexeme of a comment."""
+OF_TITLE, OF_COMMENT = "^", "/"
+"""Stand before a lexeme of a title, which is also without it, and of a comment."""
 PREFIX_CHARACTERS = 3
 """A shorter beginning of a word selects too little to be asked for beside other lexemes."""
 
@@ -84,6 +84,19 @@ class Term:
         """What a marked text contains where this occurs."""
         text = mark_boundaries(self.text)
         return text.removesuffix(END) if self.is_phrase else text
+
+    @property
+    def has_exact_lexeme(self) -> bool:
+        """Whether it occurs wherever what is `needed` is, so that no text has to be compared.
+
+        True of one word that is no longer than a lexeme, of its beginning, and of one or two East Asian characters.
+        """
+        run = _RUNS.fullmatch(self.text)
+        if run is None:
+            return False
+        if run[2]:
+            return len(self.text) <= 2
+        return len(self.text) < LEXEME_CHARACTERS + self.is_phrase
 
     @property
     def needed(self) -> tuple[frozenset[str], str]:
@@ -149,23 +162,39 @@ def lexemes(folded: str) -> set[str]:
     return found | _alone(words) | _pairs(words)
 
 
+def fit_into_tsvector(found: set[str]) -> bool:
+    """Whether a tsvector can hold these lexemes."""
+    return sum(len(each.encode()) for each in found) <= LEXEMES_BYTES
+
+
 def as_tsvector(found: set[str]) -> str:
     """Lexemes as PostgreSQL reads a tsvector; EVERYTHING in place of more than one can hold."""
-    if sum(len(each.encode()) for each in found) > LEXEMES_BYTES:
-        return f"'{EVERYTHING}'"
-    return " ".join(f"'{each}'" for each in found)
+    return " ".join(f"'{each}'" for each in found) if fit_into_tsvector(found) else f"'{EVERYTHING}'"
 
 
-def as_tsquery(terms: Iterable[Term], places: Iterable[str]) -> str:
-    """The lexemes without which an issue does not have all terms in these places; an empty string where none are."""
-    wanted: dict[str, None] = {}
+def as_tsquery(terms: Iterable[Term], places: Iterable[str], without: Iterable[Term] = ()) -> str:
+    """The lexemes without which an issue does not have all terms in these places; an empty string where none are.
+
+    Of `without` those with an exact lexeme are excluded, beside terms.
+    """
     places = set(places)
-    prefixes = [""] * bool(places - {"comments"}) + [OF_COMMENT] * ("comments" in places)
-    for term in terms:
-        found, beginning = term.needed
-        if found or beginning:
-            wanted[" | ".join(_all_of(prefix, found, beginning) for prefix in prefixes)] = None
-    return f"({' & '.join(f'({each})' for each in wanted)}) | '{EVERYTHING}'" if wanted else ""
+    texts = "" if "body" in places else OF_TITLE
+    prefixes = [texts] * bool(places - {"comments"}) + [OF_COMMENT] * ("comments" in places)
+    wanted = dict.fromkeys(_any_of(prefixes, term) for term in terms if any(term.needed))
+    if not wanted:
+        return ""
+    if decide_alone(places):
+        wanted |= dict.fromkeys(f"!({_any_of(prefixes, term)})" for term in without if term.has_exact_lexeme)
+    return f"({' & '.join(f'({each})' for each in wanted)}) | '{EVERYTHING}'"
+
+
+def decide_alone(places: Iterable[str]) -> bool:
+    """Whether lexemes tell these places from others: those of bodies are mixed with those of titles."""
+    return "title" in places or "body" not in places
+
+
+def _any_of(prefixes: Iterable[str], term: Term) -> str:
+    return " | ".join(_all_of(prefix, *term.needed) for prefix in prefixes)
 
 
 def _all_of(prefix: str, found: Iterable[str], beginning: str) -> str:

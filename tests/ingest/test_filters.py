@@ -69,7 +69,7 @@ def many() -> None:
     issue(4, title="DEADLOCK", body="```\nbarrier\n```", issue_presence="deleted")
     issue(5, n_comments=None, issue_presence="transferred", issue_updated_at=day("2025-05-01"))
     issue(6, "acme/boat", locked=True, body="see https://x.org/deadlock")
-    issue(7, "acme/boat", updated_at=day("2022-01-01"), issue_locked=False)
+    issue(7, "acme/boat", issue_updated_at=day("2022-01-01"), issue_locked=False)
     issue(8, "Acme/Boat2", state="")
 
 

@@ -100,7 +100,7 @@ ALPHABET = [
 
 def test_marked_texts_and_lexemes_agree_with_the_rule_on_any_text() -> None:
     draw = random.Random(1)
-    n_found = 0
+    n_found = n_exact = 0
     for _ in range(20_000):
         text = fold("".join(draw.choices(ALPHABET, k=draw.randint(0, 12))))
         wanted = fold("".join(draw.choices(ALPHABET, k=draw.randint(1, 4))))
@@ -108,8 +108,10 @@ def test_marked_texts_and_lexemes_agree_with_the_rule_on_any_text() -> None:
         is_found = term.is_in(text)
         assert (term.pattern in mark_boundaries(text)) == is_found, (term, text)
         assert not is_found or has_lexemes(term, lexemes(text)), (term, text)
+        assert not term.has_exact_lexeme or is_found == has_lexemes(term, lexemes(text)), (term, text)
         n_found += is_found
-    assert n_found > 500
+        n_exact += is_found and term.has_exact_lexeme
+    assert n_found > 500 and n_exact > 200
 
 
 def test_long_words_and_texts_with_too_many_lexemes_are_candidates_still() -> None:
@@ -120,6 +122,17 @@ def test_long_words_and_texts_with_too_many_lexemes_are_candidates_still() -> No
     assert as_tsvector({f"{n:020}" for n in range(LEXEMES_BYTES // 20 + 1)}) == f"'{EVERYTHING}'"
     pair, begun = f"={crc32(b'all_'):x} reduce", f"={crc32(b'tensor '):x} par"
     assert as_tsquery([word("all_reduce"), phrase("tensor par")], ("title", "comments")) == (
-        f"(('{pair}' | '/{pair}') & ('tensor' & '{begun}':* | '/tensor' & '/{begun}':*)) | '*'"
+        f"(('^{pair}' | '/{pair}') & ('^tensor' & '^{begun}':* | '/tensor' & '/{begun}':*)) | '*'"
     )
     assert as_tsquery([word("--")], ("title",)) == ""
+    for places, excluded in ((("title", "body"), " & (!('tensor'))"), (("body",), "")):
+        wanted = f"(('all'){excluded}) | '*'"
+        assert as_tsquery([word("all")], places, [word("tensor"), word("all_reduce")]) == wanted
+
+
+def test_lexemes_decide_words_and_beginnings_that_they_hold_whole() -> None:
+    for text in ("x" * (LEXEME_CHARACTERS - 1), "推", "推理"):
+        assert word(text).has_exact_lexeme and phrase(text).has_exact_lexeme
+    for text in ("x" * (LEXEME_CHARACTERS + 1), "推理錯", "all_reduce", "(hang)", "推a"):
+        assert not word(text).has_exact_lexeme and not phrase(text).has_exact_lexeme
+    assert phrase("x" * LEXEME_CHARACTERS).has_exact_lexeme and not word("x" * LEXEME_CHARACTERS).has_exact_lexeme

@@ -24,7 +24,6 @@ from accounts.models import User
 from ingest import filters
 from ingest.models import Issue
 from ingest.search import conditions
-from ingest.search.conditions import LOOKED_UP_MOST
 from tests.published import VLLM, needs_vllm
 
 pytestmark = pytest.mark.django_db
@@ -280,6 +279,15 @@ class Generator:
                 yield Asked(kind.__name__, typed, fits)
 
 
+FEW = ("LOOKED_UP_MOST", "COMPARED_MOST")
+BOUNDS = {name: getattr(conditions, name) for name in (*FEW, "LISTED_MOST")}
+SORTED_BY: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "created": lambda row: row["created_at"] or "",
+    "updated": lambda row: row["updated_at"] or "",
+    "comments": lambda row: len(row["comments"]),
+}
+
+
 # Where people are
 
 
@@ -326,15 +334,23 @@ def compare(take: Any, patch: Any, rows: list[dict[str, Any]], n_of_kind: int, *
     doors = Doors(ann)
     n_without = 0
     n_asked: Counter[str] = Counter()
+    by_name = {names_of(row): row for row in rows}
+    draw = random.Random(21)
     for n, asked in enumerate(Generator(rows, seed=20).asked(n_of_kind)):
-        looks_up = n % 2 == 0  # else as where many issues have the words
-        patch.setattr(conditions, "LOOKED_UP_MOST", LOOKED_UP_MOST if looks_up else 3)
+        # As where few issues have the words, where many have them, and where so many have them that none is listed.
+        for name, most in BOUNDS.items():
+            patch.setattr(conditions, name, 3 if name in [(), FEW, (*FEW, "LISTED_MOST")][n % 3] else most)
         wanted = sorted(names_of(row) for row in rows if asked.fits(row))
-        found = doors.by_rest(asked.typed)
-        assert sorted(found) == wanted, (asked.kind, asked.typed)
-        shown, n_found = doors.by_page(asked.typed, walks=walks_pages)
-        assert shown == (found if walks_pages else found[:50]), asked
-        assert n_found == len(found) or (n_found is None and len(found) > 50 and not looks_up), asked
+        by, way = draw.choice(list(SORTED_BY)), draw.choice(["asc", "desc"])
+        typed = asked.typed if draw.random() < 0.6 else f"{asked.typed} sort:{by}-{way}"
+        found = doors.by_rest(typed)
+        assert sorted(found) == wanted, (asked.kind, typed)
+        if typed != asked.typed:
+            keys = [SORTED_BY[by](by_name[name]) for name in found]
+            assert keys == sorted(keys, reverse=way == "desc"), typed
+        shown, n_found = doors.by_page(typed, walks=walks_pages)
+        assert shown == (found if walks_pages else found[:50]), typed
+        assert n_found == len(found) or (n_found is None and len(found) > 50 and n % 3), typed
         assert sorted(doors.by_frame(asked.typed)) == wanted, (asked.kind, asked.typed)
         n_asked[asked.kind] += 1
         n_without += not wanted
