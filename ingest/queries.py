@@ -49,7 +49,7 @@ def issues(
     Of issues that wait to be indexed, words find those among the newest WAITING_MOST; `n_not_searched` says how many
     more there are, and with `is_complete` they raise Conflict.
     """
-    found = Issue.objects.visible_to(user).with_titles().filter(current_snapshot__isnull=False)
+    found: QuerySet[Issue] = Issue.objects.visible_to(user).with_titles().filter(current_snapshot__isnull=False)
     named: list[int] = []
     if repository:
         host, owner, name = parse_repository(repository)
