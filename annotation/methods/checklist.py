@@ -75,7 +75,9 @@ def _properties(facts: Facts) -> Said:
 def _unit(facts: Facts) -> Said:
     if not facts.n_items:
         return MISSING, NOTHING, OPEN_ROUND
-    return YES, f"An item in a round, or each of its parts. {plural(facts.n_items, 'item')} in total.", ""
+    told = [f"An item in a round, or each of its parts. {plural(facts.n_items, 'item')} in total."]
+    told += [sentences.matched(facts.n_matched).text] if facts.n_matched else []
+    return YES, " ".join(told), ""
 
 
 def _raters(facts: Facts) -> Said:

@@ -289,7 +289,7 @@ class Facts:
     ones. `n_training` are items with known labels that a person labeled, `tries` what came of the first try of each, of
     the second, and so on. `by_rater` are the codes of raters with how many items each labeled, and `turnover` is who
     left or joined an open round. A third rater was asked for `n_third_asked` items of rounds, for `n_third_by_hand` of
-    them by a person alone. `n_labeled_out` are labeled items that are screened out: numbers include them if the study
+    them by a person alone. The parts of `n_matched` items were matched by hand. `n_labeled_out` are labeled items that are screened out: numbers include them if the study
     `keeps_out`.
     """
 
@@ -312,6 +312,7 @@ class Facts:
     drawn: Sequence[SampleFacts] = ()
     controls: Sequence[ControlFacts] = ()
     screened: ScreeningFacts | None = None
+    n_matched: int = 0
     n_labeled_out: int = 0
     keeps_out: bool = False
     decided: Sequence[ResolutionFacts] = ()

@@ -146,6 +146,8 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
             yield from sentences.not_fixed(titles, one)
         for each in those if facts.headline and facts.is_compared else ():
             yield from _found(facts, each)
+    if facts.n_matched:
+        yield sentences.matched(facts.n_matched)
     yield from sentences.computed(facts)
     yield from sentences.few_units(
         number for each in facts.measured if facts.headline for number in (each.before, each.after) if number

@@ -63,6 +63,7 @@ from annotation.models import (
     Assignment,
     AuditEvent,
     Membership,
+    PartMatch,
     Proposal,
     Rating,
     Resolution,
@@ -85,7 +86,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-one more,
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-two more,
     and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
@@ -113,6 +114,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         drawn=[_drawn(sample) for sample in _samples(rounds)],
         controls=[_control(each) for each in stretches_screened(study)],
         screened=_screened(seat, asked),
+        n_matched=_n_matched(seat, rounds),
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
@@ -561,6 +563,13 @@ def _screened(seat: Seat, asked: AgreementQuery) -> ScreeningFacts | None:
         coefficient=head.coefficient if head else "",
         agreement=_number(head) if head is not None and head.units else None,
     )
+
+
+def _n_matched(seat: Seat, rounds: Sequence[Round]) -> int:
+    """How many items have an answer whose parts a person matched to those of another; one query."""
+    by_hand = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
+    labeled = _labeled(seat, rounds).filter(Exists(by_hand))
+    return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
 def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:

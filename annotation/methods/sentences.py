@@ -486,6 +486,14 @@ def used(each: DimensionFacts) -> Sentence:
     )
 
 
+def matched(n: int) -> Sentence:
+    """Whose parts were matched by a person who could see the labels; agreement depends on it, before discussion too."""
+    return Sentence(
+        f"The parts of {plural(n, 'item')} were matched by hand, by an adjudicator or owner who could see the labels; "
+        "agreement compares the matched parts."
+    )
+
+
 def skipped(n: int) -> Sentence:
     return Sentence(f"Raters skipped {plural(n, 'assignment')}.")
 

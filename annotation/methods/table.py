@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agreement import bound
 from annotation.core.latex import escape_latex
 from annotation.methods.facts import CoefficientFacts, DimensionFacts, Facts
-from annotation.methods.sentences import computed, computed_rows, few_units
+from annotation.methods.sentences import computed, computed_rows, few_units, matched
 from shared.wording import for_markdown, series
 
 HEADS = (
@@ -112,6 +112,8 @@ def _caption(facts: Facts) -> str:
     found = computed_rows(facts, _rows_by_method(rows(facts))) or computed(facts)
     found += few_units(row.number for row in rows(facts))
     said = " ".join([f"{facts.study}.", *(each.text for each in found)])
+    if facts.n_matched:
+        said += f" {matched(facts.n_matched).text}"
     if facts.n_changed:
         said += " Agreement after discussion is no measure of reliability."
     return " ".join([said, *(["Undefined:", " ".join(undefined)] if undefined else [])])

@@ -220,6 +220,7 @@ class Checker:
             if table.n_units:
                 self.same(f"units excluded from {rows.dimensions[key]['title']}", said, table.n_single)
         wanted = {"labeled", "headline"} if rows.submitted() else set()
+        wanted |= {"matched"} if self.matched_by_hand and rows.measured else set()
         wanted |= {"third"} if self.third_labels else set()
         wanted |= {"third asked"} if self.third_asked_for[0] else set()
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
@@ -532,6 +533,19 @@ class Checker:
         here = [each for (number_, *_), each in self.rows.answers.items() if number_ == int(of)]
         left = sum(each.state in ("waiting", "leased") for each in here)
         self.same(claim, (self.rows.rounds[int(of)]["state"], number(n), number(whole)), ("open", left, len(here)))
+
+    @property
+    def matched_by_hand(self) -> set[str]:
+        """The items of which an answer's parts were matched."""
+        return {
+            row["item"]
+            for row in self.rows.tables["answers"]
+            if row["matched"] == "true" and (int(row["round"]), row["item"], row["rater"]) in self.rows.submitted()
+        }
+
+    def matched(self, claim: str, n: str) -> None:
+        self.seen["matched"] = [claim]
+        self.same(claim, number(n), len(self.matched_by_hand))
 
     def skipped(self, claim: str, n: str) -> None:
         self.same(claim, number(n), sum(each.state == "skipped" for each in self.rows.answers.values()))
@@ -1027,7 +1041,10 @@ class Checker:
 
     def check_unit(self, text: str, answer: str) -> None:
         n = len({item for _, item, _ in self.rows.submitted()})
-        self.same(text, text, f"An item in a round, or each of its parts. {n} item{'s' if n != 1 else ''} in total.")
+        told, _, rest = text.partition(" in total.")
+        self.same(text, told, f"An item in a round, or each of its parts. {n} item{'s' if n != 1 else ''}")
+        self.sentences(rest)
+        self.same(text, bool(rest), bool(self.matched_by_hand))
 
     def check_raters(self, text: str, answer: str) -> None:
         if not self.rows.headline:
@@ -1334,6 +1351,9 @@ class Checker:
                 self.same("caption", software, self.rows.software)
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
             self.same("caption", "no measure of reliability" in caption[2], is_changed)
+            matched = re.findall(r"The parts of ([\d,]+) items? were matched by hand", caption[2])
+            wanted = len(self.matched_by_hand)
+            self.same("caption", [number(each) for each in matched], [wanted] if wanted else [])
             self.caption_methods(caption[2])
             bare = self.seen.get("bare rows", [])
             told = re.findall(
@@ -1505,6 +1525,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"As (?:a third rater|third raters), ([^;]*); agreement excludes these labels\.", Checker.third),
     (rf"(?:In total, )?{COUNT} items? (?:was|were) relabeled in round (\d+) under version (\d+) of the taxonomy; agreement excludes these labels\.", Checker.relabeled),
     (r"\[missing: the end of round (\d+), which is open; ([\d,]+) of ([\d,]+) assignments? (?:is|are) outstanding, and the numbers above and below may change\]", Checker.outstanding),
+    (r"The parts of ([\d,]+) items? were matched by hand, by an adjudicator or owner who could see the labels; agreement compares the matched parts\.", Checker.matched),
     (r"Raters skipped ([\d,]+) assignments?\.", Checker.skipped),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),
