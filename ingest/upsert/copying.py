@@ -26,8 +26,15 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
 def new_ids(table: str, n: int) -> list[int]:
     """So many ids for new rows of a table, which are then written by COPY; one query."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [table, n])
+        cursor.execute(_NEW_IDS, [table, n])
         return [number for (number,) in cursor.fetchall()]
+
+
+# The name of the sequence is looked up once, not for every row.
+_NEW_IDS = """
+    WITH ids AS MATERIALIZED (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS of_table)
+    SELECT nextval(of_table) FROM ids, generate_series(1, %s)
+"""
 
 
 def stage(table: str, columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> None:
