@@ -79,19 +79,19 @@ def test_that_a_session_is_in_use_is_written_once_an_hour(alice: User) -> None:
     client.get("/me/", REMOTE_ADDR="198.51.100.7")
     found = session_of(client)
     assert found.seen_at > long_ago and found.begun_at == begun and found.address == "198.51.100.…"
-    with assert_queries(8):
+    with assert_queries(9):
         client.get("/me/")
 
 
 def test_the_page_costs_the_same_with_many_sessions_and_tokens(alice: User) -> None:
     client = browser()
     client.get("/me/")
-    with assert_queries(8):
+    with assert_queries(9):
         client.get("/me/")
     for n in range(20):
         actions.make_token(user=alice, name=f"script {n}")
         Client().force_login(alice)
-    with assert_queries(8):
+    with assert_queries(9):
         client.get("/me/")
 
 
