@@ -98,7 +98,7 @@ def _serve() -> None:
     from ingest.tables import issues
 
     json_rows.BATCH_ROWS = issues.BATCH_ROWS = BATCH_ROWS
-    plan_jobs.BATCH = rule_jobs.BATCH = draw_batches.BATCH = BATCH_ITEMS
+    plan_jobs.BATCH = rule_jobs.BATCH = draw_batches.BATCH = draw_batches.BATCH_OF_OPEN = BATCH_ITEMS
     tasks = {
         "work": run_steps.work,
         "index": indexing.index,

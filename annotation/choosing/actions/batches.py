@@ -35,6 +35,8 @@ ASSIGNMENTS_JOB_FROM = 100_000
 """Above so many assignments a job opens a round of fewer items, too."""
 BATCH = 20_000
 """Rows of a transaction of a job."""
+BATCH_OF_OPEN = 2_000
+"""Rows of a transaction that holds a round which is open: its raters wait for each."""
 KEY_LONGEST = 200
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
 from accounts.models import User
@@ -171,7 +171,7 @@ class LeavingByJob:
         pk = self._left(job)[0]
         round_ = Round.objects.select_for_update(of=("self",)).select_related("study").get(pk=pk)
         leaver = RoundRater.objects.select_related("rater").get(round=round_, rater=job.asked["rater"])
-        batch, self.moves[pk] = self.moves[pk][: batches.BATCH], self.moves[pk][batches.BATCH :]
+        batch, self.moves[pk] = self.moves[pk][: batches.BATCH_OF_OPEN], self.moves[pk][batches.BATCH_OF_OPEN :]
         moves = self._still(round_, leaver, batch)
         n_waiting = _hand_over(round_, moves, is_given_up=pk in self.given_up)
         n = sum(each.kind != Assignment.Kind.THIRD for each, _ in moves)
@@ -213,10 +213,12 @@ def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
     Whoever had the item before and was withdrawn gets the same assignment again, with what they had typed.
     """
     raters = {rater for _, _, rater in given}
-    rows = Assignment.objects.filter(round=round_, rater__in=raters).order_by()
-    last: dict[int, int] = dict(rows.values_list("rater").annotate(last=Max("position")))
-    withdrawn = rows.filter(state=Assignment.State.WITHDRAWN).values_list("item_id", "rater_id", "pk")
-    had = {(item, rater): pk for item, rater, pk in withdrawn}
+    own = Assignment.objects.filter(round=round_, rater=OuterRef("rater")).order_by("-position").values("position")[:1]
+    ends = RoundRater.objects.filter(round=round_, rater__in=raters).order_by().annotate(last=Subquery(own))
+    last: dict[int, int] = {rater: position or 0 for rater, position in ends.values_list("rater", "last")}
+    withdrawn = Assignment.objects.filter(round=round_, rater__in=raters, state=Assignment.State.WITHDRAWN).order_by()
+    withdrawn = withdrawn.filter(item__in=[item for item, _, _ in given])
+    had = {(item, rater): pk for item, rater, pk in withdrawn.values_list("item_id", "rater_id", "pk")}
     made: list[tuple[int, int, int, int]] = []
     again: list[tuple[int, int, int]] = []
     for item, slot, rater in given:
@@ -413,7 +415,7 @@ class GivingByJob:
             n, position = _fill_next(round_, row, job.cursor.get("position", 0))
             job.cursor["position"], given, is_over = position, given + n, position is None
         elif is_open and self.missing is not None:
-            batch, self.missing = self.missing[: batches.BATCH], self.missing[batches.BATCH :]
+            batch, self.missing = self.missing[: batches.BATCH_OF_OPEN], self.missing[batches.BATCH_OF_OPEN :]
             given, is_over = given + give_to_machine(round_, row, batch), not self.missing
         job.cursor["given"], job.n_done = given, min(given, job.n_total)
         if not is_over:
@@ -503,7 +505,7 @@ def _fill_next(round_: Round, row: RoundRater, after: int) -> tuple[int, int | N
 
     How many, and the place in the round's order that was looked at last; None: there is no more.
     """
-    free = free_slots(round_, after, batches.BATCH)
+    free = free_slots(round_, after, batches.BATCH_OF_OPEN)
     rater = row.rater_id
     own = Assignment.objects.filter(round=round_, rater=rater, item__in=[each.item for each in free])
     own = own.exclude(state=Assignment.State.WITHDRAWN).order_by()
@@ -514,5 +516,5 @@ def _fill_next(round_: Round, row: RoundRater, after: int) -> tuple[int, int | N
     took = [each for each, (_, to) in zip(free, found, strict=True) if to is not None]
     _append(round_, [(each.item, each.slot, rater) for each in took])
     RoundItem.objects.filter(round=round_, item__in=[each.item for each in took]).update(n_free=F("n_free") - 1)
-    is_over = len({each.item for each in free}) < batches.BATCH or (room is not None and len(took) >= room)
+    is_over = len({each.item for each in free}) < batches.BATCH_OF_OPEN or (room is not None and len(took) >= room)
     return len(took), None if is_over else free[-1].position

@@ -25,7 +25,7 @@ PLACE = "studies/study/rounds/1/"
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """From six items on a job moves them, four at a time."""
     monkeypatch.setattr(assignment_queries, "JOB_FROM", 5)
-    monkeypatch.setattr(batches, "BATCH", 4)
+    monkeypatch.setattr(batches, "BATCH_OF_OPEN", 4)
 
 
 def send(method: str, path: str, body: Any = None, user: str = "olga") -> tuple[int, Any]:
@@ -143,7 +143,8 @@ def test_a_job_that_failed_halfway_is_seen_and_goes_on_when_it_is_asked_for_agai
     ):
         job = BulkJob.objects.get(state="queued")
         BulkJob.objects.filter(pk=job.pk).update(state="running")
-        assert doing.encode() in owner.get(page).content and b">open<" in owner.get(page).content
+        shown = owner.get(page).content.decode()
+        assert doing in shown and ">open<" in shown
         BulkJob.objects.filter(pk=job.pk).update(state="queued")
         assert BULK_JOBS.work(job.pk, turn_seconds=0)
         assert b'value="4" max="12"' in owner.get(page, headers=part).content
