@@ -98,6 +98,26 @@ class RoundLine:
         }[Round.State(state)]
 
 
+def asked_in_all(row: RoundRater, n_unfinished: int) -> int:
+    """How many items a rater of a round was to answer; once it is over without those that were withdrawn.
+
+    In a pool it counts all that the rater ever took.
+    """
+    return row.n_finished + n_unfinished if _counts_unfinished(row.round) else row.n_assigned
+
+
+def _counts_unfinished(round_: Round) -> bool:
+    return round_.state in Round.OVER and round_.mode == Round.Mode.PLANNED
+
+
+def unfinished_by_rater(round_: Round) -> dict[int, int]:
+    """How many items raters of a planned round that is over still have to answer; one query at most."""
+    if not _counts_unfinished(round_):
+        return {}
+    waiting = Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED).order_by()
+    return dict(waiting.values_list("rater").annotate(n=Count("pk")))
+
+
 def _number(rows: QuerySet[Any], column: str) -> Coalesce:
     return Coalesce(Subquery(rows.order_by().values(column)[:1], output_field=IntegerField()), 0)
 
@@ -116,6 +136,13 @@ def n_skipped(**rater: Any) -> Coalesce:
     """
     skipped = Assignment.objects.filter(state=Assignment.State.SKIPPED, **rater).exclude(ASKED_MEANWHILE)
     return _number(skipped.order_by().values("round").annotate(n=Count("pk")), "n")
+
+
+def n_unfinished(**rater: Any) -> Coalesce:
+    """How many assignments of a round its raters still have to answer; those of one `rater`, or of all people."""
+    present = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
+    waiting = Assignment.objects.filter(Exists(present), state__in=Assignment.UNFINISHED, **rater)
+    return _number(waiting.order_by().values("round").annotate(n=Count("pk")), "n")
 
 
 def _tells_skipped(seat: Seat | None, round_: Round) -> bool:
@@ -143,7 +170,13 @@ def round_lines(
             n_out=_number(_out(items), "n"),
             n_skipped=n_skipped(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
             n_free=_number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
-            n_total=Case(
+            n_total=Case(  # what was withdrawn when a round went to resolving is still in `n_assigned`
+                When(
+                    state__in=Round.OVER,
+                    mode=Round.Mode.PLANNED,
+                    then=F("n_done") + n_unfinished(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
+                ),
+                When(state__in=Round.OVER, then=F("n_done")),
                 When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
                 default=_number(raters.annotate(n=Sum("n_assigned")), "n") + F("n_free"),
                 output_field=IntegerField(),
@@ -165,12 +198,14 @@ def round_lines(
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
-        wanted = wanted.annotate(n_skipped=n_skipped(round=OuterRef("round"), rater=OuterRef("rater")))
+        own_ones = {"round": OuterRef("round"), "rater": OuterRef("rater")}
+        wanted = wanted.annotate(n_skipped=n_skipped(**own_ones), n_unfinished=n_unfinished(**own_ones))
         own = seat.membership.pk if seat and seat.membership else None
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
             is_told = row.round_id in told or row.rater_id == own
-            so_far = (row.n_finished - n_done, row.n_assigned - n, row.n_skipped if is_told else None)
+            n_assigned = asked_in_all(row, row.n_unfinished)
+            so_far = (row.n_finished - n_done, n_assigned - n, row.n_skipped if is_told else None)
             last_day = days.get(row.round_id, {}).get(row.rater_id)
             by_round[row.round_id].append(
                 RaterLine(row.rater, *so_far, row.quota, row.left_at, row.unblinded, last_day)
@@ -180,13 +215,14 @@ def round_lines(
             row,
             row.n_items - len(queues.get(row.pk, ())),
             row.n_done - more[row.pk][1],
-            row.n_total - (0 if row.mode == Round.Mode.POOL else more[row.pk][0]),
+            row.n_total - (more[row.pk][0] if row.mode == Round.Mode.PLANNED else more[row.pk][1] if is_over else 0),
             by_round[row.pk],
             row.n_free,
             row.n_out,
             row.n_skipped if row.pk in told else None,
         )
         for row in found
+        for is_over in (row.state in Round.OVER,)
     ]
 
 

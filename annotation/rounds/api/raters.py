@@ -20,7 +20,7 @@ from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.core.errors import Invalid
 from annotation.models import Membership, Round, RoundRater
 from annotation.rounds.actions import raters as actions
-from annotation.rounds.queries import double_coded, last_days, leases
+from annotation.rounds.queries import asked_in_all, double_coded, last_days, leases, unfinished_by_rater
 
 NO_QUOTA = "Enter a whole number from 0, or null for no limit."
 
@@ -122,6 +122,7 @@ def rater_answer(
     third: Mapping[int, ThirdRater] | None = None,
     until: Mapping[int, datetime] | None = None,
     double: Mapping[int, tuple[int, int]] | None = None,
+    unfinished: Mapping[int, int] | None = None,
 ) -> dict[str, Any]:
     """A rater of a round; what concerns all raters of the round is read where it is not given."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
@@ -130,6 +131,7 @@ def rater_answer(
         days = last_days(row.round, is_unsettled=row.round_id in seat.unsettled_round_ids)
     until = leases(row.round) if until is None else until
     double = double_coded(row.round) if double is None else double
+    unfinished = unfinished_by_rater(row.round) if unfinished is None else unfinished
     is_own = seat.membership is not None and seat.membership.pk == row.rater_id
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
     is_shown = seat.sees_all_results(row.round_id)
@@ -141,7 +143,7 @@ def rater_answer(
         "user": row.rater.user_name if may_know else None,
         "kind": row.rater.kind,
         "quota": row.quota,
-        "n_assigned": row.n_assigned - n,
+        "n_assigned": asked_in_all(row, unfinished.get(row.rater_id, 0)) - n,
         "n_finished": row.n_finished - n_done,
         "n_third": (asked.n_total if asked else 0) if is_shown else None,
         "n_third_finished": (asked.n_finished if asked else 0) if is_shown else None,
@@ -201,7 +203,7 @@ class RoundRaters(APIView):
         days = last_days(round_, is_unsettled=is_unsettled) if seat.has_role(OWNER) or seat.user.is_staff else {}
         of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
         members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
-        until, double = leases(round_), double_coded(round_)
+        until, double, unfinished = leases(round_), double_coded(round_), unfinished_by_rater(round_)
 
         def shown(member: Membership) -> dict[str, Any]:
             row = of_round.get(member.pk)
@@ -209,7 +211,7 @@ class RoundRaters(APIView):
                 asked = third[member.pk]
                 row = RoundRater(n_assigned=asked.n_total, n_finished=asked.n_finished)
             row.round, row.rater = round_, member
-            return rater_answer(seat, row, meanwhile, days, third, until, double)
+            return rater_answer(seat, row, meanwhile, days, third, until, double, unfinished)
 
         return list_page(self, request, members, shown)
 

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.assignments.queries import leaving
 from annotation.core.access import get_round
 from annotation.models import RoundRater
 from annotation.rounds.actions import raters as rater_actions
+from annotation.rounds.queries import round_lines
 from tests import builders as make
 from tests.annotation.rounds.test_raters_of_open_rounds import THREE, row_of
 from tests.scripts import Script
@@ -111,3 +113,22 @@ def test_lists_of_raters_and_the_page_cost_the_same_whatever_their_number(client
             client.get(f"/studies/{slug}/rounds/1/")
         counts.append(len(captured))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("mode", ["planned", "pool"])
+def test_what_was_withdrawn_at_the_end_of_a_round_is_neither_left_nor_asked(mode: str) -> None:
+    study = make.study(raters=THREE)
+    round_ = make.open_round(study, 3, raters=("bob", "carol"), mode=mode)
+    first = Script("bob").send("GET", "studies/study/rounds/1/next/").json()
+    body = {"assignment": first["assignment"], "labels": {"symptom": ["crash"]}}
+    assert Script("bob").send("POST", "studies/study/annotations/", body).status_code == 201
+    olga = Script("olga")
+    assert olga.send("POST", "studies/study/rounds/1/resolve/", {"withdraw": True}).status_code == 200
+    found = {each["code"]: each for each in olga.send("GET", "studies/study/rounds/1/raters/").json()["results"]}
+    assert [(each["n_assigned"], each["n_finished"]) for each in found.values()] == [(1, 1), (0, 0)]
+    client = Client()
+    client.force_login(study.created_by)
+    page = client.get("/studies/study/rounds/1/").content.decode()
+    assert "1 of 1 finished" in page
+    (line,) = round_lines(study.rounds.filter(pk=round_.pk), with_raters=True)
+    assert (line.n_left, [each.n_left for each in line.raters]) == (0, [0, 0])
