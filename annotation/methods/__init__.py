@@ -14,6 +14,8 @@ from annotation.methods.checklist import (
 from annotation.methods.facts import (
     JOINED,
     LEFT,
+    MEETING,
+    OTHER_MEETING,
     OVERRULED,
     REJOINED,
     CoefficientFacts,
@@ -37,6 +39,8 @@ from annotation.methods.table import AgreementRow, head_of, latex, markdown_tabl
 __all__ = [
     "JOINED",
     "LEFT",
+    "MEETING",
+    "OTHER_MEETING",
     "OVERRULED",
     "REJOINED",
     "STANDARD",

@@ -10,7 +10,7 @@ from typing import Any
 
 from agreement import bound
 from annotation.methods import sentences
-from annotation.methods.facts import IMPORTED, DimensionFacts, Facts, day, round_numbers
+from annotation.methods.facts import IMPORTED, MEETING, OTHER_MEETING, DimensionFacts, Facts, day, round_numbers
 from shared.wording import for_markdown, plural, series
 
 STANDARD = "https://www2.sigsoft.org/EmpiricalStandards/docs/supplements?supplement=InterRaterReliabilityAndAgreement"
@@ -68,8 +68,10 @@ FREE_TEXT = "All dimensions are free text, which has no coefficient."
 def _properties(facts: Facts) -> Said:
     if not facts.dimensions:
         return MISSING, NOTHING, OPEN_ROUND
-    told = "; ".join(f"{each.title} ({each.answers})" for each in facts.dimensions)
-    return YES, f"{plural(len(facts.dimensions), 'dimension')}: {told}.", ""
+    rated = [each for each in facts.dimensions if each.is_rated]
+    told = [f"{plural(len(rated), 'dimension')}: {'; '.join(f'{each.title} ({each.answers})' for each in rated)}."]
+    told += [sentences.unrated([each.title for each in facts.unrated]).text] if facts.unrated else []
+    return (YES, " ".join(told), "") if rated else (MISSING, NOTHING, OPEN_ROUND)
 
 
 def _unit(facts: Facts) -> Said:
@@ -132,7 +134,7 @@ def _independent(facts: Facts) -> Said:
     if facts.kept_blind:
         told.append(sentences.blind(facts.kept_blind, every=False, others=bool(facts.unblinded)).text)
     if facts.n_rated_before:
-        told.append(sentences.labeled_before(facts.n_rated_before).text)
+        told += [each.text for each in sentences.labeled_before(facts.n_rated_before, facts.n_read_before)]
         mend.append("Explain in the paper why items were labeled again, and which earlier labels raters had seen.")
     if facts.stated_blind:
         told.append(sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded)).text)
@@ -282,7 +284,8 @@ def _discussed(facts: Facts) -> Said:
     known = sum(each.n for each in facts.resolved)
     if facts.had_no_disagreement and not known:
         return NOT_NEEDED, sentences.nothing_to_resolve().text, ""
-    met, written = facts.n_decided("meeting"), facts.n_decided("discussion")
+    met, written = facts.n_decided(MEETING), facts.n_decided("discussion")
+    apart = next((each for each in facts.resolved if each.method == OTHER_MEETING), None)
     if not known:
         return MISSING, "No disagreement was resolved in Concord.", "Describe how disagreements were discussed."
     ways = [f"{met:,} in meetings, as reported in Concord"] if met else []
@@ -290,6 +293,12 @@ def _discussed(facts: Facts) -> Said:
     told = f"{met + written:,} of {plural(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
     told += f": {'; '.join(ways)}."
     told = told if ways else f"No discussion is recorded for {plural(known, 'resolved disagreement')}."
+    if apart is not None:
+        told = told if ways else "No discussion with a rater of the item is recorded."
+        told += (
+            f" {apart.n:,} of {plural(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} resolved in "
+        )
+        told += f"meetings without a rater of the item, as reported in Concord ({sentences.present(apart)})."
     if met + written == known:
         return YES, told, ""
     which = "the others" if ways else "they"

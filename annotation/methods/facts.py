@@ -47,7 +47,8 @@ class DimensionFacts(HasKind):
     (`is_default`) or were copied from another study. `words` are (scale, word, the best word that it has with 95%
     probability, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
     `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
-    labels that are no level of the scale (`off_scale`) leave others with fewer than two.
+    labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: somebody gave a
+    label on it.
     """
 
     key: str
@@ -74,6 +75,7 @@ class DimensionFacts(HasKind):
     off_scale: Sequence[str] = ()
     warnings: Sequence[str] = ()
     ci_method: str | None = None
+    is_rated: bool = True
 
     @property
     def statistic(self) -> str:
@@ -144,11 +146,15 @@ class Minimum:
 
 @dataclass(frozen=True)
 class TryFacts:
-    """What came of a try, the first or a later one, of these raters on items with known labels, by first answers."""
+    """What came of a try, the first or a later one, of these raters on items with known labels, by first answers.
+
+    `n_skipped` of the items were skipped.
+    """
 
     n_raters: int
     n_right: int
     n_items: int
+    n_skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -156,9 +162,9 @@ class RoundFacts:
     """A round: who labeled how many items under which version, what is outstanding, and where the labels came from.
 
     `raters` and `n_items` are those with a label, not a blank answer; `n_outstanding` counts assignments and free
-    places of a pool without an answer. An answer is what a rater submitted for an item. `unblinded` are the codes of
-    those who answered there and could read answers of others before; `n_unblinded` counts their answers, without those
-    of third raters.
+    places of a pool without an answer, and `n_withdrawn` what was withdrawn unfinished as the round ended. An answer is
+    what a rater submitted for an item. `unblinded` are the codes of those who answered there and could read answers of
+    others before; `n_unblinded` counts their answers, without those of third raters.
     `is_imported`: the round came with a study's file from another server, so only that file states who was blind.
     """
 
@@ -173,6 +179,7 @@ class RoundFacts:
     n_outstanding: int = 0
     n_from_sheets: int = 0
     n_skipped: int = 0
+    n_withdrawn: int = 0
     unblinded: Sequence[str] = ()
     n_unblinded: int = 0
     is_imported: bool = False
@@ -263,15 +270,22 @@ class ScreeningFacts:
 
 IMPORTED, OVERRULED = "imported", "overruled"
 """Resolutions that are no resolved disagreement: final labels from sheets, and places on which raters agreed."""
+MEETING, OTHER_MEETING = "meeting", "other_meeting"
+"""Meetings that were stated: with a rater of the item among those who took part, and without one."""
 
 
 @dataclass(frozen=True)
 class ResolutionFacts:
-    """How many resolutions were taken in one way, and by which raters, by code."""
+    """How many resolutions were taken in one way, and by which raters, by code.
+
+    `present` are the codes of those who took part in their meetings, with `n_others` people who have none.
+    """
 
     method: str
     n: int
     by: Sequence[str] = ()
+    present: Sequence[str] = ()
+    n_others: int = 0
 
 
 @dataclass(frozen=True)
@@ -289,8 +303,9 @@ class Facts:
     ones. `n_training` are items with known labels that a person labeled, `tries` what came of the first try of each, of
     the second, and so on. `by_rater` are the codes of raters with how many items each labeled, and `turnover` is who
     left or joined an open round. A third rater was asked for `n_third_asked` items of rounds, for `n_third_by_hand` of
-    them by a person alone. The parts of `n_matched` items were matched by hand. `n_labeled_out` are labeled items that are screened out: numbers include them if the study
-    `keeps_out`.
+    them by a person alone. The parts of `n_matched` items were matched by hand. Before `n_read_before` of those that
+    were `n_rated_before`, the rater could read labels of others. `n_third_skipped` are skips of third raters.
+    `n_labeled_out` are labeled items that are screened out: numbers include them if the study `keeps_out`.
     """
 
     study: str
@@ -309,6 +324,7 @@ class Facts:
     n_double: int = 0
     n_by_hand: int = 0
     n_rated_before: int = 0
+    n_read_before: int = 0
     drawn: Sequence[SampleFacts] = ()
     controls: Sequence[ControlFacts] = ()
     screened: ScreeningFacts | None = None
@@ -332,6 +348,7 @@ class Facts:
     turnover: Sequence[Turnover] = ()
     n_third_asked: int = 0
     n_third_by_hand: int = 0
+    n_third_skipped: int = 0
     migrated: MigrationFacts | None = None
     tries: Sequence[TryFacts] = ()
 
@@ -365,6 +382,11 @@ class Facts:
     def measured(self) -> list[DimensionFacts]:
         """The dimensions on which agreement is measured: those of free text are none."""
         return [each for each in self.dimensions if each.has_coefficients]
+
+    @property
+    def unrated(self) -> list[DimensionFacts]:
+        """The dimensions on which nobody gave a label."""
+        return [each for each in self.dimensions if not each.is_rated]
 
     @property
     def headline_version(self) -> int:

@@ -73,7 +73,10 @@ def _sampling(facts: Facts) -> Iterable[Sentence]:
 def _taxonomy(facts: Facts) -> Iterable[Sentence]:
     if not facts.labeled:
         return
-    yield sentences.taxonomy(facts.taxonomy, facts.versions, facts.dimensions, facts.newest_version)
+    rated = [each for each in facts.dimensions if each.is_rated]
+    yield sentences.taxonomy(facts.taxonomy, facts.versions, rated, facts.newest_version)
+    if facts.unrated:
+        yield sentences.unrated([each.title for each in facts.unrated])
     if conditional := [each.title for each in facts.dimensions if each.is_conditional]:
         yield sentences.conditional(conditional, facts.applies)
     yield sentences.unit()
@@ -96,8 +99,10 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
     yield from _hidden(facts)
     yield from (sentences.turnover(each) for each in facts.turnover)
     yield from (sentences.outstanding(wave) for wave in facts.waves if wave.is_open)
-    if n := sum(wave.n_skipped for wave in facts.waves):
-        yield sentences.skipped(n)
+    yield from (sentences.withdrawn(wave) for wave in facts.waves if wave.n_withdrawn)
+    n_skipped = sum(wave.n_skipped for wave in facts.waves)
+    if n_skipped or facts.n_third_skipped:
+        yield sentences.skipped(n_skipped, facts.n_third_skipped)
     yield from _independent(facts)
     if facts.n_training:
         yield sentences.training(facts.n_training)
@@ -114,7 +119,7 @@ def _independent(facts: Facts) -> Iterable[Sentence]:
         every = set(facts.kept_blind) == {wave.number for wave in facts.labeled}
         yield sentences.blind(facts.kept_blind, every=every, others=bool(facts.unblinded))
     if facts.n_rated_before:
-        yield sentences.labeled_before(facts.n_rated_before)
+        yield from sentences.labeled_before(facts.n_rated_before, facts.n_read_before)
     if facts.stated_blind and facts.has_several_raters:
         yield sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded))
     if sheets := [wave.number for wave in facts.waves if wave.n_from_sheets]:

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db import connection
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum
 
 from agreement import COEFFICIENTS
 from annotation.agreement_report.queries.across_rounds import (
@@ -33,12 +34,14 @@ from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.label_version import standing_version
-from annotation.labels.queries.resolution_facts import ways, with_facts
+from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
 from annotation.methods import (
     JOINED,
     LEFT,
+    MEETING,
+    OTHER_MEETING,
     OVERRULED,
     REJOINED,
     CoefficientFacts,
@@ -71,9 +74,11 @@ from annotation.models import (
     RoundItem,
     RoundRater,
     Sample,
+    SampleIssue,
 )
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.resolving.queries.queue import queue_of
+from taxonomy.models import Dimension
 from taxonomy.queries import published_version
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
@@ -86,8 +91,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-two more,
-    and the queue of each round that is no longer open.
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-three
+    more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
     numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
@@ -114,12 +119,11 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         drawn=[_drawn(sample) for sample in _samples(rounds)],
         controls=[_control(each) for each in stretches_screened(study)],
         screened=_screened(seat, asked),
-        n_matched=_n_matched(seat, rounds),
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
         turnover=_turnover(seat, rounds),
-        third=_third(seat, rounds),
+        **_third(seat, rounds),
         **_third_asked(seat, rounds),
         migrated=_migrated(seat),
         relabeled=_relabeled(seat),
@@ -127,7 +131,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_disputed=n_disputed,
         n_unresolved=n_unresolved,
         n_resolvers_without_labels=n_resolvers_without_labels,
-        n_rated_before=_n_rated_before(seat, rounds),
+        **_rated_before_and_matched(seat, rounds),
         n_changed=sum(each["n_changed"] for each in known.values()),
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
@@ -142,7 +146,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     )
 
 
-def _definitions(rounds: Sequence[Round]) -> dict[str, int]:
+def _definitions(rounds: Sequence[Round]) -> dict[str, Any]:
     """How many categories the newest version of these rounds has, and how many of them have a definition."""
     if not rounds:
         return {}
@@ -175,16 +179,26 @@ def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
 
 
-def _third(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
-    """Third raters by code with how many items each labeled; one query."""
-    labeled = Assignment.objects.filter(
-        seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, HAS_LABEL, round__in=rounds, state=Assignment.State.SUBMITTED
+def _third(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
+    """Third raters by code with how many items each labeled, and how many assignments they skipped; one query."""
+    asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, round__in=rounds)
+    is_labeled = Q(HAS_LABEL, state=Assignment.State.SUBMITTED)
+    counted = (
+        asked.order_by()
+        .values_list("rater__code")
+        .annotate(
+            n=Count("item", distinct=True, filter=is_labeled),
+            n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
+        )
     )
-    rows = labeled.order_by().values_list("rater__code").annotate(n=Count("item", distinct=True))
-    return sorted(((code or "", n) for code, n in rows), key=lambda each: code_order(each[0]))
+    rows = sorted(((code or "", n, skipped) for code, n, skipped in counted), key=lambda each: code_order(each[0]))
+    return {
+        "third": [(code, n) for code, n, _ in rows if n],
+        "n_third_skipped": sum(skipped for *_, skipped in rows),
+    }
 
 
-def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """For how many items of rounds third raters were asked in Concord, and how many of these a person alone asked for.
 
     Two queries.
@@ -284,10 +298,51 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     return {row.pop("round"): row for row in found}
 
 
-def _n_rated_before(seat: Seat, rounds: Sequence[Round]) -> int:
-    """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query."""
-    again = _labeled(seat, rounds).values("item", "rater").annotate(n_rounds=Count("pk")).filter(n_rounds__gt=1)
-    return again.aggregate(n=Count("item", distinct=True))["n"] or 0
+_RATED_BEFORE = """
+WITH labeled AS MATERIALIZED ({labeled}),
+places AS (SELECT *, count(*) OVER (PARTITION BY round_id, item_id) AS n_raters FROM labeled),
+told AS (
+    SELECT item_id, opened_at, is_from_sheet, is_matched,
+        count(*) OVER earlier AS n_earlier, min(resolving_at) FILTER (WHERE n_raters > 1) OVER earlier AS readable_from
+    FROM places
+    WINDOW earlier AS (
+        PARTITION BY item_id, rater_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+)
+SELECT count(DISTINCT item_id) FILTER (WHERE n_earlier > 0),
+    count(DISTINCT item_id) FILTER (WHERE readable_from <= opened_at AND NOT is_from_sheet),
+    count(DISTINCT item_id) FILTER (WHERE is_matched)
+FROM told
+"""
+
+
+def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
+    """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query.
+
+    How many of them after that round was over, so that labels of others there could be read: those who rate in an
+    open round see nothing of its items in other rounds. When labels of sheets were given is not known. And how many
+    items have an answer whose parts a person matched to those of another.
+    """
+    matched = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
+    labeled = _labeled(seat, rounds).annotate(
+        number=F("round__number"),
+        opened_at=F("round__opened_at"),
+        resolving_at=F("round__resolving_at"),
+        is_from_sheet=ExpressionWrapper(Q(current__idempotency_key__startswith=MARK), BooleanField()),
+        is_matched=Exists(matched),
+    )
+    names = ("number", "opened_at", "resolving_at", "is_from_sheet", "is_matched")
+    sql, params = labeled.order_by().values("item_id", "rater_id", "round_id", *names).query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(_RATED_BEFORE.format(labeled=sql), params)
+        n_before, n_read, n_matched = cursor.fetchone()
+    return {"n_rated_before": n_before, "n_read_before": n_read, "n_matched": n_matched}
+
+
+def _withdrawn(seat: Seat) -> dict[int, int]:
+    """Round by number how many unfinished assignments were withdrawn at its end, by the audit log; one query."""
+    lines = AuditEvent.objects.filter(study=seat.study, verb="round moved to resolving", detail__withdrawn__gt=0)
+    return {detail["round"]: detail["withdrawn"] for detail in lines.values_list("detail", flat=True)}
 
 
 def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
@@ -311,7 +366,12 @@ def _tries(seat: Seat, rounds: Sequence[Round]) -> list[TryFacts]:
         n_had[each.rater.pk] += 1
         found.setdefault(n_had[each.rater.pk], []).append(each)
     return [
-        TryFacts(len(those), sum(each.n_right for each in those), sum(each.n_items for each in those))
+        TryFacts(
+            len(those),
+            sum(each.n_right for each in those),
+            sum(each.n_items for each in those),
+            sum(each.n_skipped for each in those),
+        )
         for _, those in sorted(found.items())
     ]
 
@@ -329,10 +389,13 @@ def _minimum(round_: Round) -> Minimum | None:
     return Minimum(minimum_words(round_), reached, let_in)
 
 
-def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
     drawn = places_of(OuterRef("item"), rounds).counting().filter(round__sample__isnull=False)
-    places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=Exists(drawn))
+    samples = {round_.sample_id for round_ in rounds if round_.sample_id}
+    named = SampleIssue.objects.filter(sample__in=samples, issue=OuterRef("item__issue"))  # a round can name drawn ones
+    is_drawn = Exists(drawn) | Exists(named)
+    places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=is_drawn)
     return places.aggregate(
         n_items=Count("item", distinct=True),
         n_double=Count("item", distinct=True, filter=Q(n__gte=2)),
@@ -341,7 +404,7 @@ def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
 
 
 def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]) -> list[RoundFacts]:
-    """The rounds in order; six queries."""
+    """The rounds in order; seven queries."""
     of_items: dict[int, Any] = {
         row["round"]: row
         for row in RoundItem.objects.filter(seat.not_withheld(), round__in=rounds)
@@ -363,7 +426,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
     read_before = read_before.filter(rater__kind=Membership.Kind.PERSON)
     for round_id, code in read_before.order_by().values_list("round", "rater__code").distinct():
         unblinded.setdefault(round_id, set()).add(code or "")
-    imported = rounds_imported(seat.study)
+    imported, withdrawn = rounds_imported(seat.study), _withdrawn(seat)
     waves = []
     for round_ in sorted(rounds, key=lambda each: each.number):
         counts, answers = of_items.get(round_.pk, {}), known.get(round_.pk, {})
@@ -380,6 +443,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 n_outstanding=answers.get("n_open", 0) + counts.get("n_free", 0),
                 n_from_sheets=answers.get("n_answers", 0) - answers.get("n_own", 0) - answers.get("n_unblinded", 0),
                 n_skipped=answers.get("n_skipped", 0),
+                n_withdrawn=withdrawn.get(round_.number, 0),
                 unblinded=sorted(unblinded.get(round_.pk, ()), key=code_order),
                 n_unblinded=answers.get("n_unblinded", 0),
                 is_imported=imported is None or round_.number in imported,
@@ -415,11 +479,12 @@ def _dimensions(
     later = replace(asked, slice=replace(asked.slice, when="after"))
     after = {each.dimension.key: each for each in dimension_patterns(rounds, later)} if reports else {}
     begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
+    rated = _rated(seat, rounds) if reports else set()
     found = []
     for each in reports:
         key = each.across.dimension.key
         discussed = after.get(key)
-        of_all = _dimension(each, begun)
+        of_all = replace(_dimension(each, begun), is_rated=key in rated)
         if not headline.rounds:
             of_all = replace(
                 of_all,
@@ -443,6 +508,16 @@ def _dimensions(
             )
         )
     return found
+
+
+def _rated(seat: Seat, rounds: Sequence[Round]) -> set[str]:
+    """The keys of the dimensions on which a person gave a label in these rounds; one query."""
+    given = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, current=OuterRef("annotation"))
+    labels = Rating.objects.filter(
+        Exists(given), round__in=rounds, rater__kind=Membership.Kind.PERSON, dimension=OuterRef("pk")
+    )
+    asked = Dimension.objects.filter(version__in={each.taxonomy_version_id for each in rounds})
+    return set(asked.filter(Exists(labels)).values_list("key", flat=True))
 
 
 def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts:
@@ -565,13 +640,6 @@ def _screened(seat: Seat, asked: AgreementQuery) -> ScreeningFacts | None:
     )
 
 
-def _n_matched(seat: Seat, rounds: Sequence[Round]) -> int:
-    """How many items have an answer whose parts a person matched to those of another; one query."""
-    by_hand = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
-    labeled = _labeled(seat, rounds).filter(Exists(by_hand))
-    return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
-
-
 def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
     """How many items that a rater labeled in these rounds are screened out; one query."""
     place = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=True)
@@ -604,23 +672,60 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts]
         rounds,
         [row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed],
     )
+    present = _present([row for row in resolutions if told[row.pk] == MEETING])
     counted: Counter[str] = Counter()
     by: dict[str, set[str]] = {}
     others: set[int] = set()
+    apart: set[str] = set()
     for row in resolutions:
         if row.pk in confirmed:
             continue
         way = told[row.pk]
         if way != Resolution.Method.IMPORTED:
+            if row.pk in present and not present[row.pk].is_of_item:
+                way = OTHER_MEETING
             if place_of(row) not in disputed:
                 way = OVERRULED
+            elif way == OTHER_MEETING:
+                apart.update(present[row.pk].people)
             if row.decided_by_id and codes.get(row.decided_by_id):
                 by.setdefault(way, set()).add(codes[row.decided_by_id] or "")
             elif row.decided_by_id:
                 others.add(row.decided_by_id)
         counted[way] += 1
-    decided = [ResolutionFacts(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
-    return decided, len(others)
+    who = sorted(apart & {code or "" for code in codes.values()}, key=code_order)
+    found = [ResolutionFacts(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
+    return [
+        replace(each, present=who, n_others=len(apart) - len(who)) if each.method == OTHER_MEETING else each
+        for each in found
+    ], len(others)
+
+
+class Present(NamedTuple):
+    """Who took part in the meeting of a resolution, and whether one of them answered its item in its round."""
+
+    people: Sequence[str]
+    is_of_item: bool
+
+
+def _present(resolutions: Sequence[Resolution]) -> dict[int, Present]:
+    """Of each of these resolutions who took part in the meeting that was stated for it last; two queries, or none."""
+    if not resolutions:
+        return {}
+    meetings = meetings_of(resolutions)
+    rows = Assignment.objects.filter(
+        round__in={row.round_id for row in resolutions},
+        item__in={row.item_id for row in resolutions},
+        current__isnull=False,
+    )
+    answered = set(rows.order_by().values_list("round_id", "item_id", "rater__code"))
+    return {
+        row.pk: Present(
+            meetings[row.pk].participants,
+            any((row.round_id, row.item_id, each) in answered for each in meetings[row.pk].participants),
+        )
+        for row in resolutions
+    }
 
 
 def place_of(row: Resolution) -> tuple[int, int, int, int]:

@@ -60,6 +60,7 @@ CI_METHODS = {
 }
 WAYS = {
     "meeting": "discussed in meetings, as reported in Concord",
+    "other_meeting": "in meetings without a rater of the item, as reported in Concord ({present})",
     "discussion": "discussed in writing",
     "adjudicator": "by adjudication",
     "third_rater": "by a third rater",
@@ -204,6 +205,10 @@ def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension
     return Sentence(f"Items were labeled against {round_numbers('version', versions)} of the taxonomy “{title}”{on}.")
 
 
+def unrated(titles: Sequence[str]) -> Sentence:
+    return Sentence(f"No label was given on {series(titles)}.")
+
+
 def unit() -> Sentence:
     return Sentence("The unit of analysis was an item in a round, or each part of an item that raters divided.")
 
@@ -329,8 +334,18 @@ def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
     return Sentence(f"While {when} open, {whose} {'other ' if others else ''}raters could not see each other’s labels.")
 
 
-def labeled_before(n: int) -> Sentence:
-    return Sentence(f"{opening(n, 'item')} had been labeled in an earlier round by at least one of the same raters.")
+def labeled_before(n: int, n_read: int) -> list[Sentence]:
+    """How many items a rater labeled again, and of how many of them that rater could read labels of others before."""
+    found = [Sentence(f"{opening(n, 'item')} had been labeled in an earlier round by at least one of the same raters.")]
+    if n_read:
+        again = "it" if n == 1 else f"{n_read:,} of them"
+        found.append(
+            Sentence(
+                f"Before labeling {again} again, such a rater could read and discuss the labels that others gave in "
+                "the earlier round; the new labels count as before discussion of their own round."
+            )
+        )
+    return found
 
 
 def unblinded(who: str) -> Sentence:
@@ -362,9 +377,10 @@ NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eight
 
 
 def tries(found: Sequence[TryFacts]) -> Sentence:
-    """What came of tries on items with known labels, skipped ones included."""
+    """What came of tries on items with known labels; a skip is no submission."""
     told = [
-        f"{each.n_right:,} of {each.n_items:,} submissions in the {_nth(n)} try ({plural(each.n_raters, 'rater')})"
+        f"{each.n_right:,} of {plural(each.n_items - each.n_skipped, 'submission')} in the {_nth(n)} try "
+        f"({plural(each.n_raters, 'rater')}{f', {each.n_skipped:,} skipped' if each.n_skipped else ''})"
         for n, each in enumerate(found, start=1)
     ]
     return Sentence(f"Before the feedback, every known label was right in {series(told)}.")
@@ -494,8 +510,17 @@ def matched(n: int) -> Sentence:
     )
 
 
-def skipped(n: int) -> Sentence:
-    return Sentence(f"Raters skipped {plural(n, 'assignment')}.")
+def skipped(n: int, n_third: int) -> Sentence:
+    """How many assignments raters skipped, third raters apart."""
+    if not n:
+        return Sentence(f"Third raters skipped {plural(n_third, 'assignment')}.")
+    third = f", and third raters skipped {n_third:,}" if n_third else ""
+    return Sentence(f"Raters skipped {plural(n, 'assignment')}{third}.")
+
+
+def withdrawn(wave: RoundFacts) -> Sentence:
+    n = wave.n_withdrawn
+    return Sentence(f"In round {wave.number}, {plural(n, 'unfinished assignment')} {was(n)} withdrawn.")
 
 
 def revised(n: int, whole: int) -> Sentence:
@@ -541,12 +566,19 @@ def computed_rows(facts: Facts, methods: Mapping[str, Sequence[str]]) -> list[Se
     ]
 
 
+def present(those: ResolutionFacts) -> str:
+    """Who took part in meetings: `R3 and 1 other person`."""
+    others = [f"{plural(those.n_others, 'other person', 'other people')}"] if those.n_others else []
+    return series([*those.present, *others])
+
+
 def resolved(decided: Sequence[ResolutionFacts]) -> Sentence:
     """How many disagreements were resolved, and how; those from sheets apart."""
-    by_way = {each.method: each.n for each in decided}
-    ways = [f"{by_way[way]:,} {words}" for way, words in WAYS.items() if by_way.get(way)]
-    if by_way.get("meeting") and by_way.get("discussion"):
-        ways[1] = f"{by_way['discussion']:,} in writing"
+    by_way = {each.method: each for each in decided if each.n}
+    words = WAYS | ({"discussion": "in writing"} if "meeting" in by_way else {})
+    ways = [
+        f"{by_way[way].n:,} {told.format(present=present(by_way[way]))}" for way, told in words.items() if way in by_way
+    ]
     n = sum(each.n for each in decided)
     return Sentence(f"{opening(n, 'disagreement')} {was(n)} resolved: {'; '.join(ways)}.")
 

@@ -33,7 +33,10 @@ def planned_for_one(place: str) -> str:
 
 
 def coverage(rounds: Sequence[Round], part: Slice) -> Coverage:
-    """How many items of these rounds are compared at all, without training and excluded ones; one query."""
+    """How many items of these rounds are compared at all, without training and excluded items.
+
+    One query, none without rounds.
+    """
     if not rounds:
         return Coverage()
     places, params = [], []

@@ -285,6 +285,7 @@ class TrainingResult:
     n_revised: int = 0
     after: "TrainingResult | None" = None
     n_asked: int = 0
+    n_skipped: int = 0
     minimum: Sequence[Criterion] = ()
 
     @property
@@ -376,6 +377,7 @@ def _result(
         rater=answers[0].assignment.rater,
         round=round_,
         n_items=len(answers),
+        n_skipped=sum(bool(each.skip_reason) for each in answers),
         n_right=sum(all(one.right for one in here) for here in compared),
         scores=scores(tree.dimensions, [one for here in compared for one in here], coefficients),
         last_at=max(each.created_at for each in answers),

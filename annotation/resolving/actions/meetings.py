@@ -49,7 +49,11 @@ def read_meeting(seat: Seat, round_: Round, given: object, fields: dict[str, lis
     elif held_on > (timezone.now() + ANYWHERE).date():
         wrong.append("The day of the meeting must not be in the future.")
     elif _is_before_labels(round_, held_on):
-        wrong.append(f"The meeting must not be before round {round_.number} was opened.")
+        earliest = _earliest_day(round_).isoformat()
+        wrong.append(
+            f"The meeting must be on {earliest} or later: the earliest day, anywhere on earth, on which round "
+            f"{round_.number} was open."
+        )
     participants = _participants(seat, given.get("participants"), wrong)
     if wrong or held_on is None:
         fields["meeting"] = wrong
@@ -71,9 +75,15 @@ def _day(given: object) -> date | None:
         return None
 
 
+def _earliest_day(round_: Round) -> date:
+    """The day on which a round was opened where the day began last."""
+    assert round_.opened_at is not None
+    return (round_.opened_at - ANYWHERE).date()
+
+
 def _is_before_labels(round_: Round, held_on: date) -> bool:
     """Whether none of the round's labels existed on a day; sheets may hold labels that are older than their round."""
-    if round_.opened_at is None or held_on >= (round_.opened_at - ANYWHERE).date():
+    if round_.opened_at is None or held_on >= _earliest_day(round_):
         return False
     return not Annotation.objects.filter(assignment__round=round_, idempotency_key__startswith=MARK).exists()
 

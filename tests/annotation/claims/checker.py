@@ -43,6 +43,7 @@ SPELLED |= {word: 20 + 10 * n for n, word in enumerate(TENS)}
 SPELLED |= {f"{ten}-{ONES[one]}": 20 + 10 * n + one for n, ten in enumerate(TENS) for one in range(1, 10)}
 WAYS = {
     "discussed in meetings, as reported in Concord": "meeting",
+    "in meetings without a rater of the item, as reported in Concord": "other_meeting",
     "discussed in writing": "discussion",
     "in writing": "discussion",
     "by adjudication": "adjudicator",
@@ -221,6 +222,10 @@ class Checker:
                 self.same(f"units excluded from {rows.dimensions[key]['title']}", said, table.n_single)
         wanted = {"labeled", "headline"} if rows.submitted() else set()
         wanted |= {"matched"} if self.matched_by_hand and rows.measured else set()
+        wanted |= {"unrated"} if rows.submitted() and set(rows.dimensions) - self.rated else set()
+        wanted |= {"read before"} if self.read_again else set()
+        wanted |= {"skipped"} if self.n_third_skipped else set()
+        self.same("what was withdrawn", sorted(self.seen.get("withdrawn", [])), sorted(self.left_unfinished.items()))
         wanted |= {"third"} if self.third_labels else set()
         wanted |= {"third asked"} if self.third_asked_for[0] else set()
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
@@ -369,6 +374,8 @@ class Checker:
             and self.rows.rounds[int(row["round"])]["sample"]
             and row["training"] == "false"
         }
+        used = {row["sample"] for row in self.rows.rounds.values() if row["sample"]}
+        drawn |= {row["item"] for row in self.rows.tables["items"] if used & set(row["samples"].split(";"))}
         self.same(claim, number(n), len({item for _, item, _ in self.rows.submitted()} - drawn))
 
     def taxonomy(self, claim: str, versions: str, title: str, n: str, newest: str | None, inner: str) -> None:
@@ -377,12 +384,29 @@ class Checker:
             of_rounds = {int(row["taxonomy_version"]) for row in self.rows.rounds.values()}
             self.same(claim, newest, str(max(of_rounds)))
         self.same(claim, title, self.rows.study["taxonomy_title"])
-        self.same(claim, number(n), len(self.rows.dimensions))
         told = [
             f"{row['title']}, {answers_of(row['kind'], len(self.rows.categories(key)))}"
             for key, row in self.rows.dimensions.items()
+            if key in self.rated
         ]
+        self.same(claim, number(n), len(told))
         self.same(claim, inner.split("; "), told)
+
+    @property
+    def rated(self) -> set[str]:
+        """The dimensions on which a person's label counts now."""
+        return {
+            row["dimension"]
+            for row in self.rows.tables["ratings"]
+            if row["current"] == "true"
+            and int(row["round"]) in self.rows.rounds
+            and row["rater"] in self.rows.people
+            and (int(row["round"]), row["item"]) not in self.rows.training
+        }
+
+    def unrated(self, claim: str, titles: str) -> None:
+        self.seen["unrated"] = [claim]
+        self.same(claim, set(self.those(titles)), set(self.rows.dimensions) - self.rated)
 
     def conditional(self, claim: str, titles: str, where: str) -> None:
         asked = [key for key, row in self.rows.dimensions.items() if row["applies_when"]]
@@ -547,8 +571,31 @@ class Checker:
         self.seen["matched"] = [claim]
         self.same(claim, number(n), len(self.matched_by_hand))
 
-    def skipped(self, claim: str, n: str) -> None:
-        self.same(claim, number(n), sum(each.state == "skipped" for each in self.rows.answers.values()))
+    @property
+    def n_third_skipped(self) -> int:
+        found = [
+            row for row in self.rows.tables["answers"] if (row["role"], row["state"]) == ("third_rater", "skipped")
+        ]
+        return sum(row["current"] == "true" and int(row["round"]) in self.rows.rounds for row in found)
+
+    def skipped(self, claim: str, n: str | None, n_third: str | None, alone: str | None) -> None:
+        self.seen["skipped"] = [claim]
+        told = (number(n or "0"), number(n_third or alone or "0"))
+        own = sum(each.state == "skipped" for each in self.rows.answers.values())
+        self.same(claim, told, (own, self.n_third_skipped))
+
+    @property
+    def left_unfinished(self) -> dict[int, int]:
+        """How many assignments were withdrawn when each round ended, by the audit log."""
+        lines = [line["detail"] for line in self.rows.audit if line["what"] == "round moved to resolving"]
+        return {
+            each["round"]: each["withdrawn"]
+            for each in lines
+            if each["withdrawn"] and each["round"] in self.rows.rounds
+        }
+
+    def withdrawn(self, claim: str, of: str, n: str) -> None:
+        self.seen.setdefault("withdrawn", []).append((int(of), number(n)))
 
     def blind(self, claim: str, when: str, other: str | None) -> None:
         labeled = sorted({number_ for number_, *_ in self.rows.submitted()} - set(self.sheets))
@@ -598,6 +645,24 @@ class Checker:
             first.setdefault((item, who), of)
         return {item for of, item, who in places if first[item, who] < of}
 
+    @property
+    def read_again(self) -> set[str]:
+        """Those that the rater labeled again after the earlier round, in which others labeled them, was over."""
+        places, at = set(self.rows.submitted()), self.rows.rounds
+        others = Counter((of, item) for of, item, _ in places)
+        return {
+            item
+            for of, item, who in places
+            for before in at
+            if before < of and (before, item, who) in places and others[before, item] > 1 and of not in self.sheets
+            if at[before]["resolving_at"] and at[before]["resolving_at"] <= at[of]["opened_at"]
+        }
+
+    def read_before(self, claim: str, n: str | None) -> None:
+        self.seen["read before"] = [claim]
+        self.same(claim, number(n) if n else 1, len(self.read_again))
+        self.same(claim, n is None, len(self.labeled_again) == 1)
+
     def labeled_before(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.labeled_again))
 
@@ -615,9 +680,16 @@ class Checker:
         }
 
     def tries(self, claim: str, inner: str) -> None:
-        told = re.findall(r"([\d,]+) of ([\d,]+) submissions in the (\w+) try \((\d+) raters?\)", inner)
-        self.same(claim, [nth for _, _, nth, _ in told], ["first", "second", "third", "fourth"][: len(told)])
-        found: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
+        told = re.findall(
+            r"([\d,]+) of ([\d,]+) submissions? in the (\w+) try \((\d+) raters?(?:, ([\d,]+) skipped)?\)", inner
+        )
+        self.same(claim, [nth for _, _, nth, *_ in told], ["first", "second", "third", "fourth"][: len(told)])
+        skips = {
+            (int(row["round"]), row["rater"], row["item"])
+            for row in self.rows.tables["answers"]
+            if row["first"] == "true" and row["skip_reason"]
+        }
+        found: dict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
         had: Counter[str] = Counter()
         for of in sorted({of for of, _ in self.rows.training}):
             for who in sorted(self.rows.people):
@@ -625,12 +697,16 @@ class Checker:
                 if given:
                     had[who] += 1
                     right = sum(self.rows.is_known(of, item, labels) for item, labels in given.items())
-                    found[had[who]].append((who, right, len(given)))
+                    skipped = sum((of, who, item) in skips for item in given)
+                    found[had[who]].append((who, right, len(given) - skipped, skipped))
         truth = [
-            (sum(right for _, right, _ in those), sum(n for _, _, n in those), len(those))
-            for _, those in sorted(found.items())
+            (*(sum(each[at] for each in those) for at in (1, 2, 3)), len(those)) for _, those in sorted(found.items())
         ]
-        self.same(claim, [(number(right), number(n), int(raters)) for right, n, _, raters in told], truth)
+        self.same(
+            claim,
+            [(number(right), number(n), number(skipped or "0"), int(raters)) for right, n, _, raters, skipped in told],
+            truth,
+        )
 
     def minimum(self, claim: str, of: str, words: str, rest: str) -> None:
         minimum = self.rows.minima[int(of)]
@@ -876,6 +952,8 @@ class Checker:
                 if (of, at) == (number_, item)
             )
             way = row.get("reported_as") or row["method"]
+            if way == "meeting" and not self.is_met(place, row):
+                way = "other_meeting"
             agreed = agreed and all(self.is_same(values[0], words) for words in self.third_values.get(place, ()))
             is_agreed = agreed and not skipped and way != "imported" and "PENDING" not in repr(values)
             if is_agreed and self.is_same(values[0], row["values"]):
@@ -883,6 +961,26 @@ class Checker:
                 continue
             found["overruled" if is_agreed else way] = found.get("overruled" if is_agreed else way, 0) + 1
         return found
+
+    def is_met(self, place: tuple[int, str, int, str], row: Mapping[str, str]) -> bool:
+        """Whether a rater who answered the item took part in the meeting."""
+        here = {
+            each["rater"]
+            for each in self.rows.tables["answers"]
+            if (int(each["round"]), each["item"]) == place[:2] and each["current"] == "true"
+        }
+        return bool(here & set(row["meeting_participants"].split(";")))
+
+    def present(self, claim: str, who: str) -> None:
+        """Who took part in meetings without a rater of the item."""
+        apart: set[str] = set()
+        for place, row in self.rows.resolutions.items():
+            if row["reported_as"] == "meeting" and not self.is_met(place, row):
+                apart |= set(row["meeting_participants"].split(";"))
+        codes = {each for each in apart if re.fullmatch(r"R\d+", each)}
+        others = re.search(r"(\d+) other (?:person|people)", who)
+        self.same(claim, set(re.findall(r"R\d+", who)), codes)
+        self.same(claim, int(others[1]) if others else 0, len(apart - codes))
 
     @cached_property
     def third_values(self) -> dict[tuple[int, str, int, str], list[str]]:
@@ -903,6 +1001,9 @@ class Checker:
 
     def resolved(self, claim: str, n: str, inner: str) -> None:
         self.seen["resolved"] = [claim]
+        if who := re.search(r" as reported in Concord \((.*?)\)", inner):
+            self.present(claim, who[1])
+            inner = inner.replace(f" ({who[1]})", "")
         told = {WAYS[words]: number(n_) for n_, words in (each.split(" ", 1) for each in inner.split("; "))}
         self.same(claim, number(n), sum(told.values()))
         truth = {way: n_ for way, n_ in self.disputed.items() if way not in ("overruled", "imported")}
@@ -1036,8 +1137,15 @@ class Checker:
         told = [
             f"{row['title']} ({answers_of(row['kind'], len(self.rows.categories(key)))})"
             for key, row in self.rows.dimensions.items()
+            if key in self.rated
         ]
-        self.same(text, text, f"{len(told)} dimension{'s' if len(told) != 1 else ''}: {'; '.join(told)}.")
+        if not told:
+            self.same(text, text, "Nothing has been labeled yet.")
+            return
+        said, _, rest = text.partition(" No label was given on")
+        self.same(text, said, f"{len(told)} dimension{'s' if len(told) != 1 else ''}: {'; '.join(told)}.")
+        self.same(text, bool(rest), bool(set(self.rows.dimensions) - self.rated))
+        self.sentences(f"No label was given on{rest}" if rest else "")
 
     def check_unit(self, text: str, answer: str) -> None:
         n = len({item for _, item, _ in self.rows.submitted()})
@@ -1230,6 +1338,19 @@ class Checker:
                 else "No disagreement was resolved in Concord."
             )
             self.same(text, text, words)
+            return
+        apart = re.search(
+            r" ([\d,]+) of ([\d,]+) resolved disagreements? (?:was|were) resolved in meetings without a rater of the item, as "
+            r"reported in Concord \((.*?)\)\.$",
+            text,
+        )
+        n_apart = way.get("other_meeting", 0)
+        self.same(text, (number(apart[1]), number(apart[2])) if apart else (0, known), (n_apart, known))
+        if apart:
+            self.present(text, apart[3])
+            text = text.replace(apart[0], "")
+        if apart and not met + written:
+            self.same(text, (text, answer), ("No discussion with a rater of the item is recorded.", "missing"))
             return
         if not met + written:
             self.same(
@@ -1514,6 +1635,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"\[missing: how the ([\d,]+) items? that (?:was|were) not drawn from a sample (?:was|were) chosen\]", Checker.by_hand),
     (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
     (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?\.", Checker.conditional),
+    (r"No label was given on <TITLES>\.", Checker.unrated),
     (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
     (r"Within a round, two or more raters labeled ([\d,]+) of ([\d,]+) items? \(([\d.]+)%\)\.", Checker.double),
@@ -1526,7 +1648,9 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} items? (?:was|were) relabeled in round (\d+) under version (\d+) of the taxonomy; agreement excludes these labels\.", Checker.relabeled),
     (r"\[missing: the end of round (\d+), which is open; ([\d,]+) of ([\d,]+) assignments? (?:is|are) outstanding, and the numbers above and below may change\]", Checker.outstanding),
     (r"The parts of ([\d,]+) items? were matched by hand, by an adjudicator or owner who could see the labels; agreement compares the matched parts\.", Checker.matched),
-    (r"Raters skipped ([\d,]+) assignments?\.", Checker.skipped),
+    (r"(?:Raters skipped ([\d,]+) assignments?(?:, and third raters skipped ([\d,]+))?|Third raters skipped ([\d,]+) assignments?)\.", Checker.skipped),
+    (r"In round (\d+), ([\d,]+) unfinished assignments? (?:was|were) withdrawn\.", Checker.withdrawn),
+    (r"Before labeling (?:it|([\d,]+) of them) again, such a rater could read and discuss the labels that others gave in the earlier round; the new labels count as before discussion of their own round\.", Checker.read_before),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),
     (r"Before the feedback, every known label was right in (.*?\))\.", Checker.tries),

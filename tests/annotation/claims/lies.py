@@ -15,6 +15,7 @@ GOLD_LIES: list[Lie] = [
     (FACTS, "n_proposals", None, lambda n: 1),
     (FACTS, "tries.0.n_right", None, lambda n: n + 1),
     (FACTS, "tries.1.n_items", None, lambda n: n + 1),
+    (FACTS, "tries.0.n_skipped", None, lambda n: 0),
     (FACTS, "tries", None, lambda tries: tries[:1]),
     (FACTS, "waves.0.minimum.reached", None, lambda codes: [*codes, "R3"]),
     (FACTS, "waves.0.minimum.let_in", None, lambda those: []),

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from itertools import combinations, permutations
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ from annotation.analysis.actions import save_analysis
 from annotation.assignments.jobs import rule_round
 from annotation.calibration.actions import gold
 from annotation.choosing.actions.samples import draw_sample, screen_items
-from annotation.core.access import get_round
+from annotation.core.access import get_item, get_round
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.methods import Facts
@@ -29,6 +30,7 @@ from annotation.package.queries import package as study_package
 from annotation.package.queries import results
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
+from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import add_rater, withdraw_rater
@@ -139,7 +141,10 @@ def gold_study() -> Study:
     rounds.open_round(seat=make.owner_seat(study), number=main.number, unregistered=True)
     for who, right in zip(RATERS, (3, 1, 0), strict=False):
         for number in (1, 2, 3):
-            make.submit(main, who, number, {"symptom": ["crash" if number <= right else "hang"]})
+            if (who, number) == (RATERS[2], 3):
+                make.submit(main, who, number, skip="not in English")
+            else:
+                make.submit(main, who, number, {"symptom": ["crash" if number <= right else "hang"]})
     retry = rounds.create_round(
         seat=make.owner_seat(study),
         asked=rounds.NewRound(raters=[RATERS[1]], raters_per_item=1, known=other, kind="pilot"),
@@ -152,6 +157,28 @@ def gold_study() -> Study:
     gold.admit(seat=make.owner_seat(study), number=main.number, rater=RATERS[2], reason="Wrote the codebook.")
     for each in main.assignments.filter(state="waiting").select_related("rater__user", "item"):
         make.submit(main, each.rater.user.username, int(each.item.identifier[-1]), {"symptom": ["slow"]})
+    return study
+
+
+MEETING = {"held_on": date.today().isoformat(), "participants": ["erin", "Ada"]}
+"""Of people who labeled nothing."""
+
+
+def repeated_study() -> Study:
+    """A round with a withdrawn assignment, a third rater's skip and a meeting, and the same items once more."""
+    study = make.study(raters=[*RATERS, "erin"])
+    made = make.open_round(study, 4, raters=RATERS[:2], raters_per_item=2)
+    make.rate(made, "item bob carol\n1 crash hang\n2 crash crash\n3 hang hang")
+    make.submit(made, "bob", 4, {"symptom": ["slow"]})
+    rounds.resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
+    seat = make.seat(study, "ada")
+    ask_third_rater(seat=seat, round_=get_round(seat, 1), item=get_item(seat, "acme/rocket#1"), rater="dave")
+    make.submit(made, "dave", 1, skip="not in English")
+    place = {"seat": seat, "round_": get_round(seat, 1), "item": get_item(seat, "acme/rocket#1")}
+    resolve(**place, part=1, dimension="symptom", values=["crash"], meeting=MEETING)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    again = make.open_round(study, 4, raters=RATERS[:2], raters_per_item=2)
+    make.rate(again, "item bob carol\n1 crash crash\n2 crash crash\n3 hang hang\n4 slow slow")
     return study
 
 

@@ -27,6 +27,7 @@ from tests.annotation.claims.studies import (
     exported,
     gold_study,
     random_study,
+    repeated_study,
     screened_study,
     staffed_study,
 )
@@ -135,6 +136,35 @@ def test_what_screening_made_of_a_sample_is_borne_out_and_lies_about_it_are_caug
     for path, lie in SCREENING_LIES:
         facts = with_lie(made.facts, path.split("."), lie)
         assert texts(facts) != texts(made.facts) and complaints(made.rows, facts), path
+
+
+REPEATED_LIES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("n_rated_before", lambda n: 3),
+    ("n_read_before", lambda n: 0),
+    ("n_read_before", lambda n: 4),
+    ("n_third_skipped", lambda n: 0),
+    ("decided.0.method", lambda way: "meeting"),
+    ("decided.0.present", lambda codes: ["R1"]),
+    ("decided.0.n_others", lambda n: 2),
+    ("waves.0.n_withdrawn", lambda n: 0),
+    ("waves.1.n_withdrawn", lambda n: 1),
+]
+
+
+@pytest.mark.slow
+def test_what_was_read_before_withdrawn_and_skipped_is_borne_out_and_lies_about_it_are_caught() -> None:
+    made = exported(repeated_study(), resamples=10)
+    text = as_text(paragraph(made.facts))
+    for words in (
+        "In round 1, 1 unfinished assignment was withdrawn. Third raters skipped 1 assignment.",
+        "Four items had been labeled in an earlier round by at least one of the same raters. Before labeling 3 of them "
+        "again, such a rater could read and discuss the labels that others gave in the earlier round",
+        "1 in meetings without a rater of the item, as reported in Concord (R4 and 1 other person).",
+    ):
+        assert words in text, text
+    assert complaints(made.rows, made.facts) == []
+    for path, change in REPEATED_LIES:
+        assert complaints(made.rows, with_lie(made.facts, path.split("."), change)), path
 
 
 @pytest.fixture(scope="module")

@@ -196,13 +196,15 @@ def test_items_of_a_sample_that_are_named_again_were_drawn() -> None:
     sample = draw_sample(seat=make.owner_seat(study), size=3, seed=1, filter={"repository": "acme/rocket"})
     first = rounds.create_round(
         seat=make.owner_seat(study),
-        asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=3),
+        asked=rounds.NewRound(raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=2),
     )
     round_ = rounds.open_round(seat=make.owner_seat(study), number=first.number, unregistered=True)
     names = RoundItem.objects.filter(round=round_).values_list("item__identifier", flat=True)
     numbers = sorted(int(each.rpartition("#")[2]) for each in names)
     make.rate(round_, "item bob carol\n" + "\n".join(f"{number} crash crash" for number in numbers))
-    make.rate(make.open_round(study, 1, first=numbers[0]), f"item bob carol\n{numbers[0]} crash hang")
+    last = int(sample.drawn.order_by("-position")[0].issue.identifier.rpartition("#")[2])
+    for again in (numbers[0], last):
+        make.rate(make.open_round(study, 1, first=again), f"item bob carol\n{again} crash hang")
     assert told(study).n_by_hand == 0
     make.rate(make.open_round(study, 1, first=9), "item bob carol\n9 crash crash")
     made = exported(study)
@@ -266,6 +268,16 @@ def test_a_blank_row_makes_nobody_a_rater_and_no_item_labeled() -> None:
     assert (made.facts.n_items, len(made.facts.raters), made.facts.waves[0].n_items) == (4, 2, 4)
     assert "4 items labeled by 2 raters" in made.readme
     assert complaints(made.rows, made.facts) == [] == Checker(made.rows).readme(made.readme)
+
+
+def test_a_dimension_without_a_label_is_not_named_as_labeled() -> None:
+    study = make.study(text=make.FAULTS)
+    make.rate(make.open_round(study, 2), "item bob carol\n1 how-to how-to\n2 how-to how-to", "kind")
+    made = exported(study, resamples=10)
+    none = "No label was given on Symptom, Fix patterns and Only distributed."
+    assert f"on 1 dimension (Kind of issue, one of 2 categories). {none}" in said(made.facts)
+    assert checks(made.facts)["properties"].evidence == (f"1 dimension: Kind of issue (one of 2 categories). {none}")
+    assert complaints(made.rows, made.facts) == []
 
 
 def test_the_labels_of_third_raters_are_told_apart() -> None:
