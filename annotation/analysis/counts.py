@@ -56,7 +56,7 @@ def counts(
 
     Of all: of the parts whose value is known; of the group: of those among them with the group's value; of the
     category: of those among them with the category and a known group. With `by`, parts without a group count in the
-    total alone. Intervals are Wilson's and take the parts as independent.
+    total alone. Intervals are Wilson's and take the parts as independent: `without_intervals` is for others.
     """
     if of not in OF:
         raise ValueError(f"Shares are of {', '.join(OF)}.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.labels.columns import Floats, Ints, MultiColumn, NumberColumn, SingleColumn
+from shared.wording import plural
 
 from .comparison import GroupComparison, comparison
 from .folding import without_value
@@ -106,7 +107,8 @@ def numbers(
     """The distribution of a number over N parts, and in each group of `by`, with a comparison of the groups.
 
     A number that belongs to the item (`of_item`) counts once, and once in every group that a part of the item is in.
-    Groups are compared only where no number counts in two of them, since a test takes them as independent.
+    Groups are compared only where no number counts in two of them, and no two numbers are of parts of one item, since a
+    test takes them as independent.
     """
     counted = "item" if of_item else "part"
     total = distribution(number.values[_first_of_each(items)] if of_item else number.values, cut)
@@ -126,7 +128,13 @@ def numbers(
         if len(values):
             groups.append(NumberGroup(key, name, distribution(values, cut)))
             samples.append((key, values[~np.isnan(values)]))
+    n_items = len(np.unique(items[rows]))
     reason = None if counted_once else f"Some {counted}s are in several groups, so that groups are not independent."
+    if counted_once and n_items < len(rows):
+        reason = (
+            f"{len(rows)} parts are of {plural(n_items, 'item')}, so that numbers are not independent; ask for items "
+            "of a single part to have a comparison."
+        )
     found = None if reason else comparison(samples)
     return Numbers(counted, cut, total, tuple(groups), found, reason, without_value([by]))
 

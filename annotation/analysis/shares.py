@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import sqrt
+from typing import Any, TypeVar
 
 Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution, for intervals of 95 %."""
@@ -11,7 +12,7 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Share:
-    """`n` of `of`, from 0 to 1, with its 95 % interval; or None with `undefined`, the reason as a sentence."""
+    """`n` of `of`, from 0 to 1, with its 95 % interval; where one of them is None, `undefined` is the reason."""
 
     n: int
     of: int
@@ -39,6 +40,25 @@ class ExcludedParts:
 
     why: str
     n: int
+
+
+T = TypeVar("T")
+
+
+def without_intervals(found: T, reason: str) -> T:
+    """The same result with the reason in place of the interval of each share."""
+    return _without(found, reason)  # type: ignore[no-any-return]
+
+
+def _without(found: Any, reason: str) -> Any:
+    if isinstance(found, Share):
+        return found if found.share is None else replace(found, ci_low=None, ci_high=None, undefined=reason)
+    if isinstance(found, tuple):
+        return tuple(_without(each, reason) for each in found)
+    if is_dataclass(found) and not isinstance(found, type):
+        values = {field.name: getattr(found, field.name) for field in fields(found)}
+        return replace(found, **{name: _without(value, reason) for name, value in values.items()})
+    return found
 
 
 def share(n: int, of: int) -> Share:

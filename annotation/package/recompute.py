@@ -1123,7 +1123,9 @@ def wilson(n, of):
 
 
 def check_share(check, key, reported, n, of):
-    for name, value in wilson(n, of).items():
+    """A share, without an interval where items have several parts, which are not independent."""
+    no_interval = {} if check.are_independent else {"ci_low": None, "ci_high": None}
+    for name, value in {**wilson(n, of), **no_interval}.items():
         check(f"{key}, {name}", reported[name], value)
 
 
@@ -1148,7 +1150,10 @@ def check_analyses(data, agreed, report):
         def check(key, reported, found, tolerance=TOLERANCE, at=at):
             report.compare(file, f"{at}: {key}", reported, found, tolerance)
 
-        CHECKS[entry["kind"]](check, QuestionRows(read[which], question), question, answer, report)
+        asked = QuestionRows(read[which], question)
+        is_of_items = entry["kind"] == "numbers" and answer["counted"] == "item"
+        check.are_independent = is_of_items or len(set(asked.items)) == len(asked.items)
+        CHECKS[entry["kind"]](check, asked, question, answer, report)
 
 
 def check_categories(check, key, reported, n, of):

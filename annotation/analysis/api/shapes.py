@@ -64,7 +64,10 @@ class LabelsShape(serializers.Serializer[Any]):
 
 
 class ShareShape(serializers.Serializer[Any]):
-    """A share (0 to 1) with its 95 % interval after Wilson, or null with the reason."""
+    """A share (0 to 1) with its 95 % interval after Wilson, or null with the reason.
+
+    Shares of parts have no interval where items have several parts.
+    """
 
     n = Whole()
     of = Whole()

@@ -18,11 +18,12 @@ from annotation.analysis.queries.effort import MEASURES, effort
 from annotation.analysis.queries.labels import StudyLabels, study_labels
 from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec
 from annotation.analysis.saturation import Saturation
-from annotation.analysis.shares import ExcludedParts
+from annotation.analysis.shares import ExcludedParts, without_intervals
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.columns import Columns, Flags, Ints, MultiColumn, NumberColumn, SingleColumn, n_different
 from annotation.labels.queries.label_columns import no_labels
+from shared.wording import plural
 from taxonomy.models import TaxonomyVersion
 
 MOST_NAMED = 30
@@ -44,6 +45,14 @@ class PartSelection:
     n_parts: int
     n_items: int
     left_out: tuple[ExcludedParts, ...]
+
+    @property
+    def dependence(self) -> str:
+        """Why shares of these parts have no interval, where items have several."""
+        return (
+            f"{self.n_parts:,} parts are of {plural(self.n_items, 'item')}, so they are not independent, and shares "
+            "have no confidence interval."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +91,16 @@ def answer_question(
     number = _number(seat, chosen, question) if question.measure else None
     _check_size(columns, question, spec)
     found = compute(question, columns, chosen.items, number)
+    if selection.n_items < selection.n_parts and has_shares_of_parts(found):
+        found = without_intervals(found, f"{selection.dependence} Ask for items of a single part to have one.")
     return AnalysisResult(question, labels, selection, rows, columns, number, folded, found)
+
+
+def has_shares_of_parts(found: Found) -> bool:
+    """Whether an answer has shares whose intervals take parts as independent."""
+    if isinstance(found, Numbers):
+        return found.counted == "part" and found.cut is not None
+    return isinstance(found, Counts | MarkShares | Flow | Profiles | Combinations)
 
 
 def _without_rounds(seat: Seat, labels: StudyLabels) -> Columns:

@@ -147,9 +147,20 @@ def test_a_number_of_an_item_counts_once_and_once_in_each_group_of_its_parts():
     assert found.uncompared is None and found.comparison.pairs[0].n_a == 2
 
 
+def test_numbers_of_several_parts_of_an_item_are_not_compared():
+    by = single("symptom", ["a", "a", "b", "b"])
+    apart, together = (
+        numbers(number([5, 6, 8, 9]), np.array(each), by, of_item=False) for each in ([1, 2, 3, 4], [1, 1, 2, 3])
+    )
+    assert apart.uncompared is None and apart.comparison is not None
+    assert together.comparison is None and together.groups == apart.groups
+    assert together.uncompared.startswith("4 parts are of 3 items, so that numbers are not independent")
+
+
 def test_a_number_of_a_part_counts_part_by_part():
     found = numbers(number([1, 2, 3]), np.array([1, 1, 2]), single("s", ["a", "b", None]), of_item=False)
-    assert (found.total.n, found.counted, found.uncompared) == (3, "part", None)
+    assert (found.total.n, found.counted) == (3, "part")
+    assert found.uncompared.startswith("2 parts are of 1 item, so that numbers are not independent")
     assert found.left_out[0].n == 1
 
 

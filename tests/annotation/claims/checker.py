@@ -1521,22 +1521,27 @@ class Checker:
         }
         caption = re.search(
             rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. The most frequent is “(.*?)”: (\d+), "
-            rf"([\d.]+)% \(([\d.]+)% to ([\d.]+)%\)\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
-            r"labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.\}",
+            rf"([\d.]+)%(?: \(([\d.]+)% to ([\d.]+)%\))?\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
+            r"labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.(.*?)\}\n",
             plain,
         )
         if caption is None:
             self.complaints.append(f"no pattern reads the caption of {key}")
             return self.complaints
-        n, of, name, top, share, low, high, base, rest, rounds, version, parts, items = caption.groups()
+        n, of, name, top, share, low, high, base, rest, rounds, version, parts, items, why = caption.groups()
         self.same(caption[0], (int(n), int(of), int(base)), (whole, len(all_parts), whole))
         self.expect(int(top) == most and name in {names[each] for each, n_ in found.items() if n_ == most}, caption[0])
         self.same(caption[0], (int(parts), int(items)), (len(all_parts), len({item for item, _ in all_parts})))
         self.same(caption[0], version, str(max(self.rows.versions)))
         labels = {int(row["round"]) for row in self.rows.tables["labels"]}
         self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), caption[0], labels)
+        is_of_single_parts = int(parts) == int(items)
+        reason = (
+            f" {parts} parts are of {items} items, so they are not independent, and shares have no confidence interval."
+        )
+        self.same(caption[0], (low is None, why), (not is_of_single_parts, "" if is_of_single_parts else reason))
         for words, truth in zip((share, low, high), (most / whole, *wilson(most, whole)), strict=True):
-            self.expect(is_printed(100 * truth, words), caption[0], truth)
+            self.expect(words is None or is_printed(100 * truth, words), caption[0], truth)
         absent = re.fullmatch(
             rf" (\d+) categor(?:y|ies) of {title.lower()} did not occur and (?:is|are) not listed\.", rest
         )

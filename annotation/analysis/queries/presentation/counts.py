@@ -1,5 +1,6 @@
 """Presentation of counts, marks, profiles, and combinations."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -29,7 +30,7 @@ from shared.wording import plural
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
 MOST_LISTED, MOST_DRAWN = 100, 20
-SHARES, WITH_MARK = (f"{words}95% CI" for words in ("share, with ", "share with the mark, "))
+SHARES, WITH_MARK = "share", "share with the mark"
 
 
 def present_counts(asked: AnalysisRequest) -> AnalysisPresentation:
@@ -78,8 +79,7 @@ def _most(group: CountGroup) -> list[str]:
     if not told or told[0].share.share is None:
         return []
     first = told[0]
-    between = f"{percent(first.share.ci_low)} to {percent(first.share.ci_high)}"
-    return [f"The most frequent is “{first.name}”: {first.share.n:,}, {percent(first.share.share)} ({between})."]
+    return [f"The most frequent is “{first.name}”: {first.share.n:,}, {with_interval(first.share)}."]
 
 
 def _of_words(told: Told, found: Counts) -> str:
@@ -107,7 +107,7 @@ def _bars_of(asked: AnalysisRequest, told: Told, title: str, found: Counts) -> A
             words = f"{each.name}{'' if group.value is None else f', {group.name}'}: {said_of(each.share)}"
             drawn.append(bar_of(row, panel, each.share, words, asked.items_url(told, *labels)))
     panels = [f"{group.name}, n = {group.n:,}" for group in groups] if len(groups) > 1 else [""]
-    figure = ShareBars(title, SHARES, names, panels, drawn, asked.position(key))
+    figure = ShareBars(title, _axis(SHARES, drawn), names, panels, drawn, asked.position(key))
     return AnalysisFigure("counts", title, lambda look, width: bars(figure, look, width))
 
 
@@ -115,11 +115,20 @@ def bar_of(row: int, panel: int, share: Share, words: str, url: str) -> ShareBar
     return ShareBar(row, panel, share.n, share.share, share.ci_low, share.ci_high, words, url)
 
 
+def _axis(words: str, drawn: Sequence[ShareBar]) -> str:
+    return f"{words}, with 95% CI" if any(each.low is not None for each in drawn) else words
+
+
 def said_of(share: Share) -> str:
     if share.share is None:
         return f"{share.n:,}"
-    between = f"{percent(share.ci_low)} to {percent(share.ci_high)}"
-    return f"{share.n:,} of {share.of:,}, {percent(share.share)} ({between})"
+    return f"{share.n:,} of {share.of:,}, {with_interval(share)}"
+
+
+def with_interval(share: Share) -> str:
+    """`45.1% (40.0% to 50.3%)`; without an interval the share alone."""
+    between = "" if share.ci_low is None else f" ({percent(share.ci_low)} to {percent(share.ci_high)})"
+    return f"{percent(share.share)}{between}"
 
 
 def _table(asked: AnalysisRequest, told: Told, found: Counts) -> AnalysisTable:
@@ -246,7 +255,7 @@ def _mark_bars(asked: AnalysisRequest, told: Told, title: str, group: MarkedGrou
     names = [each.name for each in having]
     figure = ShareBars(
         shows,
-        WITH_MARK,
+        _axis(WITH_MARK, drawn),
         names,
         [""],
         drawn,
@@ -396,23 +405,18 @@ def present_combinations(asked: AnalysisRequest) -> AnalysisPresentation:
     figure = None
     if shown:
         top = shown[:MOST_DRAWN]
-        drawn = ShareBars(
-            title,
-            SHARES,
-            [words for _, words in top],
-            [""],
-            [
-                bar_of(
-                    row,
-                    0,
-                    each.share,
-                    f"{words}: {said_of(each.share)}, lift {each.lift:.2f}",
-                    asked.items_url(told, *each.values),
-                )
-                for row, (each, words) in enumerate(top)
-            ],
-            asked.position(keys[0]),
-        )
+        shown_shares = [
+            bar_of(
+                row,
+                0,
+                each.share,
+                f"{words}: {said_of(each.share)}, lift {each.lift:.2f}",
+                asked.items_url(told, *each.values),
+            )
+            for row, (each, words) in enumerate(top)
+        ]
+        names = [words for _, words in top]
+        drawn = ShareBars(title, _axis(SHARES, shown_shares), names, [""], shown_shares, asked.position(keys[0]))
         words = f"The {len(top)} most frequent combinations"
         figure = AnalysisFigure("combinations", words, lambda look, width: bars(drawn, look, width))
     listed = "" if found.n_found == len(first) else f" The {len(first)} most frequent are listed."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from annotation.analysis.queries import AnalysisResult as Told
+from annotation.analysis.queries.answers import has_shares_of_parts
 from annotation.analysis.queries.presentation.blocks import AnalysisPresentation
 from annotation.analysis.queries.presentation.question import AnalysisRequest
 from annotation.analysis.shares import ExcludedParts
@@ -57,6 +58,8 @@ def from_which(asked: AnalysisRequest) -> list[str]:
             found.append(
                 f"The analysis includes {plural(selected.n_parts, 'part')} of {plural(selected.n_items, 'item')}."
             )
+        if told.selection.n_items < told.selection.n_parts and has_shares_of_parts(told.found):
+            found.append(told.selection.dependence)
         levels = asked.levels(told)
         words = {"parent": "by parent category", "root": "by top level"}
         found += [f"{told.columns[key].title} is reported {words[level]}." for key, level in levels.items()]
