@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psutil
+from django.db import connection
+
 from accounts.models import User
 from annotation.core.access import get_seat
 from annotation.imports.actions.ratings import import_ratings
@@ -72,6 +75,13 @@ def timed() -> Iterator[Callable[[], float]]:
     ended: list[float] = []
     yield lambda: (ended[0] if ended else time.perf_counter()) - started
     ended.append(time.perf_counter())
+
+
+def processor_seconds() -> float:
+    """What this process and the process of its connection have used of a processor so far."""
+    connection.ensure_connection()
+    spent = psutil.Process(connection.connection.get_backend_pid()).cpu_times()
+    return time.process_time() + spent.user + spent.system
 
 
 def row(what: str, items: int, measured: str, reference: str = "", ratio: float | None = None) -> dict[str, Any]:

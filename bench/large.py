@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 from django.core.cache import cache
@@ -25,7 +25,7 @@ from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Round, RoundItem, Study
 from annotation.rounds import jobs as bulk_jobs
 from annotation.rounds.actions.rounds import NewRound, create_round, open_round
-from bench.ground import new_study, row, timed, user
+from bench.ground import new_study, processor_seconds, row, timed, user
 
 IMPORTED_MOST = 50_000
 LABELED_MOST = 10_000
@@ -177,9 +177,11 @@ def imported(size: int) -> dict[str, Any]:
 ALWAYS = ("", "rounds/", "rounds/1/", "items/", "changes/", "rounds/1/resolve/")
 WHILE_OPEN = (*ALWAYS, "rounds/1/raters/R1/withdraw/")
 PAGES = (*ALWAYS, "rounds/new/", "sample/", "items/?page=200", "items/?search=crash", "agreement/",
-    "agreement/methods/", "analysis/", "audit/", "plans/", "exports/", "members/", "settings/")  # fmt: skip
+    "agreement/methods/", "analysis/", "analysis/counts/", "proposals/", "audit/",
+    "plans/", "exports/", "members/", "settings/")  # fmt: skip
 LISTS = ("", "rounds/", "rounds/1/", "samples/", "issues/", "changes/", "updates/", "labels/", "ratings/",
-    "disagreements/?round=1", "agreement/", "analysis/counts/?dimension=symptom")  # fmt: skip
+    "resolutions/", "disagreements/?round=1", "agreement/", "agreement/methods/",
+    "analysis/counts/?dimension=symptom")  # fmt: skip
 
 
 def addresses(study: Study) -> dict[str, str]:
@@ -192,27 +194,35 @@ def addresses(study: Study) -> dict[str, str]:
     }
 
 
-def times(study: Study) -> dict[str, list[float]]:
-    """Milliseconds of each page and list, the first request first, with an empty cache before each first one."""
+class Taken(NamedTuple):
+    """A request: its milliseconds, and those of a processor that this process and its connection used for it."""
+
+    ms: float
+    processor_ms: float
+
+
+def times(study: Study) -> dict[str, list[Taken]]:
+    """What each page and list took, the first request first, with an empty cache before each first one."""
     browser, script = Client(), Client()
     browser.force_login(user("owner"))
     headers = {"Authorization": f"Bearer {make_token(user=user('owner'), name='bench', scope='manage')[1]}"}
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Taken]] = {}
     for name, address in addresses(study).items():
         cache.clear()
         browser.force_login(user("owner"))
         client, sent = (script, headers) if name.startswith("REST") else (browser, {})
         taken = found[name] = []
-        while len(taken) < REQUESTS and sum(taken) < 1000 * REQUESTS * TOO_LONG_SECONDS:
-            started = time.perf_counter()
+        while len(taken) < REQUESTS and sum(each.ms for each in taken) < 1000 * REQUESTS * TOO_LONG_SECONDS:
+            used, started = processor_seconds(), time.perf_counter()
             answer = client.get(address, headers=sent)
             sum(map(len, answer)) if answer.streaming else answer.content
-            taken.append(1000 * (time.perf_counter() - started))
+            seconds = time.perf_counter() - started
+            taken.append(Taken(1000 * seconds, 1000 * (processor_seconds() - used)))
             assert answer.status_code == 200, (address, answer.status_code)
     return found
 
 
-def pages(size: int) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
+def pages(size: int) -> tuple[list[dict[str, Any]], dict[str, list[Taken]]]:
     """The rows of making a study of `size` items, and the times of its pages."""
     study, found = prepared(size)
     label(study, min(LABELED_MOST, size // 5 or size))
@@ -221,9 +231,15 @@ def pages(size: int) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
     return found, taken | times(study)
 
 
-def said(taken: list[float]) -> str:
-    first, rest = taken[0], sorted(taken[1:]) or taken
-    return f"first {first:.0f} ms, then p50 {rest[len(rest) // 2]:.0f} ms, p95 {rest[int(len(rest) * 0.95)]:.0f} ms"
+def said(taken: list[Taken]) -> str:
+    rest = taken[1:] or taken
+    late = sorted(each.ms for each in rest)
+    used = sorted(each.processor_ms for each in rest)
+    first, middle, most = taken[0], late[len(late) // 2], late[int(len(late) * 0.95)]
+    return (
+        f"first {first.ms:.0f} ms ({first.processor_ms:.0f} of a processor), "
+        f"then p50 {middle:.0f} ms, p95 {most:.0f} ms ({used[int(len(used) * 0.95)]:.0f} of a processor)"
+    )
 
 
 def measure(size: int, folder: Path) -> list[dict[str, Any]]:
@@ -233,12 +249,14 @@ def measure(size: int, folder: Path) -> list[dict[str, Any]]:
     found, taken = ([], _SMALL) if size == SMALL else pages(size)
     found.append(imported(size))
     for name, each in taken.items():
-        small = sorted(_SMALL[name][1:])
-        late = sorted(each[1:])
-        found.append(
-            row(name, size, said(each), f"{said(_SMALL[name])} at 1,000", late[len(late) // 2] / small[len(small) // 2])
-        )
+        ratio = _middle(each) / _middle(_SMALL[name])
+        found.append(row(name, size, said(each), f"{said(_SMALL[name])} at 1,000", ratio))
     return found
 
 
-_SMALL: dict[str, list[float]] = {}
+def _middle(taken: list[Taken]) -> float:
+    late = sorted(each.ms for each in taken[1:] or taken)
+    return late[len(late) // 2]
+
+
+_SMALL: dict[str, list[Taken]] = {}
