@@ -52,7 +52,7 @@ FIXES = """
     WHERE i.study_id = %s AND (n.changes_known OR EXISTS (
         SELECT FROM ingest_closingchange c
         WHERE c.issue_id = n.id AND c.merged_at IS NOT NULL AND c.closes OFFSET 0))"""
-"""Of items of which it is known what closed them: the merged pull requests count, else the commits.
+"""Of items whose fixes are known: the merged pull requests count, else the commits.
 
 Both are looked up by the issue: where the planner expects few items it would count all changes again for each.
 """
