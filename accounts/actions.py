@@ -18,7 +18,8 @@ from accounts.audit import record
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.keyboard_shortcuts import read_keys
 from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User, digest
-from accounts.queries import GENERATED, PASSWORD_CHANGED, PERSON_ADDED, unconfirmed_links
+from accounts.permissions import require_private_account
+from accounts.queries import GENERATED, MADE_PRIVATE, PASSWORD_CHANGED, PERSON_ADDED, unconfirmed_links
 from shared.errors import Conflict, Forbidden, Invalid, NotFound
 from shared.names import wrong_in, wrong_in_user_name
 
@@ -70,8 +71,10 @@ def add_user(
 def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirmation) -> User:
     """Changes how a person is called, and where e-mail reaches them.
 
-    Raises Invalid for a name that misleads, an address that is none, and a new address that was not confirmed.
+    Raises Invalid for a name that misleads, an address that is none, and a new address that was not confirmed;
+    Forbidden for the people of the demo.
     """
+    require_private_account(user, "keep their names and e-mail addresses")
     if wrong := wrong_in(full_name.strip()):
         raise Invalid("Choose another name.", fields={"full_name": [wrong]})
     first_name, _, last_name = full_name.strip().partition(" ")
@@ -98,10 +101,11 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
 
 
 def change_password(*, user: User, old: str, new: str, keep: str | None = None, revoke_tokens: bool = False) -> None:
-    """Sets a new password for who knows the old one; every session but the one to keep ends. Raises Invalid.
+    """Sets a new password for who knows the old one; every session but the one to keep ends.
 
-    With `revoke_tokens` all API tokens end, too.
+    With `revoke_tokens` all API tokens end, too. Raises Invalid, Forbidden for the people of the demo.
     """
+    require_private_account(user, "keep their passwords")
     require_confirmed(user, Confirmation(old), field="old")
     _check_password(new, user, field="new")
     with transaction.atomic():
@@ -310,19 +314,36 @@ def end_account(*, user: User) -> None:
 
     The row stays, with the name: what they did is told by it. Their studies are left before.
     """
+    user.is_active, user.is_staff, user.is_superuser = False, False, False
+    user.save(update_fields=["is_active", "is_staff", "is_superuser"])
+    _end_ways_in(user)
+    record(verb="account closed", user=user)
+
+
+@transaction.atomic
+def make_private(*, user: User) -> None:
+    """Ends every way in to an account that anyone could act as; staff or the shell make a link for a new password."""
+    _end_ways_in(user)
+    record(verb=MADE_PRIVATE, about=user)
+
+
+def _end_ways_in(user: User) -> None:
     now = timezone.now()
-    user.is_active, user.is_staff, user.is_superuser, user.email = False, False, False, ""
+    user.email = ""
     user.set_unusable_password()
-    user.save(update_fields=["is_active", "is_staff", "is_superuser", "email", "password"])
+    user.save(update_fields=["email", "password"])
     ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=now)
     PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
     SocialAccount.objects.filter(user=user).delete()
     end_other_sessions(user=user, keep=None)
-    record(verb="account closed", user=user)
 
 
 def connect_provider(*, user: User, provider: str, uid: str, called: str) -> None:
-    """Joins an account at a provider to a person, once. Raises Conflict where it is another's."""
+    """Joins an account at a provider to a person, once.
+
+    Raises Conflict where it is another's, Forbidden for the people of the demo.
+    """
+    require_private_account(user, "sign in by no provider")
     found, is_new = SocialAccount.objects.get_or_create(
         provider=provider, uid=uid, defaults={"user": user, "extra_data": {"called": called}}
     )
@@ -346,7 +367,11 @@ def disconnect_provider(*, user: User, account_id: int) -> None:
 
 
 def make_own_token(*, confirmation: Confirmation, user: User, **more: Any) -> tuple[ApiToken, str]:
-    """`make_token` for who is signed in; raises Invalid also where it was not confirmed."""
+    """`make_token` for who is signed in; raises Invalid also where it was not confirmed.
+
+    Raises Forbidden for the people of the demo: the token would outlast the visitor.
+    """
+    require_private_account(user, f"get tokens only in the server's shell (`manage.py token {user.username}`)")
     require_confirmed(user, confirmation)
     return make_token(user=user, **more)
 

@@ -1,6 +1,6 @@
 """Permissions set by the operator: who may create studies, and who may use the server's GitHub tokens."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -9,6 +9,7 @@ from django.conf import settings
 from accounts.models import User
 from shared.errors import Forbidden
 
+_are_public: list[Callable[[User], bool]] = []
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 NO_STUDIES = (
     "You can't create studies on this server. Ask its operator to add your user name to the setting STUDY_CREATORS."
@@ -43,3 +44,23 @@ def require_study_creator(user: User) -> None:
 def may_use_tokens(user: User | None) -> bool:
     """Whether FETCHERS includes this person: they may read whatever GITHUB_TOKENS can read at GitHub."""
     return is_shell_command() or (user is not None and user.is_active and settings.FETCHERS.includes(user))
+
+
+def public_accounts(are: Callable[[User], bool]) -> None:
+    """Registers which accounts anyone can act as: those of the demo."""
+    if are not in _are_public:
+        _are_public.append(are)
+
+
+def is_public_account(user: User) -> bool:
+    """Whether anyone can act as this person."""
+    return any(are(user) for are in _are_public)
+
+
+def require_private_account(user: User, but: str) -> None:
+    """Raises Forbidden for an account that anyone can act as; `but` is what its visitors therefore can't do.
+
+    Otherwise one visitor takes it away from the next, or keeps it.
+    """
+    if is_public_account(user):
+        raise Forbidden(f"Anyone can act as the people of the demo study, so they {but}. Use another account.")

@@ -14,6 +14,7 @@ from shared.compiled_queries import CompiledQuery
 
 LINES = 5
 PERSON_ADDED, PASSWORD_CHANGED = "person added", "password changed"
+MADE_PRIVATE = "public account made private"
 GENERATED = "generated"
 """In the log entry of a person who was added: their first password was printed, so others may have seen it."""
 

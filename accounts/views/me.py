@@ -25,6 +25,7 @@ from accounts.forms import (
     TokenForm,
 )
 from accounts.known_browsers import remember
+from accounts.permissions import is_public_account
 from accounts.providers import CONNECT, get_provider, providers
 from accounts.queries import connections_of, has_first_password, password_links_of, sessions_of, tokens_of
 from accounts.sessions import began_with
@@ -261,5 +262,6 @@ def _page(
         "sign_in_again": [] if has_password else [each for each in providers() if each.key in connected],
         "plaintext": plaintext,
         "tokens": tokens_of(user),
+        "is_public": is_public_account(user),
     }
     return render(request, "accounts/me.html", context, status=status or (422 if refused else 200))

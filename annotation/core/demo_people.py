@@ -1,13 +1,15 @@
 """Demo people: users of the demo study, who can be used without a password."""
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 
-from accounts.models import User
-from accounts.permissions import require_study_creator
-from annotation.core.errors import Forbidden
+from accounts.actions import make_private
+from accounts.models import ServerEvent, User
+from accounts.passwords import DEMO_PASSWORD
+from accounts.permissions import is_shell_command, require_private_account, require_study_creator
+from accounts.queries import MADE_PRIVATE
 from annotation.models import Membership, Study
 from shared.addresses import is_from_here
 
@@ -29,9 +31,7 @@ def demo_people() -> dict[str, User]:
     opens nothing.
     """
     elsewhere = Membership.objects.filter(user=OuterRef("pk")).exclude(study__slug=SLUG)
-    found = User.objects.filter(
-        ~Exists(elsewhere), username__in=PEOPLE, memberships__study__slug=SLUG, is_active=True, is_staff=False
-    )
+    found = _public().filter(~Exists(elsewhere), is_active=True, is_staff=False)
     accounts = {user.username: user for user in found}
     return {name: accounts[name] for name in PEOPLE if name in accounts}
 
@@ -41,11 +41,26 @@ def require_no_demo_person(user: User, study: Study | None = None) -> None:
 
     Otherwise any visitor could take them away from all others by a study that they make or join. Staff add them.
     """
-    if user.username in PEOPLE and (study is None or study.slug != SLUG) and user.pk in _people_of_the_demo():
-        raise Forbidden(
-            "Anyone can act as the people of the demo study, so they create no studies and join no others. Use another "
-            "account."
-        )
+    if (study is None or study.slug != SLUG) and not is_shell_command():
+        require_private_account(user, "create no studies and join no others")
+
+
+def require_may_change_members(user: User) -> None:
+    """Raises Forbidden for one of the demo's people, who could hand out accounts or take the others away."""
+    require_private_account(user, "invite, add, and remove no one, change no roles, and stay in the demo")
+
+
+def leave_public(user: User, membership: Membership) -> bool:
+    """Makes an account private that becomes a member of a study other than the demo; whether it was public until now.
+
+    Its sessions, tokens, password, e-mail address and providers end: visitors may have set or kept them.
+    """
+    if user.username not in PEOPLE or membership.study.slug == SLUG:
+        return False
+    is_public = is_demo_person(user) or user.check_password(DEMO_PASSWORD)  # also when the demo was deleted
+    if is_public:
+        make_private(user=user)
+    return is_public
 
 
 def require_may_create_studies(user: User) -> None:
@@ -54,8 +69,15 @@ def require_may_create_studies(user: User) -> None:
     require_no_demo_person(user)
 
 
-def _people_of_the_demo() -> set[int]:
-    return {pk for pk in Membership.objects.filter(study__slug=SLUG).values_list("user", flat=True) if pk is not None}
+def is_demo_person(user: User) -> bool:
+    """Whether this is one of the demo's people, as whom everyone may act."""
+    return user.username in PEOPLE and _public().filter(pk=user.pk).exists()
+
+
+def _public() -> QuerySet[User]:
+    """The demo's people, except those who were made private when staff or the shell gave them another study."""
+    made_private = ServerEvent.objects.filter(about=OuterRef("pk"), verb=MADE_PRIVATE)
+    return User.objects.filter(~Exists(made_private), username__in=PEOPLE, memberships__study__slug=SLUG)
 
 
 def is_demo_open(request: HttpRequest) -> bool:

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.core.access import OWNER, Seat
+from annotation.core.demo_people import leave_public
 from annotation.core.errors import Conflict
 from annotation.models import Membership, Study
 from shared.errors import TooMany
@@ -49,13 +50,19 @@ def place_of(study: Study, user: User) -> Membership | None:
     return Membership.objects.filter(theirs, study=study).first()
 
 
-def come_in(membership: Membership, user: User) -> None:
-    """Makes an account the member. Those who left keep their code and answers, and are blind where they were."""
+def come_in(membership: Membership, user: User) -> bool:
+    """Makes an account the member. Those who left keep their code and answers, and are blind where they were.
+
+    Every way into a study leads here, because whoever of the demo's people gets into another one has to be made
+    private (`leave_public`); whether that was done.
+    """
+    was_public = leave_public(user, membership)
     if membership.left_at is not None:
         membership.name = ""
     membership.user, membership.former_user, membership.left_at = user, None, None
     membership.invited_user, membership.invitation_key, membership.declined_at = None, None, None
     membership.n_invited = 0
+    return was_public
 
 
 def ask_in(membership: Membership, user: User, *, by: User, name: str = "") -> None:

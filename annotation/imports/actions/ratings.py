@@ -18,6 +18,7 @@ from annotation.core.database_planner import TABLES, tell_planner
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.imported import IMPORTED, earlier_imports, round_labels
+from annotation.core.memberships import come_in
 from annotation.imports.actions.attributes import keep_attributes
 from annotation.imports.actions.chunks import Chunk
 from annotation.imports.actions.rows import RoundWriter
@@ -460,11 +461,11 @@ class _Import:
         wanted = {rater.upper() for rater in missing if CODE.fullmatch(rater.upper())} - taken
         number = 1
         for rater, spelling in self.sheet.raters.items():
-            member = found.get(rater) or Membership(
-                study=self.study, user=users.get(rater), name="" if rater in users else spelling, roles=[]
-            )
+            member = found.get(rater) or Membership(study=self.study, name=spelling, roles=[])
+            if member.pk is None and rater in users and rater not in models:
+                member.name = ""
+                come_in(member, users[rater])
             if member.pk is None and rater in models:
-                member.user, member.name = None, spelling
                 member.kind, member.machine_name = Membership.Kind.MACHINE, spelling[: LONGEST["name"]]
             if not member.code:
                 member.code = rater.upper() if rater.upper() in wanted else ""

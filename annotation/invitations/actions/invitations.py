@@ -13,7 +13,7 @@ from accounts import actions as account_actions
 from accounts.models import User, digest
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
-from annotation.core.demo_people import require_no_demo_person
+from annotation.core.demo_people import require_may_change_members, require_no_demo_person
 from annotation.core.errors import Invalid, NotFound
 from annotation.core.memberships import are_roles, come_in, next_code, place_of
 from annotation.invitations.queries.invitations import OVER, living_invitation
@@ -27,8 +27,12 @@ DAYS_MOST, PEOPLE_MOST = 90, 200
 def invite(
     *, seat: Seat, roles: Iterable[str], note: str = "", email: str = "", days: int = 14, n_most: int = 1
 ) -> tuple[Invitation, str]:
-    """A link into the study with these roles, and its plaintext, which nobody can read again. Raises Invalid."""
+    """A link into the study with these roles, and its plaintext, which nobody can read again.
+
+    Raises Invalid, Forbidden for the people of the demo: a visitor would have an account of their own by it.
+    """
     seat.require(OWNER)
+    require_may_change_members(seat.user)
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
     if not wanted:

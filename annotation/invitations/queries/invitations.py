@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from accounts.models import User, digest
 from annotation.core.access import made_by_an_owner
+from annotation.core.demo_people import is_demo_person
 from annotation.core.errors import NotFound
 from annotation.models import Invitation, InvitationUse, Study
 
@@ -57,14 +58,14 @@ def living_invitation(plaintext: str, *, by: User | None = None, lock: bool = Fa
     """The invitation that a link stands for. Raises NotFound, which tells nothing of the study.
 
     For who used it before (`by`) it is also open when it is used up, as long as they are a member. It is over when its
-    maker owns the study no more.
+    maker owns the study no more, and where anyone can act as its maker.
     """
     rows = Invitation.objects.filter(digest=digest(plaintext), withdrawn_at=None, expires_at__gt=timezone.now())
     rows = rows.filter(made_by_an_owner(), study__archived_at=None, study__deleted_at=None)
     if lock:
         rows = rows.select_for_update(of=("self",), no_key=True)
-    found = rows.first()
-    if found is not None:
+    found = rows.select_related("created_by").first()
+    if found is not None and not is_demo_person(found.created_by):
         of_this = InvitationUse.objects.filter(invitation=found)
         is_theirs = by is not None and of_this.filter(member__user=by).exists()
         if is_theirs or of_this.count() < found.n_most:

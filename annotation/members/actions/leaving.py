@@ -8,10 +8,12 @@ from django.utils import timezone
 from accounts import actions as account_actions
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.models import User
+from accounts.permissions import require_private_account
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import DepartureOutcome
 from annotation.core.access import OWNER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
+from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.core.memberships import has_another_owner
 from annotation.invitations.queries.own_invitations import waiting_for
@@ -31,7 +33,11 @@ class Departure:
 
 
 def leave_study(*, seat: Seat) -> Departure:
-    """Ends one's own part in a study. Raises Conflict for the last owner, Forbidden for who is no member."""
+    """Ends one's own part in a study.
+
+    Raises Conflict for the last owner, Forbidden for who is no member and for the people of the demo.
+    """
+    require_may_change_members(seat.user)
     if seat.membership is None:
         raise Forbidden("You are not a member of this study. As staff you see every study.")
     return finish(_leave(seat, seat.membership.pk, "member left"))
@@ -40,9 +46,10 @@ def leave_study(*, seat: Seat) -> Departure:
 def remove_member(*, seat: Seat, member: Membership) -> Departure:
     """Ends somebody's part in a study, as its owner; an invitation that waits for its answer is withdrawn.
 
-    Raises Conflict for the last owner and for who left already.
+    Raises Conflict for the last owner and for who left already, Forbidden also for the people of the demo.
     """
     seat.require(OWNER)
+    require_may_change_members(seat.user)
     if member.is_invited:
         return finish(end_invitation(seat, member.pk))
     return finish(_leave(seat, member.pk, "member removed"))
@@ -96,9 +103,10 @@ def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, Departu
 def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None:
     """Leaves every study and ends the account, for who typed their user name and showed again who they are.
 
-    Raises Invalid for another name and without that, Conflict where a study would be left without an owner; then
-    nothing happened.
+    Raises Invalid for another name and without that, Conflict where a study would be left without an owner, Forbidden
+    for the people of the demo; then nothing happened.
     """
+    require_private_account(user, "don't close their accounts")
     if typed.strip() != user.username:
         raise Invalid("Account not closed.", fields={"typed": [f"Type {user.username} exactly."]})
     require_confirmed(user, confirmation)

@@ -8,6 +8,7 @@ from django.db import transaction
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
+from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.memberships import (
     account_named,
@@ -35,6 +36,17 @@ class MembershipResult:
     is_new: bool
     offers: Offers | None = None
     rounds: Sequence[int] = ()
+    was_public: bool = False
+
+    @property
+    def notice(self) -> str:
+        """What the owner has to know of an account that was one of the demo's people until now."""
+        if not self.was_public:
+            return ""
+        return (
+            f"Anyone could act as {self.membership} of the demo study. This account is private now: its sessions, "
+            "API tokens, password, e-mail address and providers have ended. Staff can create a password link."
+        )
 
 
 def add_member(
@@ -67,8 +79,10 @@ def set_member(
     answer both stay as they are: another model, or another prompt, is another rater. An owner who stops
     being one takes along what they handed out: their invitations and reader links end.
 
-    Raises Invalid, Conflict (also after MOST_INVITATIONS), TooMany after too many unknown names.
+    Raises Invalid, Conflict (also after MOST_INVITATIONS), TooMany after too many unknown names, Forbidden for the
+    people of the demo.
     """
+    require_may_change_members(seat.user)
     return _done(_set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff))
 
 
@@ -113,11 +127,12 @@ def _set_member(
     is_in = membership.user_id is not None
     is_waiting = membership.is_invited
     loses_ownership = is_in and OWNER in membership.roles and OWNER not in wanted
+    was_public = False
     if is_in:
         if loses_ownership and not has_another_owner(membership):
             raise Conflict("A study needs an owner. Make someone else an owner first.")
     elif directly or member.pk == seat.user.pk:
-        come_in(membership, member)
+        was_public = come_in(membership, member)
     elif not is_waiting:
         ask_in(membership, member, by=seat.user, name=str(username).strip())
     else:
@@ -131,4 +146,6 @@ def _set_member(
     verb = "member invited" if membership.is_invited else "member set"
     record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
     offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])
-    return MembershipResult(membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds])
+    return MembershipResult(
+        membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds], was_public
+    )

@@ -7,6 +7,7 @@ from accounts.models import User
 from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
+from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.memberships import account_named, ask_in, come_in, place_of
 from annotation.invitations.queries.own_invitations import roles_asked
@@ -20,9 +21,10 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     Accounts that are not in the study are invited, and have all that once their person accepts; staff give it at once.
     What was said stays under the code, and what was done before under the name that it was done by. Who is in the study
     already without a code of their own keeps their roles beside the member's. Nobody gets the answers of a member who
-    left: they are another person's. Raises Invalid, Conflict, TooMany.
+    left: they are another person's. Raises Invalid, Conflict, TooMany, Forbidden for the people of the demo.
     """
     seat.require(OWNER)
+    require_may_change_members(seat.user)
     Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=member.pk)
     if member.user_id is not None:

@@ -57,6 +57,9 @@ class MemberShape(serializers.Serializer[Any]):
     away_until = serializers.DateField(
         allow_null=True, help_text="The day of their return, for owners and themselves; before it they get no items."
     )
+    notice = serializers.CharField(
+        required=False, help_text="Only in the answer to a POST that made one of the demo's people private: what ended."
+    )
 
 
 class Members(APIView):
@@ -82,7 +85,8 @@ class Members(APIView):
             roles=body.get("roles") or [],
             **present_entries(body, "kind", "machine"),
         )
-        return Response(member_answer(seat, placed.membership), status=201 if placed.is_new else 200)
+        notice = {"notice": placed.notice} if placed.notice else {}
+        return Response(member_answer(seat, placed.membership) | notice, status=201 if placed.is_new else 200)
 
 
 def member_answer(seat: Seat, member: Membership) -> dict[str, Any]:

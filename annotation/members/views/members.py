@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from annotation.core.access import OWNER, RATER, Seat, get_seat
+from annotation.core.demo_people import is_demo_person
 from annotation.core.member_lists import members_of
 from annotation.core.pages import me, study_page
 from annotation.invitations.queries.invitations import invitation_lines
@@ -38,6 +39,8 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
                 roles = " and ".join(member.roles)
                 done = f"is now {roles}" if member.user else f"is invited as {roles} and can be named in rounds"
                 messages.success(request, f"{member.display_name} {done}.{ended}")
+                if placed.notice:
+                    messages.warning(request, placed.notice)
                 return redirect("members", slug)
     return members_page(request, seat, status=status_of(form), form=form)
 
@@ -81,6 +84,7 @@ def members_page(
         members=[each for each in everybody if each.state in PRESENT],
         former=[each for each in everybody if each.state not in PRESENT],
         may_make_links=is_owner or seat.user.is_staff,
+        is_public=is_demo_person(seat.user),
         roles=Membership.Role.values,
         **shown,
     )

@@ -12,6 +12,7 @@ from annotation.core.access import OWNER, Seat, require_at_work
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.memberships import come_in
 from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.registration import not_registered
 from annotation.labels.screening import read_keywords
@@ -68,7 +69,9 @@ def create_study(
             )
     except IntegrityError as error:
         raise not_available() from error
-    Membership.objects.create(study=study, user=user, roles=[OWNER])
+    owner = Membership(study=study, roles=[OWNER])
+    come_in(owner, user)
+    owner.save()
     registered = sorted(checked) if registers else []
     record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug, registered=registered)
     return study

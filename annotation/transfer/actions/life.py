@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import BigIntegerField, F, Func, Q
 from django.utils import timezone
 
 from accounts import audit
 from accounts.models import User
+from accounts.permissions import require_private_account
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
@@ -163,9 +165,11 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
 
     `typed` is its slug. Issues and taxonomies stay, and so does that it was deleted, with the SHA-256 of the export
     that holds it. Raises Invalid for another word, Blind where the person rates in an open round, Conflict where no
-    whole export is of the present state, or a job is at work.
+    whole export is of the present state, or a job is at work, Forbidden for the visitors of a public demo site.
     """
     seat.require(OWNER)
+    if settings.DEMO_OPEN:
+        require_private_account(seat.user, "don't delete it")
     if seat.blind_round_ids:
         raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
     seat.require_nothing_withheld("The contents of the study")

@@ -17,6 +17,7 @@ from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid
 from annotation.core.imported import STUDY_IMPORTED
+from annotation.core.memberships import come_in
 from annotation.models import Arrival, Membership
 from annotation.studies.actions.study_ids import require_available
 from annotation.transfer.actions.rows import StudyImportResult, store_study, table_names
@@ -115,7 +116,9 @@ def bring_study(
     for name in opened.check():
         told(0, f"checking {name}")
     stored = store_study(user=user, file=opened, slug=slug, told=told)
-    Membership.objects.create(study=stored.study, user=user, roles=[OWNER])
+    owner = Membership(study=stored.study, roles=[OWNER])
+    come_in(owner, user)
+    owner.save()
     rounds = sorted(stored.study.rounds.values_list("number", flat=True))
     record(study=stored.study, user=user, verb=STUDY_IMPORTED, sha256=sha256, rounds=rounds, **_came_from(opened))
     return stored, sha256

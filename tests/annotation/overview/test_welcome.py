@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.models import User
+from accounts import actions as account_actions
+from accounts.models import ApiToken, ServerEvent, User
+from accounts.passwords import DEMO_PASSWORD
 from annotation.core.access import get_seat
 from annotation.core.errors import Forbidden
 from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.members.actions.members import add_member, set_member
 from annotation.models import Study
+from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
 from tests.scripts import Script
 
@@ -122,3 +125,128 @@ def test_nobody_takes_the_demos_people_away_by_a_study(demo: Study, settings: An
     own = {"slug": "theirs", "title": "Theirs", "taxonomy": "others"}
     assert Script("demo-olga").send("POST", "studies/", own).status_code == 403
     assert {enter(Client(), name) for name in ("demo-olga", "demo-ada")} == {"demo-olga", "demo-ada"}
+
+
+BOB = {"username": "demo-bob", "kind": "person"}
+
+
+def other_study(owner: str) -> Study:
+    return make.study("other", text=make.SYMPTOMS.replace("slug: symptoms", "slug: others"), owner=owner)
+
+
+@pytest.mark.parametrize("way", ["page", "rest", "shell", "duplicate", "sheet"])
+def test_no_visitor_stays_in_an_account_that_gets_into_another_study(demo: Study, settings: Any, way: str) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "testserver"]
+    make.user("sam", staff=True)
+    bob, visitor, sam = User.objects.get(username="demo-bob"), Client(), Script("sam")
+    bob.set_password(DEMO_PASSWORD)
+    bob.email = "visitor@evil.example"
+    bob.save()
+    enter(visitor, "demo-bob")
+    _, token = account_actions.make_token(user=bob, name="kept", scope="manage")
+    other = other_study("sam")
+    said = {"user": "demo-bob", "roles": ["adjudicator"]}
+    if way == "page":
+        staff = Client()
+        staff.force_login(User.objects.get(username="sam"))
+        page = staff.post("/studies/other/members/", {**BOB, "roles": ["adjudicator"]}, follow=True)
+        assert "This account is private now" in page.content.decode()
+    elif way == "rest":
+        answer = sam.send("POST", "studies/other/members/", said)
+        assert answer.status_code == 201 and "This account is private now" in answer.json()["notice"]
+    elif way == "shell":
+        add_member(seat=make.owner_seat(other), username="demo-bob", roles=["adjudicator"])
+    elif way == "duplicate":
+        Study.objects.filter(pk=other.pk).update(slug="elsewhere")
+        add_member(seat=get_seat(User.objects.get(username="demo-olga"), "demo"), username="sam", roles=["owner"])
+        duplicate_study(seat=get_seat(User.objects.get(username="sam"), "demo"), slug="other", with_members=True)
+    else:
+        sheet = b"item,rater,dimension,value\na,demo-bob,symptom,crash\n"
+        answer = sam.client.post("/api/v1/studies/other/ratings/", sheet, content_type="text/csv", headers=sam.headers)
+        assert answer.status_code == 201, answer.content
+    assert Study.objects.get(slug="other").memberships.filter(user=bob).exists()
+    assert visitor.get("/studies/other/", **HERE).status_code == 302, "signed out"
+    kept = {"Authorization": f"Bearer {token}"}
+    assert Client().get("/api/v1/studies/other/", headers=kept).status_code == 401
+    bob.refresh_from_db()
+    assert not bob.has_usable_password() and not bob.email and enter(Client(), "demo-bob") == ""
+    assert ServerEvent.objects.filter(about=bob, verb="public account made private").count() == 1
+
+
+def test_an_account_that_was_made_private_is_its_persons_own_for_good(demo: Study) -> None:
+    make.user("sam", staff=True)
+    ada = User.objects.get(username="demo-ada")
+    other = other_study("sam")
+    set_member(seat=make.owner_seat(other), username="demo-ada", roles=["reader"])
+    link, _ = account_actions.make_password_link(user=ada)
+    account_actions.use_password_link(link=link, new="her-own-long-password")
+    again = make.study("third", text=make.SYMPTOMS.replace("slug: symptoms", "slug: thirds"), owner="sam")
+    set_member(seat=make.owner_seat(again), username="demo-ada", roles=["reader"])
+    other.memberships.filter(user=ada).delete()
+    again.memberships.filter(user=ada).delete()
+    ada.refresh_from_db()
+    assert ada.check_password("her-own-long-password")
+    assert enter(Client(), "demo-ada") == "", "also when the other studies are gone"
+
+
+def test_the_people_of_the_demo_hand_out_no_accounts(demo: Study, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "testserver"]
+    client, olga = Client(), Script("demo-olga")
+    enter(client, "demo-olga")
+    make.user("mal")
+    page = client.get("/studies/demo/members/", **HERE).content.decode()
+    assert "invite, add, and remove no one" in page and "Create link" not in page and "Add member" not in page
+    link = {"roles": ["reader"], "days": "14", "n_most": "200"}
+    answers = [
+        client.post("/studies/demo/members/invite/", link, **HERE),
+        client.post("/studies/demo/members/", {"username": "mal", "kind": "person", "roles": ["owner"]}, **HERE),
+        olga.send("POST", "studies/demo/invitations/", {"roles": ["reader"], "n_most": 200}),
+        olga.send("POST", "studies/demo/members/", {"user": "mal", "roles": ["owner"]}),
+    ]
+    assert [answer.status_code for answer in answers] == [403] * 4
+    assert all("invite, add, and remove no one" in answer.content.decode() for answer in answers)
+    assert not demo.invitations.exists() and not demo.memberships.filter(invited_user__isnull=False).exists()
+
+
+def test_a_link_that_a_visitor_of_the_demo_made_earlier_leads_nowhere(demo: Study) -> None:
+    _, plaintext = invite(seat=get_seat(make.user("mal"), other_study("mal").slug), roles=["reader"])
+    made = Study.objects.get(slug="other").invitations.get()
+    made.study, made.created_by = demo, User.objects.get(username="demo-olga")
+    made.save()
+    assert Client().get(f"/invitations/{plaintext}/", **HERE).status_code == 404
+
+
+ALICE = {"typed": "demo-alice", "password": DEMO_PASSWORD}
+TAKEN = [
+    ("demo-alice", "/studies/demo/leave/", {}),
+    ("demo-alice", "/me/password/", {"old": DEMO_PASSWORD, "new": "a-visitors-own-password"}),
+    ("demo-alice", "/me/profile/", {"full_name": "Mal", "email": "", "password": DEMO_PASSWORD}),
+    ("demo-alice", "/me/profile/", {"full_name": "Alice Rater", "email": "m@l.example", "password": DEMO_PASSWORD}),
+    ("demo-alice", "/me/tokens/", {"name": "t", "scope": "manage", "days": "never", "password": DEMO_PASSWORD}),
+    ("demo-alice", "/me/close/", ALICE),
+    ("demo-olga", "/studies/demo/members/{bob}/remove/", {}),
+    ("demo-olga", "/studies/demo/members/", {**BOB, "roles": ["reader"]}),
+]
+
+
+def test_no_visitor_takes_the_demos_people_from_the_next(demo: Study) -> None:
+    bob = demo.memberships.get(user__username="demo-bob").pk
+    for person, path, sent in TAKEN:
+        client = Client()
+        enter(client, person)
+        before = list(User.objects.values()), list(demo.memberships.values()), ApiToken.objects.count()
+        answer = client.post(path.format(bob=bob), sent, **HERE)
+        assert answer.status_code == 403 and "Anyone can act as the people of the demo" in answer.content.decode(), path
+        after = list(User.objects.values()), list(demo.memberships.values()), ApiToken.objects.count()
+        assert after == before, path
+    page = client.get("/me/", **HERE).content.decode()
+    assert "Use another account" in page
+    assert not [each for each in ("Save name", "Change password", "Create token", "Close my") if each in page]
+
+
+def test_a_visitor_of_a_public_demo_site_deletes_no_study(demo: Study, settings: Any) -> None:
+    settings.DEMO_OPEN = True
+    client = Client()
+    enter(client, "demo-olga")
+    answer = client.post("/studies/demo/delete/", {"typed": "demo"}, **HERE)
+    assert answer.status_code == 403 and "delete it" in answer.content.decode()
