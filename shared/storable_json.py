@@ -1,5 +1,6 @@
 """Storable JSON: rejects values that PostgreSQL can't hold, such as U+0000, infinity, and endless nesting."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -8,7 +9,29 @@ from typing import Any
 from shared.errors import Invalid, Unreadable
 
 DEEPEST = 50
+BODY_VALUES_MAX = 1_000_000
+"""So many values, counted by their marks, the body of a request may hold: each takes up to 30 times its bytes."""
 UNSTORABLE = re.compile("[\\0\\ud800-\\udfff]")
+
+
+def n_values(text: bytes) -> int:
+    """At least how many values JSON holds, before it is read: its marks, those in texts included."""
+    return text.count(b"{") + text.count(b"[") + text.count(b",")
+
+
+def require_few_values(body: bytes) -> None:
+    """Raises Invalid for the body of a request with more than BODY_VALUES_MAX values, before it is read."""
+    if n_values(body) > BODY_VALUES_MAX:
+        raise Invalid(
+            f"The request has more than {BODY_VALUES_MAX:,} values, counted by the characters {{, [ and the comma. "
+            "Send it in parts."
+        )
+
+
+def read_json(body: bytes) -> Any:
+    """The value of a request's body. Raises Invalid for too many values, ValueError and RecursionError for no JSON."""
+    require_few_values(body)
+    return json.loads(body)
 
 
 def check_storable(value: Any) -> None:

@@ -12,6 +12,7 @@ import orjson
 
 from annotation.core.archive import CHECKSUMS, PIECE
 from annotation.core.errors import Invalid
+from shared.storable_json import n_values
 
 KIND, FORMAT = "concord study", 3
 TABLES_SINCE = {"meeting": 2, "meetingresolution": 2, "activities": 3}
@@ -97,7 +98,7 @@ class StudyFile:
             while line := file.readline(LINE_BYTES_MAX + 1):
                 if len(line) > LINE_BYTES_MAX:
                     raise rejection(f"A row of the table {name} is larger than {LINE_BYTES_MAX >> 20} MB.")
-                if line.count(b"{") + line.count(b"[") + line.count(b",") > LINE_VALUES_MAX:
+                if n_values(line) > LINE_VALUES_MAX:
                     raise rejection(f"A row of the table {name} has more than {LINE_VALUES_MAX:,} values.")
                 yield line
 

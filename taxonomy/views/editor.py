@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.models import User
 from shared.errors import Unreadable
 from shared.site_links import onward
+from shared.storable_json import read_json
 from taxonomy.access import get_maintained_version
 from taxonomy.actions import keep_unfinished, new_draft, problems_of, replace_draft
 from taxonomy.checking import load
@@ -172,7 +173,7 @@ def _accepted(version: TaxonomyVersion) -> JsonResponse:
 def _posted(request: HttpRequest) -> tuple[str, int]:
     """The text of the document and the revision that it is based on."""
     try:
-        body = json.loads(request.body)
+        body = read_json(request.body)
         document, revision = body["document"], body["revision"]
         if isinstance(document, dict) and type(revision) is int:
             return json.dumps(document), revision

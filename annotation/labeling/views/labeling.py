@@ -1,6 +1,5 @@
 """Labeling page: one issue after another, with drafts and submits."""
 
-import json
 from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
@@ -35,6 +34,7 @@ from ingest.queries import closing_changes
 from ingest.rendering.markdown import VERSION
 from ingest.threads import first_part
 from shared.forms import form_page
+from shared.storable_json import read_json
 from taxonomy.queries import published_version
 
 RENDERED_SECONDS = 3600  # The ages beside the dates are no older than this.
@@ -138,7 +138,7 @@ def _of_another_person(request: HttpRequest) -> HttpResponse | None:
 
 def _body(request: HttpRequest) -> dict[str, object]:
     try:
-        body = json.loads(request.body)
+        body = read_json(request.body)
     except (ValueError, RecursionError) as error:
         raise Unreadable("The request's body is not JSON.") from error
     if not isinstance(body, dict):

@@ -179,6 +179,10 @@ def test_bodies_that_can_not_be_read_or_stored_are_refused_in_the_one_shape() ->
         assert client.get(f"{place}labels/?round={number}", headers=token).status_code == 422
     assert client.get(f"{place}labels/?round={'0' * 20}{'9' * 20}", headers=token).status_code == 422
     assert client.get(f"{place}rounds/1/raters/%00/", headers=token).status_code == 404
+    many = client.post(
+        f"{place}remarks/", b"[" + b"{}," * 600_000 + b"{}]", content_type="application/json", headers=token
+    )
+    assert many.status_code == 422 and "more than 1,000,000 values" in many.json()["message"]
     big = b'{"text": "' + b"x" * 11_000_000 + b'"}'
     assert client.post(f"{place}remarks/", big, content_type="application/json", headers=token).status_code == 413
 

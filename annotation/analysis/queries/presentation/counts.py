@@ -415,8 +415,8 @@ def present_combinations(asked: AnalysisRequest) -> AnalysisPresentation:
             )
             for row, (each, words) in enumerate(top)
         ]
-        names = [words for _, words in top]
-        drawn = ShareBars(title, _axis(SHARES, shown_shares), names, [""], shown_shares, asked.position(keys[0]))
+        of_rows = [words for _, words in top]
+        drawn = ShareBars(title, _axis(SHARES, shown_shares), of_rows, [""], shown_shares, asked.position(keys[0]))
         words = f"The {len(top)} most frequent combinations"
         figure = AnalysisFigure("combinations", words, lambda look, width: bars(drawn, look, width))
     listed = "" if found.n_found == len(first) else f" The {len(first)} most frequent are listed."
