@@ -41,6 +41,8 @@ class Chunk:
     n_unchanged: int = 0
     n_ratings_unchanged: int = 0
     """Ratings of the sheet that were there before, those of completed answers included."""
+    told: set[tuple[int, int | None]] = field(default_factory=set)
+    """Item and rater (by number) of answers with something in them; of items with resolutions alone no rater."""
     _answers: list[NewAnswer] = field(default_factory=list)
     _decisions: list[NewDecision] = field(default_factory=list)
     _contested: list[tuple[NewAnswer, list[SheetRow]]] = field(default_factory=list)
@@ -60,7 +62,9 @@ class Chunk:
             given = self._take_answers(key, standing)
             n_decisions = len(self._decisions)
             self._take_decisions(key, given, decided)
-            if given or len(self._decisions) > n_decisions:
+            is_decided = len(self._decisions) > n_decisions
+            self.told |= {(self.items[key].pk, None)} if is_decided else set()
+            if is_decided or any(not read.is_blank for read in given):
                 kept.append(self.items[key])
         self._complete(writer)
         writer.write(kept, self._answers, self._decisions)
@@ -126,6 +130,9 @@ class Chunk:
                 continue
             read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
             read_of[member.pk] = read
+            if read.is_blank and (item.pk, member.pk) not in standing:
+                continue
+            self.told.add((item.pk, member.pk))
             place = (self.label, key, rater)
             answer = NewAnswer(
                 item,

@@ -365,6 +365,8 @@ class _Import:
         self.readers: dict[int, ValueReader] = {}
         self.on_progress = on_progress
         self.n_done = 0
+        self.told: set[tuple[int, int | None]] = set()
+        """Item and rater of everything with a label, as chunks list it."""
         self.n_total = len(sheet.part_labels)
         self.answers: dict[tuple[str, str], list[tuple[str, list[SheetRow]]]] = defaultdict(list)
         for (label, item, rater), rows in sheet.answers.items():
@@ -402,8 +404,8 @@ class _Import:
                     del numbers[label]
         newest = max(round_labels(self.study), default=0)
         self.report.rounds = [replace(each, is_newest=each.number == newest) for each in self.report.rounds]
-        self.report.n_items = len({item.pk for item in self.items.values()} | described)
-        self.report.n_raters = len({m.pk for m in self.members.values()})
+        self.report.n_items = len({item for item, _ in self.told} | described)
+        self.report.n_raters = len({rater for _, rater in self.told} - {None})
         sheets = list(dict.fromkeys(refusal.sheet for refusal in self.sheet.refusals))
         self.report.refusals = sorted(
             self.sheet.refusals, key=lambda refusal: (sheets.index(refusal.sheet), refusal.line)
@@ -619,6 +621,7 @@ class _Import:
                     (lambda *_: False) if self.adds_accounts else self.seat.hides,
                 )
                 chunk.write(writer)
+                self.told |= chunk.told
                 self.report.n_unchanged += chunk.n_unchanged
                 self.report.n_ratings_unchanged += chunk.n_ratings_unchanged
                 self.n_done += len(chunk.keys)

@@ -202,6 +202,11 @@ class ReadAnswer:
     parts: Sequence[AnswerPart]
     seconds: int | None = None
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is in it: its cells are empty, or were all rejected."""
+        return self.seconds is None and not any(part.values or part.proposals or part.memo for part in self.parts)
+
 
 def read_answer(
     reader: ValueReader, rows: Sequence[SheetRow], numbers: Mapping[str, int], refuse: Refuse

@@ -292,6 +292,18 @@ def test_the_same_file_twice_changes_nothing(rounds: str) -> None:
     assert (report.n_unchanged, report.n_ratings, report.n_resolutions, report.refusals) == (4, 0, 0, [])
 
 
+def test_rejected_cells_are_no_submissions_and_bring_no_item_and_no_rater_into_the_round() -> None:
+    make.study()
+    report = take("item,rater,round,symptom\na,bob,1,crash\na,carol,1,crahs\nb,bob,1,slwo\n", dimensions=["symptom"])
+    assert (report.n_ratings, report.n_items, report.n_raters, report.n_refused) == (1, 1, 1, 2)
+    assert Assignment.objects.count() == 1 and RoundItem.objects.get().n_raters == 1
+    (row,) = RoundRater.objects.select_related("rater")
+    assert (row.rater.name or row.rater.user_name, row.n_assigned, row.n_finished) == ("bob", 1, 1)
+    report = take("item,rater,round,symptom\na,carol,1,crash\nb,bob,1,hang\n", dimensions=["symptom"])
+    assert (report.n_ratings, report.n_items, report.n_raters, report.refusals) == (2, 2, 2, [])
+    assert [each.n_raters for each in RoundItem.objects.order_by("position")] == [2, 1]
+
+
 def test_a_corrected_spelling_completes_the_answer_by_a_revision() -> None:
     make.study(text=make.FAULTS)
     head = "item,rater,round,kind,symptom\n"
