@@ -32,7 +32,8 @@ LABELS = ExportPageText(
         "dimension": "key",
         "values": "keys of categories, true or false, a number, a text",
         "method": "unanimous or single: planned raters, blind as far as Concord knows. Otherwise its basis: "
-        "third_rater, majority, adjudicator, discussion, owner, imported, not_blind, relabel, relabel_single",
+        "third_rater, majority, adjudicator (also an owner without a stated method), discussion, owner, imported, "
+        "not_blind, relabel, relabel_single",
         "taxonomy_version": "the version of the values",
         "resolved_at": "when it was resolved, if it was",
         "raters": "the codes of the raters who labeled it",
@@ -81,7 +82,8 @@ RESOLUTIONS = ExportPageText(
         "dimension": "key",
         "revision": "1 …",
         "values": "as above; none: the part has no value there",
-        "method": "adjudicator, discussion, third_rater, majority, owner, imported",
+        "method": "adjudicator (also an owner without a stated method), discussion, third_rater, majority, owner, "
+        "imported; reopened: the resolution before it no longer counts",
         "reported_as": "how the methods report it: the method as far as the facts support it, or meeting",
         "meeting_held_on": "day of the meeting that was stated; none: no meeting",
         "meeting_participants": "its participants, as stated; raters by code",

@@ -398,7 +398,7 @@ def _resolutions(dimension: PackageColumn) -> PackageTable:
             PackageColumn(
                 "method",
                 "string",
-                "How it was decided.",
+                "How it was decided. adjudicator is also an owner who stated no method.",
                 _words("adjudicator", "discussion", "third_rater", "majority", "owner", "imported", "reopened"),
                 is_required=True,
             ),

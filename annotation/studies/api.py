@@ -82,7 +82,7 @@ class StudyChanges(Body):
         required=False,
         help_text="Numbers of draft main rounds of one version, whose agreement is to be the study's number. It can be "
         "fixed before the first main round of that version opens. An empty list: all finished main rounds of the "
-        "newest version in use, which is the default.",
+        "newest version that has one, which is the default.",
     )
     archived = Switch(
         required=False, help_text="True: the study is only read from now on; false: it is worked on again."

@@ -123,7 +123,7 @@ class SettingsForm(forms.Form):
                 required=False,
                 widget=forms.CheckboxSelectMultiple,
                 help_text="Rounds whose agreement is the study’s headline. Without a choice, these are all finished "
-                "main rounds of the newest version in use. You can fix them until the first of them opens, "
+                "main rounds of the newest version that has one. You can fix them until the first of them opens, "
                 "and the pages show who fixed them and when.",
             )
 

@@ -101,7 +101,7 @@ def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_s
     interval = f"[{line.ci_low:.2f}, {line.ci_high:.2f}]"
     for text in (overview, page):
         assert value in text and interval in text, text
-        assert "in rounds 2 to 4 (version 1): all finished main rounds of the newest version in use" in text
+        assert "in rounds 2 to 4 (version 1): all finished main rounds of the newest version that has one" in text
     assert re.search(r"Round 1 version 1, pilot .* Round 2 version 1 .* Round 4 version 1", page)
     facts = methods(get_whole_study("study"))
     said = as_text(paragraph(facts))

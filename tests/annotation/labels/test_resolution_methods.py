@@ -2,7 +2,7 @@
 
 import io
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -215,6 +215,17 @@ def test_a_meeting_that_can_not_have_been_is_rejected_and_nothing_is_stored(disp
     body = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["crash"], "meeting": wrong}
     assert all(name.partition(".")[0] == "meeting" for name in post("ada", body, 422)["fields"])
     assert not Resolution.objects.exists() and not Meeting.objects.exists()
+
+
+def test_the_earliest_day_of_a_meeting_is_the_one_that_the_error_names(disputed) -> None:
+    Round.objects.filter(pk=disputed.pk).update(opened_at=datetime(2026, 3, 27, 0, 35, tzinfo=UTC))
+    body = {"item": "acme/rocket#1", "dimension": "symptom", "values": ["crash"]}
+    people = {"participants": ["bob", "carol"]}
+    early = post("ada", body | {"meeting": {"held_on": "2026-03-25", **people}}, 422)["fields"]["meeting"]
+    assert early == [
+        "The meeting must be on 2026-03-26 or later: the earliest day, anywhere on earth, on which round 1 was open."
+    ]
+    assert post("ada", body | {"meeting": {"held_on": "2026-03-26", **people}}, 201)["reported_as"] == "meeting"
 
 
 def test_a_meeting_names_no_code_that_nobody_has(disputed) -> None:
