@@ -106,6 +106,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     waves = _waves(seat, rounds, known)
     decided, n_resolvers_without_labels = _decided(seat, rounds)
     n_disputed, n_unresolved = _places(seat, rounds)
+    third, n_third_skipped = _third(seat, rounds)
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
@@ -123,7 +124,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
         turnover=_turnover(seat, rounds),
-        **_third(seat, rounds),
+        third=third,
+        n_third_skipped=n_third_skipped,
         **_third_asked(seat, rounds),
         migrated=_migrated(seat),
         relabeled=_relabeled(seat),
@@ -179,7 +181,7 @@ def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
 
 
-def _third(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
+def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], int]:
     """Third raters by code with how many items each labeled, and how many assignments they skipped; one query."""
     asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, round__in=rounds)
     is_labeled = Q(HAS_LABEL, state=Assignment.State.SUBMITTED)
@@ -192,10 +194,7 @@ def _third(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
         )
     )
     rows = sorted(((code or "", n, skipped) for code, n, skipped in counted), key=lambda each: code_order(each[0]))
-    return {
-        "third": [(code, n) for code, n, _ in rows if n],
-        "n_third_skipped": sum(skipped for *_, skipped in rows),
-    }
+    return [(code, n) for code, n, _ in rows if n], sum(skipped for *_, skipped in rows)
 
 
 def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
