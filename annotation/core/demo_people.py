@@ -46,7 +46,7 @@ def require_no_demo_person(user: User, study: Study | None = None) -> None:
 
 
 def require_may_change_members(user: User) -> None:
-    """Raises Forbidden for one of the demo's people, who could hand out accounts or take the others away."""
+    """Raises Forbidden for one of the demo's people, who could give accounts to others or take the others away."""
     require_private_account(user, "invite, add, and remove no one, change no roles, and stay in the demo")
 
 
