@@ -217,7 +217,7 @@ def test_a_link_that_a_visitor_of_the_demo_made_earlier_leads_nowhere(demo: Stud
 
 
 ALICE = {"typed": "demo-alice", "password": DEMO_PASSWORD}
-TAKEN = [
+TAKEN: list[tuple[str, str, dict[str, Any]]] = [
     ("demo-alice", "/studies/demo/leave/", {}),
     ("demo-alice", "/me/password/", {"old": DEMO_PASSWORD, "new": "a-visitors-own-password"}),
     ("demo-alice", "/me/profile/", {"full_name": "Mal", "email": "", "password": DEMO_PASSWORD}),
