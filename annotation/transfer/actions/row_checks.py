@@ -57,7 +57,7 @@ from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import rejection
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
-from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.schema import is_key
 
 AROUND: Mapping[str, type[Model]] = {
@@ -65,6 +65,8 @@ AROUND: Mapping[str, type[Model]] = {
     "people": User,
     "taxonomy": Taxonomy,
     "taxonomyversion": TaxonomyVersion,
+    "dimension": Dimension,
+    "category": Category,
     "repositories": Repository,
     "issues": Issue,
     "comments": Comment,
@@ -74,6 +76,12 @@ AROUND: Mapping[str, type[Model]] = {
 }
 """The tables of a file that are none of the study's own, and of what their rows are made."""
 
+
+MORE: Mapping[str, frozenset[str]] = {
+    "taxonomyversion": frozenset({"document"}),
+    "snapshots": frozenset({"thread"}),
+}
+"""What rows of a file have beyond the columns of their table."""
 
 _COUNTS = list_of(is_whole)
 _PILOT = record_of(
@@ -246,7 +254,12 @@ ROW_CHECKS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool], str]] =
 
 
 def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
-    """Raises Invalid where a column of a row holds what can't be there; `number` counts the rows from 1."""
+    """Raises Invalid where a column of a row holds what can't be there, or is unknown; `number` counts rows from 1."""
+    if unknown := row.keys() - _names(table):
+        raise rejection(
+            f"Table {table}, row {number}: unknown column “{min(unknown)[:40]}”. If a newer Concord created the file, "
+            "upgrade this server first. Otherwise export the study again."
+        )
     for column, check, what in _checks(table):
         if (value := row.get(column)) is not None and not check(value):
             raise rejection(f"Table {table}, row {number}, column {column}: {what}.")
@@ -254,6 +267,13 @@ def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
         column, holds, what = ROW_CHECKS[table]
         if column in row and not holds(row):
             raise rejection(f"Table {table}, row {number}, column {column}: {what}.")
+
+
+@cache
+def _names(table: str) -> frozenset[str]:
+    """The columns that a row of this table can have, in files of earlier versions too: none was ever dropped."""
+    model = AROUND.get(table) or study_rows.tables()[table].model
+    return MORE.get(table, frozenset()) | {column.column for column in model._meta.concrete_fields}
 
 
 @cache

@@ -99,6 +99,18 @@ def test_a_row_of_very_many_values_is_rejected_before_it_is_read(monkeypatch: py
         bring(file)
 
 
+@pytest.mark.parametrize("table", ["study", "people", "dimension", "category", "repositories", "activities", "draft"])
+def test_a_row_with_a_column_that_nobody_checks_is_rejected(table: str) -> None:
+    with pytest.raises(ConcordError, match=f"Table {table}, row 3: unknown column “zzz”"):
+        row_checks.check_row(table, 3, {"zzz": [{}]})
+
+
+def test_a_file_with_an_unknown_column_leaves_nothing() -> None:
+    file = changed(brought(small()), forged("study", zzz=[{}]), honest=True)
+    with pytest.raises(ConcordError, match="Table study, row 1: unknown column “zzz”"), transaction.atomic():
+        bring(file)
+
+
 def whole_hashes(entries: dict[str, bytes]) -> None:
     """Gives the snapshots of builders the hashes of their content."""
     rows = [json.loads(line) for line in entries[study_file.path_of("snapshots")].splitlines()]
