@@ -29,6 +29,9 @@ SHARES = {
     "97/3": (0.97, 0.03),
     "five": (0.4, 0.25, 0.2, 0.1, 0.05),
 }
+TREE = {1: ("a", "b"), 2: ("a", "c"), 3: ("d", "e"), 4: ("d",), 5: ("f",)}
+SETS = [frozenset(each) for each in ("a", "ab", "b", "abc", "")]
+"""What the five categories are to the metrics of trees and of sets."""
 UNITS = (30, 50, 100, 200, 500)
 """Units with at least two ratings."""
 TRUE = (0.4, 0.6, 0.8, 0.95)
@@ -148,9 +151,16 @@ class Design:
         if self.shares == "five":
             found["alpha, ordinal"] = ways.OrdinalAlpha(tallies)
             found["alpha, interval"] = ways.KrippendorffAlpha(tallies, distance_by_metric("interval", categories))
+            found["alpha, ratio"] = ways.KrippendorffAlpha(tallies, distance_by_metric("ratio", categories))
+            found["alpha, tree"] = ways.KrippendorffAlpha(tallies, distance_by_metric("tree", categories, TREE))
+            for metric in ("masi", "jaccard"):
+                found[f"alpha, {metric}"] = ways.KrippendorffAlpha(tallies, distance_by_metric(metric, SETS))
+            linear = distance_by_weights("linear", categories)
             found["gwet_ac2"] = ways.GwetAC(tallies, quadratic)
+            found["gwet_ac2, linear"] = ways.GwetAC(tallies, linear)
             if self.raters == 2:
                 found["weighted_kappa"] = ways.TwoRaters(tallies, quadratic)
+                found["weighted_kappa, linear"] = ways.TwoRaters(tallies, linear)
         return found
 
 
