@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from accounts import actions as account_actions
@@ -230,6 +231,7 @@ TAKEN: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def test_no_visitor_takes_the_demos_people_from_the_next(demo: Study) -> None:
+    User.objects.filter(username__startswith="demo-").update(password=make_password(DEMO_PASSWORD))
     bob = demo.memberships.get(user__username="demo-bob").pk
     for person, path, sent in TAKEN:
         client = Client()
