@@ -306,6 +306,7 @@ def test_where_few_disagreements_are_expected_no_limits_are_narrow(expected: flo
     assert width / np.diff(poisson.ppf([0.025, 0.975], expected))[0] == pytest.approx(ratio, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shares", "true", "items", "parts", "alike"),
     [("90/10", 0.6, 30, 4, 1.0), ("80/20", 0.6, 60, 6, 0.9), ("five", 0.8, 30, 8, 1.0)],
