@@ -273,7 +273,7 @@ def check_row(table: str, number: int, row: Mapping[str, Any]) -> None:
 def _names(table: str) -> frozenset[str]:
     """The columns that a row of this table can have, in files of earlier versions too: none was ever dropped."""
     model = AROUND.get(table) or study_rows.tables()[table].model
-    return MORE.get(table, frozenset()) | {column.column for column in model._meta.concrete_fields}
+    return MORE.get(table, frozenset()) | {str(column.column) for column in model._meta.concrete_fields}
 
 
 @cache
