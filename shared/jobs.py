@@ -63,7 +63,7 @@ class Job(models.Model):
 
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED, db_default="queued")
     n_claims = models.PositiveIntegerField(default=0, db_default=0, help_text="Who holds the last claim may write.")
-    error = models.TextField(blank=True, default="", db_default="", help_text="Why it failed.")
+    error = models.TextField(blank=True, default="", db_default="", help_text="Why it failed, in words.")
     worked_at = models.DateTimeField(null=True, blank=True, help_text="When the job was last heard of.")
     done_at = models.DateTimeField(null=True, blank=True, help_text="When it was over, whichever way.")
 
