@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum
 
@@ -331,7 +332,10 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
         is_matched=Exists(matched),
     )
     names = ("number", "opened_at", "resolving_at", "is_from_sheet", "is_matched")
-    sql, params = labeled.order_by().values("item_id", "rater_id", "round_id", *names).query.sql_with_params()
+    try:
+        sql, params = labeled.order_by().values("item_id", "rater_id", "round_id", *names).query.sql_with_params()
+    except EmptyResultSet:  # the person may see no round
+        return {"n_rated_before": 0, "n_read_before": 0, "n_matched": 0}
     with connection.cursor() as cursor:
         cursor.execute(_RATED_BEFORE.format(labeled=sql), params)
         n_before, n_read, n_matched = cursor.fetchone()

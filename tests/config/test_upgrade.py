@@ -58,7 +58,7 @@ def counts() -> dict[str, int]:
 
 
 CHANGED_ON_PURPOSE = re.compile(
-    r"/coefficients/([045689]/(se|p_threshold)|\d/words/\d+/(earned|word)|\d/ci_(low|high|method))$"
+    r"/coefficients/(\d/(se|p_threshold)|\d/words/\d+/(earned|word)|\d/ci_(low|high|method))$"
     r"|/warnings(/\d+)?$|/confused_pairs/\d+/(a|b|gain|undefined)$|/left_out_because/\d+/reason$"
 )
 """What the agreement page lists as reported differently (`annotation/agreement_report/queries/changed_statistics.py`).

@@ -420,7 +420,7 @@ def test_queries_do_not_grow_with_the_study(faults: Study) -> None:
         with assert_queries(2):  # the raters, what has come to count
             agreement(seat, chosen, asked, round_number=number)
         cache.clear()
-        with assert_queries(10 if number == 1 else 7):  # four dimensions, coverage, and why three leave units out
+        with assert_queries(11 if number == 1 else 8):  # four dimensions, parts, coverage, why three leave units out
             agreement(seat, chosen, asked, round_number=number)
         with assert_queries(4):  # raters, patterns, units, items
             drill_down_units(seat, chosen, AgreementQuery(dimension="kind"), DrillDown())

@@ -223,7 +223,7 @@ def test_re_pinning_goes_in_batches(study: Study, round_: Round, monkeypatch: py
     for number in (1, 2, 3):
         make.new_state(number, body="Solved.")
     assert pinning.repin_items(seat=make.owner_seat(study), everything=True) == 3
-    assert queries.n_new_states(make.owner_seat(study)) == 0
+    assert queries.counted_changes(make.owner_seat(study))[1].n_new_states == 0
 
 
 def test_a_job_re_pins_many_items_and_pages_and_rest_show_how_far_it_is(
@@ -251,7 +251,9 @@ def test_a_job_re_pins_many_items_and_pages_and_rest_show_how_far_it_is(
     assert (again.status_code, again.json()["total"]) == (202, 2)
     while BULK_JOBS.work(BulkJob.objects.get(state="queued").pk, turn_seconds=0):
         pass
-    assert olga.get(place).json() == {"job": None} and queries.n_new_states(make.owner_seat(study)) == 0
+    assert (
+        olga.get(place).json() == {"job": None} and queries.counted_changes(make.owner_seat(study))[1].n_new_states == 0
+    )
     assert Caller("bob").get(place).status_code == 403
     event = AuditEvent.objects.get(verb="items re-pinned")
     assert (event.detail["n"], len(event.detail["states"]), event.user) == (2, 2, make.user("olga"))
@@ -265,7 +267,7 @@ def test_an_owner_who_looked_at_an_older_difference_is_told(study: Study, round_
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     answer = visitor("olga").post(address, {"seen": seen.sha256})
     assert answer.status_code == 409 and "changed again" in answer.content.decode()
-    assert queries.n_new_states(make.owner_seat(study)) == 1
+    assert queries.counted_changes(make.owner_seat(study))[1].n_new_states == 1
 
 
 @pytest.mark.parametrize("name", ["bob", "ada", "rea"])
@@ -279,7 +281,7 @@ def test_only_the_owner_moves_on_and_asks_github(study: Study, round_: Round, na
     ):
         with pytest.raises(Forbidden):
             call()
-    assert queries.n_new_states(make.owner_seat(study)) == 1 and not FetchRun.objects.exists()
+    assert queries.counted_changes(make.owner_seat(study))[1].n_new_states == 1 and not FetchRun.objects.exists()
 
 
 LADDER = [("olga", 200), ("ada", 200), ("bob", 200), ("rea", 200), ("mallory", 404)]
@@ -388,7 +390,7 @@ def test_what_names_no_items_is_refused(study: Study, round_: Round, body: dict[
     answer = Caller("olga").post("studies/study/changes/repin/", body)
     assert answer.status_code == 422
     assert all(name.startswith("items") for name in answer.json()["fields"])
-    assert queries.n_new_states(make.owner_seat(study)) == 1
+    assert queries.counted_changes(make.owner_seat(study))[1].n_new_states == 1
 
 
 def test_github_is_asked_once_for_each_repository(study: Study, round_: Round) -> None:

@@ -145,13 +145,13 @@ class Analyses:
     def about_labels(self, caption: str, is_single: bool) -> str:
         """Reads the end, on which labels an analysis rests; what is before it."""
         end = re.search(
-            rf"Agreed labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: {N} parts? of {N} items?\.(?: The analysis includes {N} parts? of {N} items?\.)?$",
+            rf"Agreed labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: {N} parts? of {N} items?\.(?: The analysis includes {N} parts? of {N} items?\.)?(?: {N} parts are of {N} items, so they are not independent, and shares have no confidence interval\.)?$",
             caption,
         )
         if end is None:
             self.complaints.append(f"no pattern reads the labels of {caption!r}")
             return caption
-        rounds, version, n, n_items, looked_at, of = end.groups()
+        rounds, version, n, n_items, looked_at, of, dependent, on = end.groups()
         labels = {int(row["round"]) for row in self.rows.tables["labels"]}
         self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), end[0], labels)
         self.same(end[0], version, str(max(self.rows.versions)))
@@ -160,6 +160,10 @@ class Analyses:
         if looked_at is not None:
             chosen = self.looked_at(True)
             self.same(end[0], (number(looked_at), number(of)), (len(chosen), len({item for item, _ in chosen})))
+        if dependent is not None:
+            chosen = self.looked_at(is_single)
+            self.same(end[0], (number(dependent), number(on)), (len(chosen), len({item for item, _ in chosen})))
+            self.expect(number(dependent) > number(on), end[0], "one part for each item")
         return caption[: end.start()].strip()
 
     def read(self, text: str, patterns: Sequence[tuple[str, Callable[..., None]]]) -> list[str]:

@@ -114,7 +114,7 @@ def test_a_link_that_is_over_says_what_to_do_and_nothing_of_the_study(study: Stu
     pages.append(Client().post(at(plaintext), new))
     for page in pages:
         words = page.content.decode()
-        assert page.status_code == 404 and "Ask whoever sent you the link" in words
+        assert page.status_code == 404 and "Ask the person who sent you the link" in words
         assert "Study" not in words.partition("<main")[2] and "olga" not in words
     assert not User.objects.filter(username="newcomer").exists()
 
