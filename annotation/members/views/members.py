@@ -70,7 +70,7 @@ def members_page(
 ) -> HttpResponse:
     """The page of a study's people; `shown` is a link that was just made."""
     everybody = members_of(seat.study)
-    is_owner = seat.has_role(OWNER)
+    is_owner, is_public = seat.has_role(OWNER), is_demo_person(seat.user)
     return study_page(
         request,
         seat,
@@ -83,8 +83,8 @@ def members_page(
         sends_email=settings.SENDS_EMAIL,
         members=[each for each in everybody if each.state in PRESENT],
         former=[each for each in everybody if each.state not in PRESENT],
-        may_make_links=is_owner or seat.user.is_staff,
-        is_public=is_demo_person(seat.user),
+        may_make_links=(is_owner and not is_public) or seat.user.is_staff,
+        is_public=is_public,
         roles=Membership.Role.values,
         **shown,
     )

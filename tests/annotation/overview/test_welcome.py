@@ -196,7 +196,12 @@ def test_the_people_of_the_demo_hand_out_no_accounts(demo: Study, settings: Any)
     enter(client, "demo-olga")
     make.user("mal")
     page = client.get("/studies/demo/members/", **HERE).content.decode()
-    assert "invite, add, and remove no one" in page and "Create link" not in page and "Add member" not in page
+    assert (
+        "invite, add, and remove no one" in page
+        and "Create link" not in page
+        and "Add member" not in page
+        and "password link" not in page
+    )
     link = {"roles": ["reader"], "days": "14", "n_most": "200"}
     answers = [
         client.post("/studies/demo/members/invite/", link, **HERE),
