@@ -6,24 +6,31 @@ from typing import Literal
 Kind = Literal["same", "added", "removed"]
 
 
+def differing_middle(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
+    """Where both begin to differ, and where each stops differing."""
+    start, shorter = 0, min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    same = 0
+    while same < shorter - start and old[-1 - same] == new[-1 - same]:
+        same += 1
+    return start, len(old) - same, len(new) - same
+
+
 def edits(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[Kind, int, int]] | None:
     """The shortest way from `old` to `new`: (kind, place in old, place in new); None where it takes over `most` steps.
 
     Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986), 251–266: at most `most` squared
     steps and as many kept numbers, whatever the lengths.
     """
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    steps = _myers(old[start : len(old) - end], new[start : len(new) - end], most)
+    start, old_end, new_end = differing_middle(old, new)
+    steps = _myers(old[start:old_end], new[start:new_end], most)
     if steps is None:
         return None
     head: list[tuple[Kind, int, int]] = [("same", place, place) for place in range(start)]
     middle = [(kind, start + i, start + j) for kind, i, j in steps]
-    tail: list[tuple[Kind, int, int]] = [("same", len(old) - n, len(new) - n) for n in range(end, 0, -1)]
+    ends = zip(range(old_end, len(old)), range(new_end, len(new)), strict=True)
+    tail: list[tuple[Kind, int, int]] = [("same", i, j) for i, j in ends]
     return head + middle + tail
 
 

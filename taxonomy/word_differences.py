@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from shared.edit_scripts import Kind, edits
+from shared.edit_scripts import Kind, differing_middle, edits
 
 Marked = tuple[tuple[bool, str], ...]
 """A text in pieces, each with whether it stands on this side alone; joined they are the text."""
@@ -25,7 +25,7 @@ def mark_words(old: str, new: str) -> tuple[Marked, Marked]:
 
 def mark_lists(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Marked, ...], tuple[Marked, ...]]:
     """Both lists with the words marked; an entry that was reworded in its place is compared with what it was."""
-    start, old_end, new_end = _middle(old, new)
+    start, old_end, new_end = differing_middle(old, new)
     before, after = old[start:old_end], new[start:new_end]
     marks: tuple[list[Marked], list[Marked]] = ([], [])
     for is_same, olds, news in _stretches(before, after):
@@ -67,7 +67,7 @@ def unmarked(text: str, alone: bool) -> Marked:
 
 def _alone(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:
     """For each word of both whether the other lacks it there."""
-    start, old_end, new_end = _middle(old, new)
+    start, old_end, new_end = differing_middle(old, new)
     flags = ([False] * len(old), [False] * len(new))
     for kind, at, new_at in _edits(old[start:old_end], new[start:new_end]):
         if kind == "removed":
@@ -75,17 +75,6 @@ def _alone(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[boo
         elif kind == "added":
             flags[1][start + new_at] = True
     return flags
-
-
-def _middle(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
-    """Where both begin to differ, and where each ends to."""
-    start, shorter = 0, min(len(old), len(new))
-    while start < shorter and old[start] == new[start]:
-        start += 1
-    same = 0
-    while same < shorter - start and old[len(old) - 1 - same] == new[len(new) - 1 - same]:
-        same += 1
-    return start, len(old) - same, len(new) - same
 
 
 def _joined(words: Iterable[tuple[bool, str]]) -> Marked:
