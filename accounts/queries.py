@@ -70,7 +70,7 @@ def password_links_of(user: User) -> QuerySet[PasswordLink]:
 
 
 def has_first_password(user: User) -> bool:
-    """Whether somebody still has the password that was generated for them when they were added; one query."""
+    """Whether a person still has the password that was generated when they were added; one query."""
     changed = ServerEvent.objects.filter(user=user, verb=PASSWORD_CHANGED)
     added = ServerEvent.objects.filter(about=user, verb=PERSON_ADDED, detail__password=GENERATED)
     return added.filter(~Exists(changed)).exists()

@@ -40,8 +40,8 @@ def units_for_width(
     pilot. Cantor 1996, doi:10.1037/1082-989X.1.2.150, plans so for Cohen's kappa of two categories; the published
     variances of the others have the same form. An approximation: further units are taken to be like those of the pilot,
     and units with one rating to matter little. `undefined` is the reason why the coefficient has no value, if it has
-    none, and `printed` the width of the interval that is reported: a plan of no more units never stands beside one that
-    is wider than what was wanted. Raises ValueError unless the width is above 0.
+    none, and `printed` the width of the interval that is reported: where that is wider than wanted, no plan says that
+    the units are enough. Raises ValueError unless the width is above 0.
     """
     if width <= 0:
         raise ValueError("An interval has a width above 0.")

@@ -53,7 +53,7 @@ def place_of(study: Study, user: User) -> Membership | None:
 def come_in(membership: Membership, user: User) -> bool:
     """Makes an account the member. Those who left keep their code and answers, and are blind where they were.
 
-    Every way into a study leads here, because whoever of the demo's people gets into another one has to be made
+    Every way into a study leads here, because a demo person who gets into another one has to be made
     private (`leave_public`); whether that was done.
     """
     was_public = leave_public(user, membership)

@@ -176,7 +176,7 @@ def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int
     """Brings in the ratings of a request; its report and 201, or the row of the job that imports a large sheet and 202.
 
     `map` (item=COLUMN, repeated), `dimensions`, `attributes`, `final`, `duplicates`, `blank`, `missing`, `not_missing`,
-    `decimal` and `guess` are options. They stand in the address, or in the form beside the file. Raises Forbidden for
+    `decimal` and `guess` are options. They are in the address, or in the form beside the file. Raises Forbidden for
     all but the owner, Unreadable, Invalid with the fields.
     """
     seat.require(OWNER)

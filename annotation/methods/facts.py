@@ -47,7 +47,7 @@ class DimensionFacts(HasKind):
     (`is_default`) or were copied from another study. `words` are (scale, word, the best word that it has with 95%
     probability, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
     `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
-    labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: somebody gave a
+    labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: a rater gave a
     label on it.
     """
 

@@ -77,7 +77,7 @@ TITLES = {REPOSITORY: "Repository", YEAR: "Year opened", STATE: "State of the is
 def attributes_of(study: Study) -> tuple[Ints, dict[str, SingleColumn]]:
     """The ids of a study's items in order, and columns over them: repository, year, state, fixes, imported attributes.
 
-    Left out are those that say nothing of any item. They may be ten minutes old where nothing but labels was logged
+    Those without a value for any item are excluded. They may be ten minutes old where nothing but labels was logged
     since. Four queries over all items, or one where they were read before.
     """
     changes = AuditEvent.objects.filter(study=study).exclude(verb__in=OF_LABELS)

@@ -113,7 +113,7 @@ Moves = Sequence[tuple[UnfinishedAssignment, Membership | None]]
 
 
 def _hand_over(round_: Round, moves: Moves, *, is_given_up: bool) -> int:
-    """Withdraws assignments, and gives their slots to others or frees them; how many wait for somebody."""
+    """Withdraws assignments, and gives their slots to others or frees them; how many wait for a rater."""
     assignment_states.withdraw(Assignment.objects.filter(pk__in=[each.pk for each, _ in moves]))
     free = [each.item_id for each, to in moves if each.kind == Assignment.Kind.RATER and to is None]
     n_waiting = 0
@@ -148,7 +148,7 @@ def _leave(
 class LeavingByJob:
     """The leaving of large rounds, batch by batch.
 
-    What is unfinished is planned anew by a worker that takes over: what was moved is no longer the rater's. They have
+    A worker that takes over plans again what is unfinished: what was moved is no longer the rater's. They have
     left a round with its last batch.
     """
 
@@ -189,7 +189,7 @@ class LeavingByJob:
         return bool(self._left(job))
 
     def _still(self, round_: Round, leaver: RoundRater, batch: Moves) -> Moves:
-        """Those that are unfinished still; a slot waits whose new rater was given the item meanwhile otherwise."""
+        """Those that are still unfinished; a slot waits if its new rater got the item in another way since."""
         pks = [each.pk for each, _ in batch]
         unfinished = set(unfinished_of(round_, leaver.rater_id).filter(pk__in=pks).values_list("pk", flat=True))
         rows = Assignment.objects.filter(round=round_, item__in=[each.item_id for each, to in batch if to is not None])
