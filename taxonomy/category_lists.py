@@ -72,7 +72,8 @@ def _rows(lines: list[str]) -> list[tuple[int, str, str, str]]:
     has_head = places["name"] is not None
     if not has_head:
         parted, places = "\t", {"name": 0, "definition": 1, "parent": 2}
-    rows = csv.reader("\n".join(lines).splitlines(keepends=True), delimiter=parted) if has_head else _cells(lines)
+    in_lines = "\n".join(lines).splitlines(keepends=True)
+    rows = csv.reader(in_lines, delimiter=parted, strict=True) if has_head else _cells(lines)
     found = []
     for number, row in enumerate(rows, start=1):
         cells = {

@@ -275,13 +275,14 @@ def read_gold_sheet(tree: VersionTree, text: str, wrong: list[str]) -> dict[str,
         return _gold_rows(tree, text, wrong)
     except csv.Error:
         wrong.append(
-            "The sheet can't be read as CSV. Put a cell with a line break in quotation marks, and shorten long ones."
+            "The sheet can't be read as CSV. Put a cell with a line break in quotation marks, close every "
+            "quotation mark, and shorten long cells."
         )
         return {}
 
 
 def _gold_rows(tree: VersionTree, text: str, wrong: list[str]) -> dict[str, dict[str, Any]]:
-    rows = csv.DictReader(io.StringIO(text.lstrip("\ufeff")))
+    rows = csv.DictReader(io.StringIO(text.lstrip("\ufeff")), strict=True)
     names = [(name or "").strip().lower() for name in rows.fieldnames or []]
     rows.fieldnames = names
     if missing := [name for name in ("item", "dimension", "value") if name not in names]:

@@ -47,6 +47,7 @@ def test_a_list_becomes_a_tree(text, found):
         (f"name,definition\nA,{'a' * 140_000}", "A line is longer than 100,000 characters"),
         ("a" * 200_000, "A line is longer than 100,000 characters"),
         ('name,definition\nA,"' + f"{'a' * 90_000}\n" * 400, "Close every quotation mark"),
+        ('name,definition\nA,"text\nB,text', "Close every quotation mark"),
     ],
 )
 def test_what_is_wrong_names_the_row(text, said):

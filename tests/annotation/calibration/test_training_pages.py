@@ -125,6 +125,7 @@ def test_a_sheet_of_known_answers_is_uploaded(study: Study, kind: str) -> None:
         ("", None, "Choose a file, or paste its text below."),
         ("item,dimension,value\n", b"item,dimension,value\n", "Choose a file or paste text, not both."),
         ("", b"item,dimension,value\nacme/rocket#1,symptom,slw\n", "Did you mean “slow”?"),
+        ('item,dimension,value,why\nacme/rocket#1,symptom,hang,"it\n', None, "close every quotation mark"),
         ("", b"PK\x03\x04 no workbook", "can’t be read"),
         ("", b"x" * 1_000_001, "larger than 1,000,000 bytes"),
     ],
