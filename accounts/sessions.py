@@ -12,9 +12,15 @@ from accounts.audit import SIGNED_IN, record
 from accounts.known_browsers import remember
 from accounts.models import Session, User
 from shared.addresses import client_address, shorten_address
+from shared.compiled_queries import CompiledQuery
 
 SEEN_EVERY = timedelta(hours=1)
 BROWSER, ADDRESS, PASSWORD_LINK = "browser", "address", "password_link"
+
+
+_living_session = CompiledQuery(
+    lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now).order_by(), str, datetime
+)
 
 
 class SessionStore(DatabaseStore):
@@ -36,7 +42,9 @@ class SessionStore(DatabaseStore):
         return made
 
     def _get_session_from_db(self) -> Session | None:
-        row: Session | None = super()._get_session_from_db()  # type: ignore[misc]
+        row = _living_session.first(self.session_key, timezone.now())
+        if row is None:
+            self._session_key = None  # type: ignore[misc]
         self.begun_at, self.seen_at = (row.begun_at, row.seen_at) if row else (None, None)
         return row
 

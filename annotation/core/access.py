@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -105,19 +105,11 @@ class Seat:
         left a round stay blind in it if they have an answer there.
         """
         if self.link is not None:
-            under_way = Round.objects.filter(study=self.study, state__in=(Round.State.OPEN, Round.State.RESOLVING))
-            return frozenset(under_way.order_by().values_list("pk", flat=True))
+            return frozenset(pk for (pk,) in _under_way.all(self.study.pk))
         if self.user.pk is None:
             return frozenset()
-        own = Q(rater__study=self.study, round__state=Round.State.OPEN)
-        if self.membership:
-            own &= Q(rater__user=self.user)
-        else:  # staff see a study that they left, or that they were invited to
-            own &= Q(rater__former_user=self.user) | Q(rater__invited_user=self.user)
-        given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN)
-        present = RoundRater.objects.filter(own, left_at__isnull=True)
-        rounds = given.order_by().values_list("round_id", flat=True)
-        return frozenset(rounds.union(present.order_by().values_list("round_id", flat=True)))
+        rated = _rated_now if self.membership else _rated_without_seat
+        return frozenset(pk for (pk,) in rated.all(self.study.pk, self.user.pk))
 
     @cached_property
     def sealed_round_ids(self) -> frozenset[int]:
@@ -155,9 +147,7 @@ class Seat:
         """Rounds under way, and their state, of which only others read the answers."""
         if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
             return {}
-        rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=self.membership)
-        not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
-        return dict(Round.objects.filter(not_closed, study=self.study).order_by().values_list("pk", "state"))
+        return dict(_not_closed_here.all(self.study.pk, self.membership.pk if self.membership else 0))
 
     def require_answers(self, round_: Round) -> None:
         """Raises Blind or Forbidden where this person does not read the single answers of this round."""
@@ -193,10 +183,7 @@ class Seat:
         """Round and item where this person is asked as an arbiter and has not answered yet; one query."""
         if self.membership is None or not self.membership.code:
             return frozenset()
-        asked = Assignment.objects.filter(
-            EXTRA_RATERS, rater=self.membership, state__in=Assignment.UNFINISHED
-        ).order_by()
-        return frozenset(asked.values_list("round_id", "item_id"))
+        return frozenset(_asked_extra.all(self.membership.pk))
 
     @cached_property
     def withheld(self) -> frozenset[tuple[int, int]]:
@@ -209,13 +196,10 @@ class Seat:
         rates = [] if self.link is not None else [*self.blind_round_ids]
         if not rates and not self.arbitrated:
             return self.arbitrated
-        taxonomy = "round__taxonomy_version__taxonomy"
-        same = {"item": OuterRef("item"), taxonomy: OuterRef(taxonomy)}
-        own = RoundItem.objects.filter(round__in=rates, **same).exclude(round__kind=Round.Kind.RELABEL)
-        asked = Assignment.objects.filter(EXTRA_RATERS, rater=self.membership, state__in=Assignment.UNFINISHED, **same)
-        again = Q(Exists(own)) | Q(Exists(asked)) if self.arbitrated else Q(Exists(own))
-        others = RoundItem.objects.filter(again, round__study=self.study).exclude(round__in=rates).order_by()
-        return self.arbitrated | frozenset(others.values_list("round_id", "item_id"))
+        member = self.membership.pk if self.membership else 0
+        elsewhere = _elsewhere(len(rates), is_asked=bool(self.arbitrated))
+        asked = (member,) if self.arbitrated else ()
+        return self.arbitrated | frozenset(elsewhere.all(self.study.pk, *asked, *rates))
 
     @cached_property
     def unsettled_round_ids(self) -> frozenset[int]:
@@ -320,8 +304,7 @@ def get_seat(user: User, slug: str) -> Seat:
         membership.user = user
         study: Study | None = membership.study
     else:
-        here = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None)
-        study = here.first() if user.is_staff else None
+        study = _study.first(slug) if user.is_staff else None
     if study is None:
         raise NotFound(f"Study “{slug}” not found, or you are not a member.")
     if _changing.get():
@@ -355,11 +338,81 @@ _membership = CompiledQuery(
     str,
     int,
 )
+_study = CompiledQuery(
+    lambda slug: Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None).order_by(), str
+)
+_round = CompiledQuery(
+    lambda study, number: (
+        Round.objects.select_related("taxonomy_version__taxonomy").filter(study=study, number=number).order_by()
+    ),
+    int,
+    int,
+)
+
+
+def _open_rounds_of(study: int, whose: Q) -> QuerySet[Any, tuple[int]]:
+    own = Q(rater__study=study, round__state=Round.State.OPEN) & whose
+    given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN).order_by()
+    present = RoundRater.objects.filter(own, left_at__isnull=True).order_by()
+    return given.values_list("round_id").union(present.values_list("round_id"))
+
+
+def _not_closed_for(study: int, member: int) -> QuerySet[Round, tuple[int, str]]:
+    rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=member)
+    not_closed = Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~Exists(rated))
+    return Round.objects.filter(not_closed, study=study).order_by().values_list("pk", "state")
+
+
+_under_way = CompiledQuery(
+    lambda study: (
+        Round.objects.filter(study=study, state__in=(Round.State.OPEN, Round.State.RESOLVING))
+        .order_by()
+        .values_list("pk")
+    ),
+    int,
+)
+_rated_now = CompiledQuery(lambda study, user: _open_rounds_of(study, Q(rater__user=user)), int, int)
+_rated_without_seat = CompiledQuery(  # staff see a study that they left, or that they were invited to
+    lambda study, user: _open_rounds_of(study, Q(rater__former_user=user) | Q(rater__invited_user=user)), int, int
+)
+_not_closed_here = CompiledQuery(_not_closed_for, int, int)
+_asked_extra = CompiledQuery(
+    lambda member: (
+        Assignment.objects.filter(EXTRA_RATERS, rater=member, state__in=Assignment.UNFINISHED)
+        .order_by()
+        .values_list("round_id", "item_id")
+    ),
+    int,
+)
+
+
+@lru_cache(maxsize=64)
+def _elsewhere(n_rates: int, *, is_asked: bool) -> CompiledQuery[tuple[int, int]]:
+    """Places of the items that someone rates in `n_rates` rounds, or is asked about as an arbiter, in other rounds.
+
+    Its arguments are the study, the member if `is_asked`, and the rounds.
+    """
+
+    def places(study: int, *more: int) -> QuerySet[RoundItem, tuple[int, int]]:
+        rates = more[is_asked:]
+        taxonomy = "round__taxonomy_version__taxonomy"
+        same = {"item": OuterRef("item"), taxonomy: OuterRef(taxonomy)}
+        again = Q()
+        if rates:
+            own = RoundItem.objects.filter(round__in=rates, **same).exclude(round__kind=Round.Kind.RELABEL)
+            again |= Q(Exists(own))
+        if is_asked:
+            asked = {"rater": more[0], "state__in": Assignment.UNFINISHED, **same}
+            again |= Q(Exists(Assignment.objects.filter(EXTRA_RATERS, **asked)))
+        others = RoundItem.objects.filter(again, round__study=study).exclude(round__in=rates)
+        return others.order_by().values_list("round_id", "item_id")
+
+    return CompiledQuery(places, *[int] * (1 + is_asked + n_rates))
 
 
 def get_whole_study(slug: str) -> Seat:
     """A study as the operator of the shell sees it, blind in no round. Raises NotFound."""
-    study = Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None).first()
+    study = _study.first(slug)
     if study is None:
         raise NotFound(f"Study “{slug}” not found.")
     return Seat(User(is_staff=True), study, None)
@@ -383,7 +436,7 @@ def taxonomies_of_own_studies(user: User) -> Any:
 
 
 def get_round(seat: Seat, number: int) -> Round:
-    found = Round.objects.select_related("taxonomy_version__taxonomy").filter(study=seat.study, number=number).first()
+    found = _round.first(seat.study.pk, number)
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no round {number}.")
     found.study = seat.study

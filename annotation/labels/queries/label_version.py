@@ -7,15 +7,24 @@ from django.db.models import QuerySet
 from accounts.models import User
 from annotation.core.access import OWNER
 from annotation.models import Membership, Plan, Round, Study
+from shared.compiled_queries import CompiledQuery
 from taxonomy.migration import Route
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import route
 
+_newest_done = CompiledQuery(
+    lambda study: (
+        Plan.objects.filter(study=study, state=Plan.State.DONE)
+        .select_related("to_version", "from_version", "worklist")
+        .order_by("-done_at", "-pk")[:1]
+    ),
+    int,
+)
+
 
 def standing_plan(study: Study) -> Plan | None:
     """The plan that was run last and not undone."""
-    done = Plan.objects.filter(study=study, state=Plan.State.DONE)
-    return done.select_related("to_version", "from_version", "worklist").order_by("-done_at", "-pk").first()
+    return _newest_done.first(study.pk)
 
 
 def standing_version(study: Study) -> TaxonomyVersion | None:
