@@ -66,6 +66,7 @@ from annotation.methods.outline import paragraph
 from annotation.models import (
     Assignment,
     AuditEvent,
+    Item,
     Membership,
     PartMatch,
     Proposal,
@@ -650,8 +651,8 @@ def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
         seat.not_withheld(),
         Exists(place),
         HAS_LABEL,
+        LookupExists(Item.objects.filter(pk=OuterRef("item"), screening=OUT)),
         round__in=rounds,
-        item__screening=OUT,
         state=Assignment.State.SUBMITTED,
         rater__kind=Membership.Kind.PERSON,
     )
