@@ -350,7 +350,7 @@ OF_STUDY = {
     "screen_one": in_study("rounds/3/screen/{bob 10}/", "rounds/3/screen/{dan 10}/", "rounds/2/screen/{dan 4}/"),
     "keep_draft": in_study("rounds/2/label/{bob 5}/draft/", "rounds/2/label/{dan 5}/draft/"),
     "resolve": each(TWO, "resolve/", "resolve/?state=all", "resolve/?dimension=symptom&clash=crash~hang"),
-    "resolve_item": each(AT, "", "?place=1.symptom", "?walk=all", "?walk=flagged"),
+    "resolve_item": each(AT) + each([AT[0], AT[3]], "?place=1.symptom", "?walk=all", "?walk=flagged"),
     "ask_third_rater": each(AT, "third-rater/"),
     "match_parts": each(AT, "match/"),
     "apply_rules": each(TWO, "rules/"),
@@ -391,7 +391,8 @@ OF_STUDY = {
     "delete_study": in_study("delete/"),
     "join_member": in_study("members/{member bob}/join/"),
     "analyses": in_study("analysis/"),
-    "analysis_kind": each([f"analysis/{kind}/" for kind in KINDS], "", "?round=1", "?round=2", "?round=3"),
+    "analysis_kind": each([f"analysis/{kind}/" for kind in KINDS], "", "?round=2")
+    + each(["analysis/counts/", "analysis/crosstab/"], "?round=1", "?round=3"),
     "saved_analysis": in_study("analysis/1/"),
     "save_analysis": in_study("analysis/counts/save/"),
     "remove_analysis": in_study("analysis/1/remove/"),
@@ -420,7 +421,7 @@ API_EVERYBODYS = {
 }
 AND_ROUNDS = ("", "&round=1", "&round=2", "&round=3")
 FORMATS = ("", "?format=csv", "?format=jsonl", "?format=parquet")
-ROWS = (*FORMATS, *AT_ROUNDS, *(f"{at}&format=csv" for at in AT_ROUNDS))
+ROWS = (*FORMATS, *AT_ROUNDS, "?round=2&format=csv")
 
 API_OF_STUDY = {
     "api_study": in_study(""),

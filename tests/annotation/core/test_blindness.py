@@ -64,12 +64,13 @@ def test_nothing_of_an_item_reaches_its_third_rater_before_they_answered(study: 
 @pytest.mark.slow
 def test_what_is_hidden_is_there_for_others(study: Study) -> None:
     """Else the walks would find nothing because nothing was to be found."""
-    everything = OF_OPEN | OF_ROUND_1
-    ada = Visitor("ada")
-    seen = {
-        word for _, base, path in permission_study.table() for word in told(everything, words_of(ada.get(base, path)))
-    }
-    assert seen == set(everything)
+    hidden, ada = OF_OPEN | OF_ROUND_1, Visitor("ada")
+    for _, base, path in permission_study.table():
+        for word in told(hidden, words_of(ada.get(base, path))):
+            del hidden[word]
+        if not hidden:
+            return
+    assert not hidden
 
 
 def _walk(visitor: Visitor, secrets: dict[str, str], *, door: str = "", names: Collection[str] = ()) -> list[str]:

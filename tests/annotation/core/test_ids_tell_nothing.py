@@ -108,12 +108,15 @@ def near_each_other(ids: list[str]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ada", "dan"])
-def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("ada", 1), ("dan", 1), *(pytest.param(name, MOST_PATHS, marks=pytest.mark.soak) for name in ("ada", "dan"))],
+)
+def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: str, most: int) -> None:
     visitor, found, n_asked, n_ids = Visitor(name), [], Counter[str](), 0
     for address, base, path in permission_study.table():
         n_asked[address] += 1
-        if n_asked[address] > MOST_PATHS:
+        if n_asked[address] > most:
             continue
         answer = visitor.get(base, path)
         found += [f"{base}{path}: {each}" for each in NUMBER.findall(words_of(answer))]
@@ -126,7 +129,7 @@ def test_no_address_of_a_study_answers_with_such_a_number(study: Study, name: st
             n_ids += len(ids)
             found += [f"{base}{path}: {each} is no UUID" for each in ids if not is_uuid(each)]
     assert not found
-    assert n_ids >= (10 if name == "ada" else 3)
+    assert n_ids >= (10 if name == "ada" else 3 if most == MOST_PATHS else 1)
 
 
 @pytest.mark.slow

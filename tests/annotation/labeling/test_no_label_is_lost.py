@@ -335,12 +335,6 @@ def lived(seed: int) -> Life:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0])  # 1 follows below; `make soak` draws more
-def test_no_label_is_lost_and_undoing_is_exact(seed: int) -> None:
-    lived(seed)
-
-
-@pytest.mark.slow
 def test_the_seeds_come_to_plans_with_worklists_and_to_undoing() -> None:
     life = lived(1)
     for what in ("change", "plan", "change", "plan", "undo"):
