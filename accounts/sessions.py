@@ -44,7 +44,7 @@ class SessionStore(DatabaseStore):
     def _get_session_from_db(self) -> Session | None:
         row = _living_session.first(self.session_key, timezone.now())
         if row is None:
-            self._session_key = None  # type: ignore[misc]
+            self._session_key = None
         self.begun_at, self.seen_at = (row.begun_at, row.seen_at) if row else (None, None)
         return row
 
