@@ -121,7 +121,7 @@ def _set_password(user: User, new: str, *, keep: str | None = None) -> None:
     user.save(update_fields=["password"])
     now = timezone.now()
     PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
-    end_other_sessions(user=user, keep=keep)
+    _end_sessions(user, keep)
     record(verb=PASSWORD_CHANGED, user=user)
 
 
@@ -248,7 +248,11 @@ def told_of_links(*, user: User) -> list[PasswordLink]:
 
 
 def end_session(*, user: User, number: str) -> None:
-    """Signs somebody out of one browser; raises NotFound for a session that is not theirs."""
+    """Signs somebody out of one browser; raises NotFound for a session that is not theirs.
+
+    Raises Forbidden for the people of the demo.
+    """
+    _require_own_sessions(user)
     for each in Session.objects.filter(user=user):
         if each.number == number:
             each.delete()
@@ -257,7 +261,19 @@ def end_session(*, user: User, number: str) -> None:
 
 
 def end_other_sessions(*, user: User, keep: str | None) -> int:
-    """Signs somebody out everywhere but in the session with this key; how many there were."""
+    """Signs somebody out everywhere but in the session with this key; how many there were.
+
+    Raises Forbidden for the people of the demo.
+    """
+    _require_own_sessions(user)
+    return _end_sessions(user, keep)
+
+
+def _require_own_sessions(user: User) -> None:
+    require_private_account(user, "end no other sessions: these belong to other visitors")
+
+
+def _end_sessions(user: User, keep: str | None = None) -> int:
     return Session.objects.filter(user=user).exclude(pk=keep or "").delete()[0]
 
 
@@ -296,7 +312,11 @@ def person_of_mails(token: str) -> User:
 
 
 def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:
-    """The hosts whose images this person sees without a click. Raises Invalid."""
+    """The hosts whose images this person sees without a click.
+
+    Raises Invalid, Forbidden for the people of the demo: a host would learn of all later visitors.
+    """
+    require_private_account(user, "click each image")
     chosen = sorted({host.strip().lower() for host in hosts if host.strip()})
     if faulty := [host for host in chosen if len(host) > HOST_CHARACTERS_MAX or not IMAGE_HOST.fullmatch(host)]:
         sentence = f"“{faulty[0][:100]}” is not a host. Enter it as user-images.githubusercontent.com."
@@ -335,7 +355,7 @@ def _end_ways_in(user: User) -> None:
     ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=now)
     PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now).update(expires_at=now)
     SocialAccount.objects.filter(user=user).delete()
-    end_other_sessions(user=user, keep=None)
+    _end_sessions(user)
 
 
 def connect_provider(*, user: User, provider: str, uid: str, called: str) -> None:

@@ -239,7 +239,7 @@ def _page(
     status: int = 0,
 ) -> HttpResponse:
     user = who(request)
-    has_password = user.has_usable_password()
+    has_password, is_public = user.has_usable_password(), is_public_account(user)
     forms_sent = (profile, password, token, keys, image_hosts, mails, connecting)
     refused = any(form is not None and form.errors for form in forms_sent)
     connections = connections_of(user)
@@ -252,7 +252,7 @@ def _page(
         "image_hosts": image_hosts or ImageHostsForm(initial=ImageHostsForm.of(user)),
         "mails": mails or MailsForm(initial=MailsForm.of(user)),
         "sends_email": settings.SENDS_EMAIL,
-        "sessions": sessions_of(user, request.session.session_key),
+        "sessions": sessions_of(user, request.session.session_key, only_this=is_public),
         "unconnected": [each for each in providers() if each.key not in connected],
         "connections": connections,
         "connecting": connecting or ConnectForm(has_password=has_password),
@@ -262,6 +262,6 @@ def _page(
         "sign_in_again": [] if has_password else [each for each in providers() if each.key in connected],
         "plaintext": plaintext,
         "tokens": tokens_of(user),
-        "is_public": is_public_account(user),
+        "is_public": is_public,
     }
     return render(request, "accounts/me.html", context, status=status or (422 if refused else 200))

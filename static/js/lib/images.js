@@ -63,7 +63,7 @@ function offerHost(told, host) {
       body: new URLSearchParams({ host }),
     }).catch(() => null);
     if (!answer?.ok) {
-      button.textContent = "Not saved. Try again.";
+      button.textContent = answer?.status === 403 ? "Not saved: others use this account, too." : "Not saved. Try again.";
       return;
     }
     for (const each of document.querySelectorAll("article.issue[data-image-hosts]")) {

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from accounts import actions as account_actions
-from accounts.models import ApiToken, ServerEvent, User
+from accounts.models import ApiToken, ServerEvent, Session, User
 from accounts.passwords import DEMO_PASSWORD
 from annotation.core.access import get_seat
 from annotation.core.errors import Forbidden
@@ -230,6 +231,8 @@ TAKEN: list[tuple[str, str, dict[str, Any]]] = [
     ("demo-alice", "/me/profile/", {"full_name": "Alice Rater", "email": "m@l.example", "password": DEMO_PASSWORD}),
     ("demo-alice", "/me/tokens/", {"name": "t", "scope": "manage", "days": "never", "password": DEMO_PASSWORD}),
     ("demo-alice", "/me/close/", ALICE),
+    ("demo-alice", "/me/image-hosts/", {"host": "evil.example"}),
+    ("demo-alice", "/me/image-hosts/", {"hosts": "evil.example"}),
     ("demo-olga", "/studies/demo/members/{bob}/remove/", {}),
     ("demo-olga", "/studies/demo/members/", {**BOB, "roles": ["reader"]}),
 ]
@@ -249,6 +252,18 @@ def test_no_visitor_takes_the_demos_people_from_the_next(demo: Study) -> None:
     page = client.get("/me/", **HERE).content.decode()
     assert "Use another account" in page
     assert not [each for each in ("Save name", "Change password", "Create token", "Close my") if each in page]
+
+
+def test_a_visitor_sees_and_ends_no_session_of_another_visitor(demo: Study) -> None:
+    first, second = Client(), Client(headers={"User-Agent": "Mozilla/5.0 (iPhone; CPU) AppleWebKit Safari/604.1"})
+    assert enter(first, "demo-alice") == enter(second, "demo-alice") == "demo-alice"
+    theirs = Session.objects.get(pk=second.cookies[django_settings.SESSION_COOKIE_NAME].value)
+    page = first.get("/me/", **HERE).content.decode()
+    assert "this session" in page and "iPhone" not in page and theirs.number not in page and "Sign out" in page
+    for path in (f"/me/sessions/{theirs.number}/end/", "/me/sessions/end-others/"):
+        answer = first.post(path, **HERE)
+        assert answer.status_code == 403 and "belong to other visitors" in answer.content.decode(), path
+    assert second.get("/me/", **HERE).status_code == 200
 
 
 def test_a_visitor_of_a_public_demo_site_deletes_no_study(demo: Study, settings: Any) -> None:
