@@ -24,8 +24,9 @@ from shared.errors import Conflict, Forbidden, Invalid, NotFound
 from shared.names import wrong_in, wrong_in_user_name
 
 TOKEN_MARK = "concord_"
-MAILS_OFF = "e-mails off"
+MAILS_OFF, MAILS_OFF_FOR = "e-mails off", timedelta(days=90)
 IMAGE_HOSTS_MAX, HOST_CHARACTERS_MAX = 50, 253
+_NUMBER = re.compile(r"[0-9]{1,18}")
 IMAGE_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?(?::\d{1,5})?")
 
 
@@ -299,16 +300,25 @@ def choose_mails(*, user: User, wanted: Iterable[str]) -> None:
 
 
 def mails_off_token(user: User) -> str:
-    """What an e-mail's link carries that turns all e-mails of this person off."""
-    return signing.Signer(salt=MAILS_OFF).sign(str(user.pk))
+    """What an e-mail's link carries that turns all e-mails to this address of a person off."""
+    return _mails_signer(user).sign(str(user.pk))
+
+
+def _mails_signer(user: User) -> signing.TimestampSigner:
+    return signing.TimestampSigner(salt=f"{MAILS_OFF} {user.email}")
 
 
 def person_of_mails(token: str) -> User:
-    """Whose e-mails a link turns off. Raises NotFound."""
+    """Whose e-mails a link turns off. Raises NotFound, also after 90 days and for an address that is not theirs now."""
+    number = token.partition(":")[0]
+    user = User.objects.filter(pk=int(number), is_active=True).first() if _NUMBER.fullmatch(number) else None
     try:
-        return User.objects.get(pk=signing.Signer(salt=MAILS_OFF).unsign(token), is_active=True)
-    except (signing.BadSignature, User.DoesNotExist):
-        raise NotFound("This link is not complete. Choose your e-mails under “My settings”.") from None
+        if user is not None:
+            _mails_signer(user).unsign(token, max_age=MAILS_OFF_FOR)
+            return user
+    except signing.BadSignature:
+        pass
+    raise NotFound("This link is not valid any more.")
 
 
 def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:

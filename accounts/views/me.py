@@ -30,7 +30,7 @@ from accounts.providers import CONNECT, get_provider, providers
 from accounts.queries import connections_of, has_first_password, password_links_of, sessions_of, tokens_of
 from accounts.sessions import began_with
 from accounts.views.providers import onward
-from shared.errors import Invalid
+from shared.errors import Invalid, NotFound
 from shared.forms import explaining, form_page, in_messages
 
 
@@ -142,7 +142,10 @@ def choose_mails(request: HttpRequest) -> HttpResponse:
 @never_cache
 def mails_off(request: HttpRequest, token: str) -> HttpResponse:
     """The link at the end of an e-mail: one button turns all of them off, without signing in."""
-    person = actions.person_of_mails(token)
+    try:
+        person = actions.person_of_mails(token)
+    except NotFound:
+        return render(request, "accounts/mails_off.html", {"is_over": True}, status=404)
     if request.method == "POST":
         actions.choose_mails(user=person, wanted=[])
     return render(request, "accounts/mails_off.html", {"is_off": request.method == "POST"})

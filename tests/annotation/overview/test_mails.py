@@ -1,9 +1,11 @@
 """E-mails about waiting work: one a day, only where something waits, and nothing that a rater may not know."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core import signing
 from django.core.mail import EmailMessage
 from django.test import Client
 
@@ -57,7 +59,10 @@ def test_the_mail_of_a_rater_is_the_same_whatever_others_answered(study: Study, 
     make.submit(round_, "carol", 3, {"symptom": ["hang"]})
     Study.objects.update(resolve_when="item")
     User.objects.update(mailed_on=None, summed_up_on=None)
-    assert sent(mailoutbox, MONDAY)["bob"] == before and "carol" not in before
+    (text, _, link), (earlier, _, earlier_link) = (
+        each.partition("Turn them off: ") for each in (sent(mailoutbox, MONDAY)["bob"], before)
+    )
+    assert text == earlier and len(link) == len(earlier_link) and "carol" not in before
 
 
 def test_owners_read_once_a_week_who_waits_for_whom(study: Study, mailoutbox: list[EmailMessage]) -> None:
@@ -84,10 +89,29 @@ def test_mails_are_chosen_in_the_settings_and_turned_off_by_their_link(
     assert Client().post(link).status_code == 200
     assert set(User.objects.get(username="bob").no_mails) == set(User.Mail.values)
     assert "bob" not in sent(mailoutbox, MONDAY + timedelta(days=3))
-    assert Client().get(link[:-3] + "/").status_code == 404
+    for at in (link[:-3] + "/", "/mails/off/x:y:z/", "/mails/off/²:y:z/", "/mails/off/" + "9" * 30 + ":y:z/"):
+        assert Client().get(at).status_code == 404
     client = Client()
     client.force_login(make.user("bob"))
     assert "E-mail" in client.get("/me/").content.decode()
     assert client.post("/me/mails/", {"mails": ["items"]}).status_code == 302
     assert not User.objects.get(username="bob").wants("summary") and User.objects.get(username="bob").wants("items")
     assert client.post("/me/mails/", {"mails": ["gossip"]}).status_code == 422
+
+
+@pytest.mark.parametrize(("days", "address"), [(89, "bob@example.org"), (91, "bob@example.org"), (1, "b@example.org")])
+def test_the_link_that_turns_mails_off_ends_after_90_days_and_with_its_address(
+    study: Study, mailoutbox: list[EmailMessage], monkeypatch: pytest.MonkeyPatch, days: int, address: str
+) -> None:
+    stamp = signing.b62_encode(int(time.time()) - days * 86_400)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(signing.TimestampSigner, "timestamp", lambda signer: stamp)
+        link = sent(mailoutbox)["bob"].partition("Turn them off: http://testserver")[2].strip()
+    User.objects.filter(username="bob").update(email=address)
+    is_over = days > 90 or address != "bob@example.org"
+    for send in (Client().get, Client().post):
+        answer = send(link)
+        page = answer.content.decode()
+        assert (answer.status_code, "not valid any more" in page) == ((404, True) if is_over else (200, False))
+        assert not is_over or 'href="/me/#mails"' in page
+    assert (User.objects.get(username="bob").no_mails == []) == is_over
