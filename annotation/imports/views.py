@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -42,6 +41,7 @@ from annotation.imports.sheets.words import FORM_WORDS, ROLE_WORDS
 from annotation.models import Workbook
 from shared.csv_files import SafeCsv
 from shared.forms import form_page
+from shared.storable_json import read_json_field
 from taxonomy.access import may_maintain
 
 KEY_MAX = 400
@@ -293,7 +293,7 @@ def _decisions(sent: QueryDict, before: Choices) -> list[SpellingDecision]:
         if kind != "value":
             continue
         try:
-            dimension, value, nearest = orjson.loads(str(sent[name]))
+            dimension, value, nearest = read_json_field(str(sent[name]))
         except (ValueError, TypeError):
             continue
         meaning, other = sent.get(f"as-{number}", AS_IS), " ".join(sent.get(f"to-{number}", "").split())[:500]

@@ -1,6 +1,5 @@
 """Fetches over REST."""
 
-import json
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
@@ -23,7 +22,7 @@ from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.models import FetchRun, Refusal
 from shared.errors import Unreadable
 from shared.json_formats import StorableJson
-from shared.storable_json import check_storable
+from shared.storable_json import check_storable, read_json_field
 
 
 class RefusalLine(serializers.Serializer[Any]):
@@ -204,8 +203,8 @@ def _yes_or_no(given: Any, name: str, *, default: bool) -> bool:
 def _columns(given: str | None) -> dict[str, str]:
     """Field → name of a column; raises Invalid."""
     try:
-        columns = json.loads(given) if given else {}
-    except (ValueError, RecursionError):
+        columns = read_json_field(given) if given else {}
+    except ValueError:
         columns = None
     if isinstance(columns, dict) and all(isinstance(name, str) for name in columns.values()):
         check_storable(columns)

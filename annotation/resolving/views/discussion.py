@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -24,6 +23,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Item, Remark, Resolution, Round
 from annotation.resolving.views import item_discussion
 from annotation.resolving.views.queue_position import QueuePosition, log_reading, may_look, queue_position
+from shared.storable_json import read_json_field
 from taxonomy.kinds import LONGEST_TEXT
 
 
@@ -119,7 +119,7 @@ def take(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
     part = _number(request.POST, "part") or 1
     address = here.item_url(item.pk, place=f"{part}.{key}") if key in here.tree.by_key else here.item_url(item.pk)
     try:
-        values = orjson.loads(request.POST.get("values", ""))
+        values = read_json_field(request.POST.get("values", ""))
     except ValueError:
         values = None
     try:

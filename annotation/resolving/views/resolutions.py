@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-import orjson
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -23,6 +22,7 @@ from annotation.resolving.queries.queue import Queue
 from annotation.resolving.views.item import FilledForm, room
 from annotation.resolving.views.queue_position import QueuePosition, log_reading, may_look, queue_position
 from shared.forms import form_page
+from shared.storable_json import read_json_field
 from taxonomy.tree import TreeDimension, VersionTree
 
 
@@ -112,7 +112,7 @@ def _values(tree: VersionTree, key: str, filled: FilledForm) -> object:
             return list(filled.other)
         return dimension.question_kind.parse(filled.other[0])
     try:
-        values = orjson.loads(filled.choice)
+        values = read_json_field(filled.choice)
     except ValueError:
         values = None
     if not isinstance(values, list):
@@ -127,7 +127,7 @@ def _decided_words(dimension: TreeDimension, filled: FilledForm) -> str:
     if filled.choice == "other":
         values: Values = tuple(filled.other) if dimension.has_categories else (filled.other[0],)
         return resolution_options.value_words(dimension, values) if dimension.has_categories else str(values[0])
-    return resolution_options.value_words(dimension, tuple(orjson.loads(filled.choice)))
+    return resolution_options.value_words(dimension, tuple(read_json_field(filled.choice)))
 
 
 def _again(

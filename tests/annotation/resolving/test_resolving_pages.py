@@ -289,6 +289,7 @@ def test_without_scripts_a_decision_redirects(disputed) -> None:
         ({"choice": "other", "other": "bang"}, "is not a category of"),
         ({"choice": "{}"}, "Choose an agreed label."),
         ({"choice": '["\\ud800"]'}, "Choose an agreed label."),
+        ({"choice": f"[{'{},' * 30_000}{{}}]"}, "Choose an agreed label."),
         ({"choice": '["bang"]'}, "is not a category of"),
         ({"method": "dice"}, "Choose one of"),
         ({"part": "x"}, "The item has no part"),
