@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import IO, Any, BinaryIO
 
 from annotation.core.errors import Unreadable
+from annotation.core.parquet_pages import PAGES_MAX, largest_pages
 from ingest import tables
 from ingest.tables import TableRow as Row
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX
@@ -18,9 +19,11 @@ CELLS_MAX = 50_000_000
 BATCH = 5_000
 BATCH_CELLS = 500_000
 BATCH_BYTES_MAX = 64 << 20
+PAGES_BYTES_MAX = 128 << 20
 LISTED_MAX = 10_000_000
 """Values of one column of lists that are stored together, of which one row can hold all."""
 
+_NEW_PARQUET_MR = re.compile(r"parquet-mr version (?:1\.(?:[3-9]|[1-9][0-9])\.|[2-9])")
 UNSTORABLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -70,7 +73,9 @@ def parquet_lines(file: IO[bytes]) -> Iterator[Row]:
     from pyarrow import ArrowException, parquet
 
     try:
-        texts = _text_columns(parquet.read_metadata(file))
+        metadata = parquet.read_metadata(file)
+        texts = _text_columns(metadata)
+        _require_small_pages(file, metadata)
         file.seek(0)
         with parquet.ParquetFile(file, read_dictionary=texts) as source:
             names = [name.strip() for name in source.schema_arrow.names]
@@ -110,7 +115,36 @@ def _text_columns(metadata: Any) -> list[str]:
     if listed > LISTED_MAX or sum(each.num_values for each in columns) > CELLS_MAX:
         raise Unreadable(f"The sheet has more than {CELLS_MAX:,} values. Import it in pieces.")
     leaves = [metadata.schema.column(at) for at in range(metadata.num_columns)]
-    return [each.path for each in leaves if each.physical_type == "BYTE_ARRAY" and each.logical_type.type == "STRING"]
+    texts = [each for each in leaves if each.physical_type == "BYTE_ARRAY"]
+    if others := [each for each in texts if each.logical_type.type != "STRING"]:  # these are never read as dictionaries
+        kind = others[0].logical_type.type
+        raise Unreadable(
+            f"The column “{others[0].path[:100]}” contains texts of the kind {kind}. Save it as plain text."
+        )
+    return [each.path for each in texts]
+
+
+def _require_small_pages(file: IO[bytes], metadata: Any) -> None:
+    """Raises Unreadable where the pages that are in memory at once are large: by their own headers, not the footer.
+
+    Of files of parquet-mr before 1.3 Arrow reads beyond the end that the footer names, so they are not read.
+    """
+    if str(metadata.created_by).startswith("parquet-mr") and not _NEW_PARQUET_MR.match(metadata.created_by):
+        raise Unreadable("The Parquet file was written by parquet-mr before version 1.3. Write it with a newer one.")
+    pages_left = PAGES_MAX
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        n_bytes = 0
+        for column in map(group.column, range(group.num_columns)):
+            dictionary = column.dictionary_page_offset or column.data_page_offset
+            start = min(dictionary, column.data_page_offset)
+            size, n_pages = largest_pages(file, start, column.total_compressed_size, pages_left)
+            pages_left -= n_pages
+            n_bytes += size
+        if n_bytes > PAGES_BYTES_MAX:
+            raise Unreadable(
+                f"The pages of the Parquet file take more than {PAGES_BYTES_MAX >> 20} MB at once when unpacked. Write "
+                "it with smaller pages, or import it as CSV."
+            )
 
 
 def _values(column: Any) -> list[Any]:

@@ -16,6 +16,8 @@ from shared.csv_files import as_lines, is_of_concord, undefused
 COLUMNS_MAX = 2_000
 CELL_CHARACTERS_MAX = 1 << 20
 LINE_CHARACTERS_MAX = 4 * CELL_CHARACTERS_MAX
+ROW_CHARACTERS_MAX = 4 * LINE_CHARACTERS_MAX
+"""So long a row over several lines may be: its cells are in memory before their number is known."""
 ROW_CHARACTERS_KEPT = 110_000
 SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xlsx"})
 DELIMITERS = ",;\t|"
@@ -172,7 +174,7 @@ class _Lines:
         self._text = text
         self._again: list[str] = []
         self.kept: list[str] = []
-        self.n_kept = 0
+        self.n_read = 0
         self.n_lines = 0
 
     def peek(self) -> str:
@@ -191,16 +193,21 @@ class _Lines:
         line = self._again.pop() if self._again else self._text.readline(LINE_CHARACTERS_MAX)
         if not line:
             raise StopIteration
-        if self.n_kept < ROW_CHARACTERS_KEPT:
+        if self.n_read < ROW_CHARACTERS_KEPT:
             self.kept.append(line[:ROW_CHARACTERS_KEPT])
-            self.n_kept += len(line)
+        self.n_read += len(line)
+        if self.n_read > ROW_CHARACTERS_MAX:
+            raise Unreadable(
+                f"The row up to line {self.n_lines + 1:,} is longer than {ROW_CHARACTERS_MAX >> 20} million characters."
+                " Look for a quotation mark that is never closed."
+            )
         self.n_lines += line[-1] in "\r\n"
         return line
 
     def taken(self) -> str:
         """What was read since this was called last."""
         text = "".join(self.kept)
-        self.kept, self.n_kept = [], 0
+        self.kept, self.n_read = [], 0
         return text.rstrip("\r\n")
 
 

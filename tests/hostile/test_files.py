@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from openpyxl.utils import get_column_letter
 
 from annotation.core import sheet_tables
 from annotation.core.errors import Unreadable as Unfit
+from annotation.core.parquet_pages import largest_pages
+from annotation.imports.sheets import books
 from annotation.imports.sheets.books import SheetBook, open_book
 from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable
 from ingest.files.json_rows import read_rows
-from ingest.tables import open_table
+from ingest.tables import files, open_table
 from shared.storable_json import DEEPEST
 from taxonomy.errors import UnreadableDocument
 from taxonomy.parsing import read
@@ -211,6 +214,47 @@ def test_neither_lists_nor_bytes_repeat_a_long_text_in_memory(is_stored: bool) -
         list(sheet_tables.open_table(parquet({"item": [[1] * 600_000]})).rows)
 
 
+def varint(number: int) -> bytes:
+    """A number as the header of a page holds it."""
+    found, number = bytearray(), number * 2
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def test_pages_of_parquet_are_measured_by_their_own_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = parquet({"item": ["x" * 2_000_000]}, compression="zstd", use_dictionary=False).getvalue()
+    size, n_pages = largest_pages(io.BytesIO(content), 4, 100)
+    assert n_pages == 1 and len(list(sheet_tables.open_table(io.BytesIO(content)).rows)) == 1
+    forged = content.replace(varint(size), varint(134_000_000), 1)
+    assert forged.index(varint(134_000_000)) < 40
+    monkeypatch.setattr(sheet_tables, "PAGES_BYTES_MAX", 100 << 20)
+    with pytest.raises(Unfit, match="take more than 100 MB at once"):
+        sheet_tables.open_table(io.BytesIO(forged))
+    monkeypatch.setattr(sheet_tables, "PAGES_BYTES_MAX", 1 << 20)
+    many = [str(number).zfill(600) for number in range(1_000)]
+    for pages in ({"a": ["x" * 2_000_000]}, {"a": many, "b": many}):
+        with pytest.raises(Unfit, match="take more than 1 MB at once"):
+            sheet_tables.open_table(parquet(pages, compression="zstd"))
+    for broken in (b"\x15", b"\x19", b"\x1c" * 20, b"\x15" + b"\xff" * 12, b"\x25\x01\x00"):
+        with pytest.raises(ValueError, match="header of a page|below zero"):
+            largest_pages(io.BytesIO(broken), 0, len(broken))
+
+
+@pytest.mark.parametrize("kind", ["json", "decimal"])
+def test_texts_of_parquet_that_are_never_read_as_dictionaries_are_refused(kind: str) -> None:
+    column: Any = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["[1]"]))
+    if kind == "decimal":
+        column = pa.array([Decimal("1.5")], pa.decimal128(5, 2))
+    file = parquet({"item": column})
+    if kind == "json":
+        with pytest.raises(Unfit, match="texts of the kind JSON"):
+            sheet_tables.open_table(file)
+    else:
+        assert [list(row.cells) for row in sheet_tables.open_table(file).rows] == [["1.50"]]
+
+
 def test_a_parquet_file_larger_or_deeper_than_a_sheet_is_refused_before_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -253,6 +297,26 @@ def test_json_that_is_too_deep_too_large_or_double_is_refused_by_row(text: str) 
     rows = list(read_rows(io.BytesIO(f'{text}\n{{"number": 7, "title": "t", "repository": "o/r"}}\n'.encode())))
     assert any(row.refusal for row in rows)
     assert any(row.record for row in rows) or len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("tasks.json", b"[" + b"{}," * 1_000_000 + b"{}]", "values"),
+        ("a.csv", b"item,R1\n" + b'"\n",' * 300_000, "longer than"),
+        ("b.csv", b"item,R1\n" + (b"x" * 90_000 + "\U0001f41b\n".encode()) * 30, "MB of memory"),
+    ],
+    ids=["empty objects", "a row over many lines", "an emoji in each row"],
+)
+def test_a_zip_of_a_few_bytes_does_not_fill_the_memory(
+    name: str, content: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "ROW_CHARACTERS_MAX", 1 << 20)
+    monkeypatch.setattr(books, "TEXT_BYTES_MAX", 8 << 20)
+    file = zipped(name, content=content)
+    assert len(file.getvalue()) < 20_000
+    with pytest.raises(Unreadable, match=words):
+        open_book(file, "all.zip")
 
 
 @pytest.mark.parametrize("text", ['[{"data": ' + "[" * 5000 + "]" * 5000 + "}]", "[" * 100_000, '{"label": 1e999}'])

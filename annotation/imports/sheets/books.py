@@ -1,5 +1,6 @@
 """Books: the sheets of an uploaded workbook, CSV, Parquet file, or ZIP of several, as text."""
 
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -25,6 +26,8 @@ from shared.csv_files import is_of_concord
 
 ROWS_MAX = 100_000
 CELLS_MAX = 4_000_000
+TEXT_BYTES_MAX = 256 << 20
+"""So much memory the texts of a book may take: a zip of a megabyte can hold a thousand times more."""
 FILES_MAX = 50
 SHEETS_MAX = 100
 CELL_CHARACTERS_MAX = 100_000
@@ -38,7 +41,7 @@ class Sheet:
     """One table; `lines` holds its lines with any text, the head among them, in their order.
 
     `roles` says beforehand what each column is, where the kind of file does; `several` names dimensions with several
-    values; `n_uncomputed` counts formulas that hold no value.
+    values; `n_uncomputed` counts formulas that hold no value; `n_bytes` is the memory of the texts.
     """
 
     file: str
@@ -48,6 +51,7 @@ class Sheet:
     merged: Sequence[tuple[int, int, int, int]] = ()
     links: Mapping[tuple[int, int], str] = field(default_factory=dict)
     n_uncomputed: int = 0
+    n_bytes: int = 0
     kind: str = ""
     roles: Sequence[str] = ()
     several: frozenset[str] = frozenset()
@@ -100,15 +104,18 @@ def open_book(file: IO[bytes], name: str) -> SheetBook:
     cells.
     """
     sheets: list[Sheet] = []
-    n_rows = n_cells = 0
+    n_rows = n_cells = n_bytes = 0
     for sheet in _sheets(file, PurePath(name).name or "file"):
         sheets.append(sheet)
         n_rows += len(sheet.lines)
         n_cells += sum(len(line.cells) for line in sheet.lines)
+        n_bytes += sheet.n_bytes
         if len(sheets) > SHEETS_MAX:
             raise Unreadable(f"There are more than {SHEETS_MAX} sheets. Upload the files one after another.")
         if n_rows > ROWS_MAX or n_cells > CELLS_MAX:
             raise _too_many()
+        if n_bytes > TEXT_BYTES_MAX:
+            raise _too_long()
     if not any(sheet.lines for sheet in sheets):
         raise Unreadable("The file is empty. It needs a header row with the names of the columns.")
     return SheetBook(sheets)
@@ -118,6 +125,13 @@ def _too_many() -> Unreadable:
     return Unreadable(
         f"The file has more than {ROWS_MAX:,} rows or {CELLS_MAX:,} cells, the limit of this page. Import it "
         "with manage.py import_ratings, or in pieces."
+    )
+
+
+def _too_long() -> Unreadable:
+    return Unreadable(
+        f"The texts of the file take more than {TEXT_BYTES_MAX >> 20} MB of memory, the limit of this page. Leave out "
+        "long columns, or import it in pieces."
     )
 
 
@@ -227,10 +241,14 @@ def _of_lines(name: str, lines: Iterator[TableRow]) -> Sheet:
                 sheet.roles = own_roles(line.cells)
             elif is_ours:
                 line = as_written(line)
+            kept = _checked(line)
             n_cells += len(line.cells)
+            sheet.n_bytes += sys.getsizeof("".join(kept.cells)) + sys.getsizeof(kept.text)
             if len(sheet.lines) >= ROWS_MAX or n_cells > CELLS_MAX:
                 raise _too_many()
-            sheet.lines.append(_checked(line))
+            if sheet.n_bytes > TEXT_BYTES_MAX:
+                raise _too_long()
+            sheet.lines.append(kept)
     return sheet
 
 

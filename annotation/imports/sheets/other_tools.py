@@ -9,8 +9,11 @@ import orjson
 from annotation.core.errors import Unreadable
 from annotation.core.sheet_tables import UNSTORABLE
 from ingest.tables.files import TableRow
+from shared.storable_json import n_values
 
 BYTES_MAX = 128 << 20
+VALUES_MAX = 2_000_000
+"""So many values, counted by their marks, a file may hold: each takes up to 30 times its bytes once it is read."""
 FIELD_CHARACTERS_MAX = 500
 FIELDS_MAX = 50
 LABEL_STUDIO, DOCCANO = "Label Studio", "doccano"
@@ -95,6 +98,8 @@ def _records(file: IO[bytes]) -> list[dict[str, Any]]:
     content = file.read(BYTES_MAX + 1).removeprefix(b"\xef\xbb\xbf")
     if len(content) > BYTES_MAX:
         raise Unreadable(f"The JSON is larger than {BYTES_MAX >> 20} MB. Export it in pieces.")
+    if n_values(content) > VALUES_MAX:
+        raise Unreadable(f"The JSON has more than {VALUES_MAX:,} values. Export it in pieces.")
     try:
         try:
             found = orjson.loads(content)
