@@ -13,9 +13,11 @@ from shared.wording import plural, series
 from .counts import overlap
 from .folding import has_value, parts_by_category, without_value
 from .pairing import cross
-from .shares import Denominator, ExcludedParts, Share, share
+from .shares import Denominator, ExcludedParts, Share, TooLarge, share
 
 FEWEST, MOST = 2, 4
+WAYS_MAX, PATHS_MAX = 2_000_000, 40_000
+"""Ways of all parts (one with several values in each column has every combination of them), and different paths."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,13 @@ def _group(
 
 
 def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[FlowPath, ...]:
-    """Every combination that occurs, the most frequent first."""
+    """Every combination that occurs, the most frequent first. Raises TooLarge."""
+    ways = np.ones(n)
+    for column in columns:
+        if isinstance(column, MultiColumn):
+            ways *= np.bincount(column.rows, minlength=n)
+    if ways.sum() > max(n, WAYS_MAX):
+        raise _too_many_paths()
     rows, keys = np.arange(n), np.zeros(n, dtype=np.int64)
     sizes = [len(column.categories) for column in columns]
     for column, size in zip(columns, sizes, strict=True):
@@ -149,6 +157,8 @@ def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[FlowP
             rows, keys = np.repeat(rows, times), np.repeat(keys, times)
         keys = keys * size + codes
     found, counted = np.unique(keys, return_counts=True)
+    if len(found) > PATHS_MAX:
+        raise _too_many_paths()
     paths = []
     for key, times_taken in zip(found.tolist(), counted.tolist(), strict=True):
         names: list[str] = []
@@ -157,6 +167,10 @@ def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[FlowP
             names.append(column.categories.keys[code])
         paths.append(FlowPath(tuple(reversed(names)), share(times_taken, n)))
     return tuple(sorted(paths, key=lambda path: -path.share.n))
+
+
+def _too_many_paths() -> TooLarge:
+    return TooLarge("dimensions", "The flow would have too many paths. Name fewer dimensions, or fold rare categories.")
 
 
 def _has(column: SingleColumn | MultiColumn, code: int) -> Flags:

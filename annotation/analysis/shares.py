@@ -10,6 +10,14 @@ Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution, for intervals of 95 %."""
 
 
+class TooLarge(ValueError):
+    """An answer would have more rows than anybody reads; `word` is what to change, the message says how."""
+
+    def __init__(self, word: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.word = word
+
+
 @dataclass(frozen=True)
 class Share:
     """`n` of `of`, from 0 to 1, with its 95 % interval; where one of them is None, `undefined` is the reason."""

@@ -18,7 +18,7 @@ from annotation.analysis.queries.effort import MEASURES, effort
 from annotation.analysis.queries.labels import StudyLabels, study_labels
 from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec
 from annotation.analysis.saturation import Saturation
-from annotation.analysis.shares import ExcludedParts, without_intervals
+from annotation.analysis.shares import ExcludedParts, TooLarge, without_intervals
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.columns import Columns, Flags, Ints, MultiColumn, NumberColumn, SingleColumn, n_different
@@ -90,7 +90,10 @@ def answer_question(
     columns, folded = _columns(chosen, question)
     number = _number(seat, chosen, question) if question.measure else None
     _check_size(columns, question, spec)
-    found = compute(question, columns, chosen.items, number)
+    try:
+        found = compute(question, columns, chosen.items, number)
+    except TooLarge as error:
+        raise Invalid("Analysis not valid.", fields={error.word: [str(error)]}) from error
     if selection.n_items < selection.n_parts and has_shares_of_parts(found):
         found = without_intervals(found, f"{selection.dependence} Ask for items of a single part to have one.")
     return AnalysisResult(question, labels, selection, rows, columns, number, folded, found)

@@ -177,6 +177,21 @@ def test_one_dimension_with_sets_has_combinations_of_its_own() -> None:
     assert (one["n"], one["of"], one["lift"]) == (3, 3, 1)
 
 
+def test_one_answer_with_many_values_is_refused_before_all_its_combinations_are_counted() -> None:
+    keys = [f"c{number}" for number in range(60)]
+    categories = "".join(f"      - {{key: {key}, name: {key}}}\n" for key in keys)
+    text = "slug: wide\ntitle: Wide\ndimensions:\n" + "".join(
+        f"  - key: {key}\n    title: {key}\n    kind: multi\n    categories:\n{categories}" for key in "abcd"
+    )
+    round_ = make.open_round(make.study(text=text), 1, raters=("bob",))
+    make.submit(round_, "bob", 1, dict.fromkeys("abcd", keys))
+    olga = Script("olga")
+    refused = olga.refused("GET", path("combinations", "dimensions=a&least=1"), None)
+    assert "Enter a larger number of parts" in refused["least"][0]
+    assert "too many paths" in olga.refused("GET", path("flow", "dimensions=a,b,c,d"), None)["dimensions"][0]
+    assert olga.send("GET", path("combinations", "dimensions=a&least=1&largest=2")).json()["n_found"] == 1_770
+
+
 def test_a_value_with_a_comma_can_be_asked_for() -> None:
     faults(3)
     Item.objects.filter(identifier="acme/rocket#2").update(attributes={"kernel": "5.4, patched"})

@@ -14,7 +14,7 @@ from annotation.analysis.combinations import combinations
 from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
-from annotation.analysis.shares import ExcludedParts
+from annotation.analysis.shares import ExcludedParts, TooLarge
 from annotation.labels.columns import Categories, SingleColumn
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
@@ -194,3 +194,11 @@ def test_a_share_as_least_is_of_the_parts_with_a_value_of_each():
 
 def test_combinations_of_nothing_are_none():
     assert combinations([single("x", [None], KEYS), single("y", ["a"], KEYS)]).combinations == ()
+
+
+def test_ways_through_columns_of_sets_have_a_limit() -> None:
+    keys = [f"c{number}" for number in range(60)]
+    columns = [multi(name, [keys]) for name in "abcd"]
+    with pytest.raises(TooLarge, match="too many paths"):
+        flow(columns)
+    assert len(flow(columns[:2]).groups[0].paths) == 3_600
