@@ -23,12 +23,28 @@ from agreement.estimators import (
     PercentAgreement,
     TwoRaters,
 )
-from agreement.metrics import Distance, Metric, Paths, Weights, distance_by_metric, distance_by_weights, weights_over
+from agreement.metrics import (
+    Distance,
+    Metric,
+    Paths,
+    Weights,
+    distance_by_metric,
+    distance_by_weights,
+    scores_of,
+    weights_over,
+)
 from agreement.patterns import Category, Patterns
 from agreement.tallies import Tallies
 from agreement.variables import VARIABLES
 
 FREE_TEXT = "Free text has no agreement coefficient, because nobody writes the same text twice."
+NEGATIVE = "The ratio metric needs numbers of 0 or more, and there are numbers below 0. Choose the interval metric."
+CATEGORIES_MAX = 3_000
+"""Different values that are compared with each other: a coefficient takes memory for each two of them."""
+TOO_MANY = (
+    f"There are {{n:,}} different values, and a coefficient compares at most {CATEGORIES_MAX:,} with each other. Round "
+    "the numbers, or ask for fewer rounds."
+)
 ALPHA = "krippendorff_alpha"
 """The coefficient of a dimension for which none was chosen."""
 
@@ -64,6 +80,12 @@ class Setting:
     def placed(self) -> Tallies:
         """The ratings that the metric has a place for."""
         return Tallies(self.patterns, self.unplaced) if self.unplaced else self.whole
+
+    @property
+    def is_beyond_ratio(self) -> bool:
+        """Whether the metric is the ratio metric and somebody gave a number below 0."""
+        is_ratio = isinstance(self.metric, str) and self.metric == "ratio"
+        return is_ratio and bool(scores_of(self.patterns.categories).min(initial=0) < 0)
 
     @cached_property
     def weighting(self) -> Distance:
@@ -125,6 +147,10 @@ class CoefficientSpec:
             return FREE_TEXT
         if self.needs_order and setting.weights is None:
             return f"{self.title} needs categories in an order or numbers; this dimension is of kind {setting.kind}."
+        if (n := len(setting.patterns.categories)) > CATEGORIES_MAX:
+            return TOO_MANY.format(n=n)
+        if self.takes == "metric" and setting.is_beyond_ratio:
+            return NEGATIVE
         return self.build(setting)
 
 

@@ -247,3 +247,14 @@ def test_what_does_not_fit_is_refused_in_words(call, words: str):
 def test_a_limit_that_rounds_to_zero_has_no_sign():
     assert agreement.interval_words(-0.0002, 0.4, "effective_sample", 3) == "[0.000, 0.400]"
     assert agreement.interval_words(-0.004, 1.0, "exact_one_sided", 2) == "at least 0.00"
+
+
+@pytest.mark.parametrize("metric", ["interval", "ratio"])
+def test_more_different_numbers_than_memory_has_room_for_are_no_coefficient_but_the_reason(metric: str):
+    many = Patterns.from_table([[float(number), float(number + 20_000)] for number in range(20_000)])
+    entry = summary(many, kind="number", metric=metric, weights="linear")
+    assert {each["undefined"] for each in entry["coefficients"]} == {
+        "There are 40,000 different values, and a coefficient compares at most 3,000 with each other. Round the "
+        "numbers, or ask for fewer rounds."
+    }
+    assert agreement.share_reaching(many, "krippendorff_alpha", 0.8, kind="number", metric=metric) is None

@@ -196,3 +196,21 @@ def test_applies_is_set_on_the_settings_page_and_nonsense_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
         change_study(seat=make.owner_seat(study), changes={"applies": "all"})
     assert refused.value.fields == {"applies": ["Use both or either."]}
+
+
+def test_a_number_below_zero_leaves_the_ratio_metric_without_a_value_and_every_page_as_it_is() -> None:
+    text = "slug: days\ntitle: Days\ndimensions:\n  - {key: days, title: Days, kind: number}\n"
+    fixed = {"coefficient": "krippendorff_alpha", "metric": "ratio", "threshold": 0.8}
+    study = make.study(text=text, primary={"days": fixed})
+    round_ = make.open_round(study, 2)
+    for name, days in (("bob", (-1, 2)), ("carol", (1.5, 2))):
+        for number, given in enumerate(days, start=1):
+            make.submit(round_, name, number, {"days": given})
+    client = Client()
+    client.force_login(make.user("olga"))
+    for path in ("", "agreement/", "agreement/methods/"):
+        assert client.get(f"/studies/study/{path}").status_code == 200, path
+    found = client.get("/api/v1/studies/study/agreement/").json()[0]
+    reason = next(each["undefined"] for each in found["coefficients"] if each["name"] == "krippendorff_alpha")
+    assert "there are numbers below 0" in reason and value(found, "percent_agreement") == 0.5
+    assert value(entry_of(study, metric="interval"), "krippendorff_alpha") is not None
