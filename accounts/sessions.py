@@ -33,6 +33,10 @@ class SessionStore(DatabaseStore):
     def get_model_class(cls) -> type[Session]:
         return Session
 
+    def _validate_session_key(self, key: str | None) -> bool:
+        """Keys are letters and digits; a cookie can hold what PostgreSQL can't."""
+        return super()._validate_session_key(key) and key is not None and key.isascii() and key.isalnum()  # type: ignore[misc]
+
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         made = cast(Session, super().create_model_instance(data))
         made.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None

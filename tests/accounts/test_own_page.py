@@ -57,6 +57,13 @@ def test_one_session_is_ended_and_all_others(alice: User) -> None:
     assert [is_signed_in(each) for each in (here, there, elsewhere)] == [True, False, False]
 
 
+@pytest.mark.parametrize("key", ["\0aaaaaaaaaa", "\xff\xfeaaaaaaaaaa", "a" * 5_000])
+def test_a_cookie_that_is_no_key_of_a_session_is_none(db: None, key: str) -> None:
+    client = Client()
+    client.cookies[settings.SESSION_COOKIE_NAME] = key
+    assert client.get("/sign-in/").status_code == 200
+
+
 def test_the_session_of_somebody_else_is_404(alice: User) -> None:
     make.user("bob", password=PASSWORD)
     bob = browser("bob")
