@@ -33,8 +33,10 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
     decides = Q(member__roles__overlap=[OWNER, ADJUDICATOR])
     takes_part = decides | (Q(round__state__in=Round.OVER) & Exists(in_round))
     is_blind = Q(round__state=Round.State.OPEN) & rates
+    there = {"round": OuterRef("round"), "rater": OuterRef(OuterRef("member"))}
+    answers_there = Assignment.objects.filter(**there).exclude(state=Assignment.State.WITHDRAWN)
     again = RoundItem.objects.filter(
-        Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef(OuterRef("member")), left_at=None)),
+        Exists(RoundRater.objects.filter(**there, left_at=None)) | Exists(answers_there),
         item=OuterRef("item"),
         round__state=Round.State.OPEN,
         round__taxonomy_version__taxonomy=OuterRef("round__taxonomy_version__taxonomy"),

@@ -245,15 +245,19 @@ def _training_item(tree: VersionTree, place: RoundItem, is_hidden: bool) -> Trai
 
 
 def rated_elsewhere(round_: Round, items: Sequence[int], rater: Membership | None) -> set[int]:
-    """Those of the items that a rater also has in another open round under the same taxonomy; one query."""
+    """Those of the items that a rater also has in another open round under the same taxonomy; one query.
+
+    Who was withdrawn there and has an answer can still revise it.
+    """
     if rater is None or not items:
         return set()
+    there = {"round": OuterRef("pk"), "rater": rater}
+    answers = Assignment.objects.filter(**there).exclude(state=Assignment.State.WITHDRAWN)
     others = Round.objects.filter(
+        Exists(RoundRater.objects.filter(**there, left_at=None)) | Exists(answers),
         study=round_.study_id,
         state=Round.State.OPEN,
         taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
-        round_raters__rater=rater,
-        round_raters__left_at=None,
     )
     others = others.exclude(pk=round_.pk).exclude(kind=Round.Kind.RELABEL)
     return set(RoundItem.objects.filter(round__in=others, item__in=list(items)).values_list("item_id", flat=True))

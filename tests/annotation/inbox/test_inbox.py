@@ -106,6 +106,18 @@ def test_a_mention_of_somebody_blind_comes_when_the_round_is_over() -> None:
     assert kinds("bob") == ["mention"] and n_unread(make.user("bob")) == 1
 
 
+@pytest.mark.parametrize("has_answer", [True, False])
+def test_who_was_withdrawn_with_an_answer_reads_no_mention_about_its_item(over: Round, has_answer: bool) -> None:
+    """They stay blind in the open round, where they can revise the answer."""
+    again = make.open_round(over.study, 2)
+    if has_answer:
+        make.submit(again, "bob", 1, {"symptom": ["crash"]})
+    rater_actions.withdraw_rater(seat=make.owner_seat(over.study), number=again.number, rater="bob")
+    say("ada", "@bob R2 said hang, and hang is right")
+    assert ("hang is right" in words("bob")) == (not has_answer)
+    assert n_unread(make.user("bob")) == kinds("bob").count("mention") + kinds("bob").count("round")
+
+
 @pytest.mark.parametrize("mode", ["planned", "pool"])
 def test_a_rater_without_an_item_reads_no_mention_in_their_open_round(mode: str) -> None:
     study = make.study(resolve_when="item")
