@@ -26,6 +26,8 @@ from shared.names import wrong_in, wrong_in_user_name
 TOKEN_MARK = "concord_"
 MAILS_OFF, MAILS_OFF_FOR = "e-mails off", timedelta(days=90)
 IMAGE_HOSTS_MAX, HOST_CHARACTERS_MAX = 50, 253
+RECENT = timedelta(days=30)
+"""Ways in that were added since then end when a password is set by a link."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 IMAGE_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?(?::\d{1,5})?")
 
@@ -93,6 +95,8 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
     if user.email != address:
         require_confirmed(user, confirmation)
     with transaction.atomic():
+        if user.email != address:
+            _hold(user)
         user.save(update_fields=["first_name", "last_name", "email"])
         if user.get_full_name() != before:
             record(verb="person renamed", user=user)
@@ -110,9 +114,23 @@ def change_password(*, user: User, old: str, new: str, keep: str | None = None, 
     require_confirmed(user, Confirmation(old), field="old")
     _check_password(new, user, field="new")
     with transaction.atomic():
+        _hold(user)
         _set_password(user, new, keep=keep)
         if revoke_tokens:
             revoke_all_tokens(user=user, by=user)
+
+
+def _hold(user: User) -> None:
+    """Holds an account until the transaction ends, so that a link for a new password is used before or after it.
+
+    Raises Invalid where its password was changed since this person was asked for it.
+    """
+    held = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if held.password != user.password or not held.is_active:
+        raise Invalid(
+            "The password of this account was changed at the same time. Sign in again. Nothing was changed.",
+            code="sign_in_again",
+        )
 
 
 @transaction.atomic
@@ -132,7 +150,9 @@ def first_password(*, user: User, new: str, confirmation: Confirmation, keep: st
         raise Conflict("You already have a password. Change it with the current one.")
     require_confirmed(user, confirmation)
     _check_password(new, user, field="new")
-    _set_password(user, new, keep=keep)
+    with transaction.atomic():
+        _hold(user)
+        _set_password(user, new, keep=keep)
 
 
 def make_password_link(
@@ -168,9 +188,10 @@ def make_password_link(
     return link, plaintext
 
 
-def use_password_link(*, link: PasswordLink, new: str) -> User:
+def use_password_link(*, link: PasswordLink, new: str) -> list[str]:
     """Sets the password of the link's person, once; every session, token and other link of theirs ends.
 
+    So do ways in of the last 30 days, which are given in words: whoever knew the old password may have added them.
     Raises Invalid, NotFound.
     """
     _check_password(new, link.user, field="new")
@@ -183,14 +204,35 @@ def use_password_link(*, link: PasswordLink, new: str) -> User:
             link.user.password_link = link
         link.user.has_notice = link.user.has_notice or not link.by_email
         link.user.save(update_fields=["password_link", "has_notice"])
+        ended = _end_recent_ways_in(link)
         _set_password(link.user, new)
         n = revoke_all_tokens(user=link.user)
         made_by = link.made_by.username if link.made_by else None
-        record(verb="password link used", about=link.user, made_by=made_by, tokens_revoked=n)
+        more = {"ended": ended} if ended else {}
+        record(verb="password link used", about=link.user, made_by=made_by, tokens_revoked=n, **more)
         if link.of_study is not None:
             for keeper in keepers_of_links:
                 keeper.record_use(link)
-    return link.user
+    return ended
+
+
+def _end_recent_ways_in(link: PasswordLink) -> list[str]:
+    """Ends providers of the last 30 days, and an e-mail address since then unless the link was sent to it; in words.
+
+    Nothing where nobody had a password, and for links of owners, who must not end what a person could come back by.
+    """
+    user, since = link.user, timezone.now() - RECENT
+    if link.of_study is not None or not user.has_usable_password():
+        return []
+    ended = []
+    if SocialAccount.objects.filter(user=user, date_joined__gte=since).delete()[0]:
+        ended.append("connections with providers")
+    changes = ServerEvent.objects.filter(user=user, verb="e-mail address changed", at__gte=since)
+    if user.email and not link.by_email and changes.exists():
+        user.email = ""
+        user.save(update_fields=["email"])
+        ended.append("the e-mail address")
+    return ended
 
 
 def _changed_address_since_notice(link: PasswordLink) -> bool:
@@ -374,13 +416,15 @@ def connect_provider(*, user: User, provider: str, uid: str, called: str) -> Non
     Raises Conflict where it is another's, Forbidden for the people of the demo.
     """
     require_private_account(user, "sign in by no provider")
-    found, is_new = SocialAccount.objects.get_or_create(
-        provider=provider, uid=uid, defaults={"user": user, "extra_data": {"called": called}}
-    )
-    if found.user_id != user.pk:
-        raise Conflict("This account belongs to another user of this server.")
-    if is_new:
-        record(verb="provider connected", user=user, provider=provider)
+    with transaction.atomic():
+        _hold(user)
+        found, is_new = SocialAccount.objects.get_or_create(
+            provider=provider, uid=uid, defaults={"user": user, "extra_data": {"called": called}}
+        )
+        if found.user_id != user.pk:
+            raise Conflict("This account belongs to another user of this server.")
+        if is_new:
+            record(verb="provider connected", user=user, provider=provider)
 
 
 def disconnect_provider(*, user: User, account_id: int) -> None:
@@ -403,7 +447,9 @@ def make_own_token(*, confirmation: Confirmation, user: User, **more: Any) -> tu
     """
     require_private_account(user, f"get tokens only in the server's shell (`manage.py token {user.username}`)")
     require_confirmed(user, confirmation)
-    return make_token(user=user, **more)
+    with transaction.atomic():
+        _hold(user)
+        return make_token(user=user, **more)
 
 
 def make_token(

@@ -62,16 +62,17 @@ def send_password_links(address: str, site: str) -> None:
 
 
 @shared_task(name="accounts.jobs.send_link_notice", **TRIES)
-def send_link_notice(user_id: int) -> None:
-    """Tells somebody that a new password was set for them by a link."""
+def send_link_notice(user_id: int, address: str = "") -> None:
+    """Tells somebody that a new password was set for them by a link, at the address that they had then."""
     user = User.objects.get(pk=user_id)
-    if user.email and user.is_active:
+    address = address or user.email
+    if address and user.is_active:
         _send(
             "A new password was set for Concord",
             f"{user.display_name},\n\na link set a new password for {user.username}. All sessions were signed "
             "out, and all API tokens were revoked.\n\nIf this was not you, tell the server's operator at "
             "once.\n",
-            user.email,
+            address,
         )
 
 

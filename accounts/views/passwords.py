@@ -17,6 +17,7 @@ from shared.errors import Invalid, NotFound
 from shared.forms import explaining, form_page
 from shared.rate_limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
 from shared.site_links import absolute
+from shared.wording import series
 
 
 @form_page
@@ -51,13 +52,19 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     form = FirstPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with explaining(form, caught=Invalid):
-            actions.use_password_link(link=link, new=form.cleaned_data["new"])
+            ended = actions.use_password_link(link=link, new=form.cleaned_data["new"])
             if settings.SENDS_EMAIL and link.user.email:
                 with suppress(OperationalError):  # the password is set; every page of the person tells it, too
-                    jobs.send_link_notice.delay(link.user.pk)
+                    jobs.send_link_notice.delay(link.user.pk, link.user.email)
             messages.success(
                 request, "Your new password is set, and all API tokens of the account were revoked. Sign in with it."
             )
+            if ended:
+                messages.warning(
+                    request,
+                    f"Removed, because they were added in the last 30 days: {series(ended)}. Add them again under "
+                    "“My settings” if they are yours.",
+                )
             return redirect("sign_in")
     context = {"form": form, "person": link.user}
     return render(request, "accounts/new_password.html", context, status=422 if form.errors else 200)

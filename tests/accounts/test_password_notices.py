@@ -1,5 +1,7 @@
 """A password set by a link is told on every page until somebody confirms it who does not only have that password."""
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,12 +9,14 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
 from accounts import actions, jobs
 from accounts.confirmation import Confirmation
 from accounts.models import PasswordLink, ServerEvent, User
 from accounts.queries import proves_person
 from accounts.sessions import SessionStore, sign_in
+from shared.errors import Invalid
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -98,7 +102,9 @@ def test_a_provider_confirms_if_it_was_connected_before_the_link_was_used(
 ) -> None:
     if is_before:
         actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+        alice.socialaccount_set.update(date_joined=timezone.now() - timedelta(days=31))
     link = used(alice, made_by=make.user("olga"))
+    alice.refresh_from_db()
     if not is_before:
         actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
     request = rf.get("/")
@@ -109,6 +115,56 @@ def test_a_provider_confirms_if_it_was_connected_before_the_link_was_used(
     client = Client()
     client.cookies[settings.SESSION_COOKIE_NAME] = request.session.session_key
     assert confirm(client, link) == (302 if is_before else 403)
+
+
+def thief_adds_ways_in(alice: User) -> None:
+    actions.connect_provider(user=alice, provider="oidc", uid="7", called="thief")
+    actions.rename_user(user=alice, full_name="Alice", email="thief@evil.example", confirmation=Confirmation(FIRST))
+
+
+def test_a_link_of_staff_ends_the_ways_in_that_a_thief_of_the_password_added(
+    alice: User, settings: Any, mailoutbox: list[Any]
+) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    thief_adds_ways_in(alice)
+    _, plaintext = actions.make_password_link(user=alice, made_by=make.user("sam", staff=True))
+    page = Client().post(f"/new-password/{plaintext}/", {"new": BY_LINK}, follow=True).content.decode()
+    assert "connections with providers and the e-mail address" in page
+    alice.refresh_from_db()
+    assert not alice.email and not alice.socialaccount_set.exists()
+    assert [mail.to for mail in mailoutbox] == [["thief@evil.example"]], "who had that address is told"
+
+
+@pytest.mark.parametrize(("older", "of_study"), [(True, None), (False, 1)])
+def test_ways_in_of_long_ago_stay_and_no_owners_link_ends_any(
+    alice: User, older: bool, of_study: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thief_adds_ways_in(alice)
+    if older:
+        monkeypatch.setattr(actions, "RECENT", timedelta(0))
+    link, _ = actions.make_password_link(user=alice, made_by=make.user("olga"))
+    PasswordLink.objects.filter(pk=link.pk).update(of_study=of_study)
+    link.refresh_from_db()
+    assert actions._end_recent_ways_in(link) == []
+
+
+@pytest.mark.parametrize("way", ["token", "address", "password", "provider"])
+def test_who_confirmed_with_the_old_password_adds_nothing_after_a_link_was_used(alice: User, way: str) -> None:
+    """A request that began before: its person is the one that was read then."""
+    before = User.objects.get(pk=alice.pk)
+    used(alice, made_by=make.user("olga"))
+    old = Confirmation(FIRST)
+    ways: dict[str, Callable[[], object]] = {
+        "token": lambda: actions.make_own_token(user=before, confirmation=old, name="kept", scope="manage"),
+        "address": lambda: actions.rename_user(user=before, full_name="A", email="t@evil.example", confirmation=old),
+        "password": lambda: actions.change_password(user=before, old=FIRST, new=NEXT),
+        "provider": lambda: actions.connect_provider(user=before, provider="oidc", uid="7", called="thief"),
+    }
+    with pytest.raises(Invalid, match="changed at the same time"):
+        ways[way]()
+    alice.refresh_from_db()
+    assert alice.check_password(BY_LINK) and not alice.email
+    assert not alice.tokens.exists() and not alice.socialaccount_set.exists()
 
 
 def test_a_second_link_leaves_its_own_notice(alice: User) -> None:
