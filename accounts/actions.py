@@ -208,7 +208,7 @@ def use_password_link(*, link: PasswordLink, new: str) -> list[str]:
         _set_password(link.user, new)
         n = revoke_all_tokens(user=link.user)
         made_by = link.made_by.username if link.made_by else None
-        more = {"ended": ended} if ended else {}
+        more: dict[str, Any] = {"ended": ended} if ended else {}
         record(verb="password link used", about=link.user, made_by=made_by, tokens_revoked=n, **more)
         if link.of_study is not None:
             for keeper in keepers_of_links:
