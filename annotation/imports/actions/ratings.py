@@ -15,7 +15,7 @@ from annotation.assignments.actions.finishing import finish_if_done
 from annotation.core.access import OWNER, RATER, Seat, get_seat, require_at_work
 from annotation.core.audit import record
 from annotation.core.database_planner import TABLES, tell_planner
-from annotation.core.demo_people import require_may_create_studies
+from annotation.core.demo_people import require_may_change_members, require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.imported import IMPORTED, earlier_imports, round_labels
 from annotation.core.memberships import come_in
@@ -454,7 +454,10 @@ class _Import:
     # Who and what
 
     def _members(self) -> dict[str, Membership]:
-        """A member of the study for every rater: one who is there, a user by that name, or only the name."""
+        """A member of the study for every rater: one who is there, a user by that name, or only the name.
+
+        Raises Forbidden where the people of the demo would add a member or a role.
+        """
         found = members_by_name(self.study)
         missing = [rater for rater in self.sheet.raters if rater not in found]
         users = self._accounts(missing)
@@ -476,6 +479,7 @@ class _Import:
                     member.code = "" if free in taken | wanted else free
                 taken.add(member.code)
             if RATER not in member.roles:
+                require_may_change_members(self.seat.user)
                 member.roles = [role for role in Membership.Role.values if role == RATER or role in member.roles]
                 member.save()
             found[rater] = member

@@ -210,7 +210,12 @@ def test_the_people_of_the_demo_hand_out_no_accounts(demo: Study, settings: Any)
         olga.send("POST", "studies/demo/invitations/", {"roles": ["reader"], "n_most": 200}),
         olga.send("POST", "studies/demo/members/", {"user": "mal", "roles": ["owner"]}),
     ]
-    assert [answer.status_code for answer in answers] == [403] * 4
+    for rater in ("Rude Name", "demo-ada"):
+        sheet = f"item,rater,dimension,value\na,{rater},symptom,crash\n".encode()
+        answers.append(
+            olga.client.post("/api/v1/studies/demo/ratings/", sheet, content_type="text/csv", headers=olga.headers)
+        )
+    assert [answer.status_code for answer in answers] == [403] * 6
     assert all("invite, add, and remove no one" in answer.content.decode() for answer in answers)
     assert not demo.invitations.exists() and not demo.memberships.filter(invited_user__isnull=False).exists()
 
