@@ -27,6 +27,11 @@ def is_whole(value: Any) -> bool:
     return type(value) is int
 
 
+def is_from_to(least: float, most: float) -> Check:
+    """A number within bounds, both included."""
+    return lambda value: is_number(value) and least <= value <= most
+
+
 def is_yes_or_no(value: Any) -> bool:
     return isinstance(value, bool)
 

@@ -36,6 +36,7 @@ from annotation.core.row_checks import (
     is_anything,
     is_day,
     is_empty_mapping,
+    is_from_to,
     is_number,
     is_text,
     is_time,
@@ -51,8 +52,10 @@ from annotation.core.row_checks import (
 from annotation.exports.package_options import LICENCES, TEXTS
 from annotation.exports.queries.kinds import KINDS as FILES
 from annotation.exports.queries.options import SHAPES as EXPORT_SHAPES
+from annotation.labels.answers import MOST_PARTS
 from annotation.labels.queries.rows import REVISIONS
 from annotation.models import AuditEvent, Export, Plan, Study
+from annotation.resolving.actions.part_matches import MOST_PARTS as MOST_AGREED_PARTS
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import rejection
 from ingest.identifiers import is_host, is_name, is_owner
@@ -229,6 +232,16 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     ("export", "format"): (one_of(FORMATS), "an unknown format"),
     ("plan", "state"): (one_of(set(Plan.State.values) - set(Plan.AT_WORK)), "a job that is still running"),
     ("analysis", "kind"): (one_of(ANALYSES), "an unknown kind of analysis"),
+    **dict.fromkeys(
+        [("annotation", "n_parts"), ("proposal", "part"), ("rating", "part"), ("partmatch", "part")],
+        (is_from_to(1, MOST_PARTS), f"not a number of parts from 1 to {MOST_PARTS}"),
+    ),
+    **dict.fromkeys(
+        [("partmatch", "agreed_part"), ("resolution", "part"), ("remark", "part")],
+        (is_from_to(1, MOST_AGREED_PARTS), f"not the number of a part from 1 to {MOST_AGREED_PARTS}"),
+    ),
+    ("annotation", "confidence"): (is_from_to(1, 3), "not a confidence from 1 to 3"),
+    **dict.fromkeys([("sample", "confidence"), ("sample", "margin")], (is_from_to(0, 1), "not a number from 0 to 1")),
 }
 """Checks of single columns beyond those that follow from their type, and what is there that should not be."""
 
