@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from rapidfuzz import fuzz, process
@@ -14,6 +15,8 @@ from taxonomy.schema import DimensionSpec, Document
 ALIKE_PERCENT = 85
 SLIP_PERCENT = 80
 SHORT_NAME = 5
+COMPARED_MAX, PAIRS_MAX = 1_000, 100_000
+"""Names that are compared with each other, and pairs that are alike enough to be looked at word by word."""
 SMALL_WORDS = frozenset({"a", "an", "and", "in", "of", "on", "or", "the", "to"})
 
 
@@ -32,7 +35,7 @@ def near_identical(names: Sequence[str]) -> list[tuple[int, ...]]:
     a letter or two stand together. Every place is in one group, most groups have one; in the order of their first.
 
     Names with different numbers in them ("Level 1", "Level 2") are never alike; of five letters or fewer only those
-    that fold to the same.
+    that fold to the same, and so of more than COMPARED_MAX names, for the time grows with their square.
     """
     folded = [_folded(name) for name in names]
     heads = list(range(len(names)))
@@ -52,11 +55,14 @@ def near_identical(names: Sequence[str]) -> list[tuple[int, ...]]:
         if sum(map(len, folded[place])) > SHORT_NAME:
             numbered.setdefault(tuple(re.findall(r"\d+", names[place])), []).append(place)
     for places in numbered.values():
+        if len(places) > COMPARED_MAX:
+            continue
         joined = ["".join(sorted(folded[place])) for place in places]
         typed = ["".join(folded[place]) for place in places]
         for texts in (joined, typed) if len(places) > 1 else ():
             scores = process.cdist(texts, texts, scorer=fuzz.ratio, score_cutoff=ALIKE_PERCENT, dtype=np.uint8)
-            for row, column in zip(*np.nonzero(np.triu(scores, 1)), strict=True):
+            pairs = zip(*np.nonzero(np.triu(scores, 1)), strict=True)
+            for row, column in islice(pairs, PAIRS_MAX):
                 one, other = places[int(row)], places[int(column)]
                 low, high = sorted((head(one), head(other)))
                 if low != high and _differ_by_a_slip(folded[one], folded[other]):

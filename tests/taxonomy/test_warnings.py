@@ -1,6 +1,7 @@
 """What is doubtful in a taxonomy though it is allowed."""
 
 import time
+from itertools import product
 
 import pytest
 
@@ -79,3 +80,10 @@ dimensions:
         ("only_child", ("hang", "barrier")),
         ("undefined", ("crash",)),
     ]
+
+
+def test_names_by_the_thousand_are_compared_in_a_time_in_proportion_to_their_number() -> None:
+    names = [f"{''.join(letters)} failure of the system" for letters in product("abcdefgh", repeat=4)]
+    begun = time.process_time()
+    assert len(near_identical([*names, names[5].upper()])) == len(names)
+    assert time.process_time() - begun < 2
