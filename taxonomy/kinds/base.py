@@ -4,7 +4,6 @@ This module and those of the kinds import only the standard library and this pac
 contains them unchanged.
 """
 
-import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -236,5 +235,8 @@ class HasKind:
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """A question with the nearest known word, or nothing. Packages have no library for it."""
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f" Did you mean “{close[0]}”?" if close else ""
+    try:
+        from shared.wording import did_you_mean
+    except ImportError:
+        return ""
+    return did_you_mean(word, sorted(known))

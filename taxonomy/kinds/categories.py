@@ -1,6 +1,9 @@
 """Category questions: the base of the kinds whose answers are categories. Pure."""
 
-from .base import CATEGORY, Kind, QuestionLike, Values, WrongValue, nearest
+from .base import CATEGORY, LONGEST_SHOWN, Kind, QuestionLike, Values, WrongValue, nearest
+
+WRONG_MAX = 20
+"""So many wrong categories of one answer are named, each with the nearest one."""
 
 
 class CategoryKind(Kind):
@@ -13,9 +16,12 @@ class CategoryKind(Kind):
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise WrongValue("Send a list of category keys.")
         wrong = []
-        for key in keys:
+        for key in dict.fromkeys(keys):
+            if len(wrong) == WRONG_MAX:
+                break
             category = question.by_key.get(key)
             if category is None:
+                key = key[:LONGEST_SHOWN]
                 wrong.append(f"“{key}” is not a category of “{question.title}”.{nearest(key, list(question.by_key))}")
             elif not category.selectable:
                 wrong.append(f"“{category.name}” only groups others. Choose one of its subcategories.")

@@ -4,8 +4,10 @@ import ast
 import json
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
@@ -159,3 +161,14 @@ def test_nothing_asks_what_a_kind_is_called() -> None:
         elif path.suffix in (".html", ".js") and (found := IN_PAGES.search(path.read_text())):
             places.append(f"{path}: {found[0]}")
     assert not places
+
+
+def test_very_many_wrong_categories_are_rejected_in_short_time() -> None:
+    known = {f"category-number-{number}": object() for number in range(2_000)}
+    question = SimpleNamespace(title="Symptom", by_key=known)
+    begun = time.process_time()
+    with pytest.raises(WrongValue) as refused:
+        KINDS["multi"].read(question, [f"categorx-nomber-{number}" for number in range(20_000)] + ["x" * 1_000_000])
+    assert len(refused.value.sentences) == 20
+    assert "“categorx-nomber-0” is not a category of “Symptom”. Did you mean “category-number-0”?" in str(refused.value)
+    assert time.process_time() - begun < 1
