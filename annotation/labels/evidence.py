@@ -17,6 +17,8 @@ LONGEST_CONTEXT = 80
 MOST_PER_PART = 100
 MOST_PLACES = 5_000
 MOST_ANCHORS = 400
+HIDDEN_MOST = 600
+"""So many characters that are not shown, beyond twice its length, may stand within a quote."""
 TITLE, BODY, COMMENT = "title", "body", "comment"
 
 
@@ -185,15 +187,30 @@ def skeleton(text: str) -> str:
     return "".join(_letters(text)[0])
 
 
+@dataclass
+class Places:
+    """How many places all quotes of an answer are compared with, at most; then they are kept without a place."""
+
+    left: int = 100_000
+
+    def among(self, found: Iterator[int]) -> Iterator[int]:
+        for at in found:
+            if not self.left:
+                return
+            self.left -= 1
+            yield at
+
+
 class Source:
     """The text of a title, body or comment as typed, in which quotes are looked for; read once, used for many.
 
     `repository` is where the issue stands: addresses within it are shown shorter than others.
     """
 
-    def __init__(self, text: str, repository: str = "") -> None:
+    def __init__(self, text: str, repository: str = "", places: Places | None = None) -> None:
         self.text = text
         self.repository = repository.lower()
+        self.places = places or Places()
 
     @cached_property
     def typed(self) -> _Skeleton:
@@ -253,14 +270,19 @@ class Source:
         wanted = skeleton(quote.quote)
         if not wanted:
             return self._signs(quote)
-        if quote.start is not None and quote.end is not None and quote.start < quote.end <= len(self.text):
+        if (
+            quote.start is not None
+            and quote.end is not None
+            and quote.start < quote.end <= len(self.text)
+            and quote.end - quote.start <= 3 * len(quote.quote) + HIDDEN_MOST
+        ):
             given = self.text[quote.start : quote.end]
             if wanted in (skeleton(given), skeleton(Source(given).shown.letters)):
                 return quote.start, quote.end
         before, after = skeleton(quote.before), skeleton(quote.after)
         best: tuple[float, float, _Skeleton, int] | None = None
         for side in (self.shown, self.typed):
-            for first in side.occurrences(wanted):
+            for first in self.places.among(side.occurrences(wanted)):
                 fit = _common(side.letters, first, first + len(wanted), before, after)
                 far = self._far(side.places[first], quote.at)
                 if best is None or (-fit, far) < best[:2]:
@@ -283,16 +305,17 @@ class Source:
             for side in (self.shown, self.typed):
                 heads = [
                     (at, _common(side.letters, at, None, before, ""))
-                    for at in side.occurrences(wanted[:length], MOST_ANCHORS)
+                    for at in self.places.among(side.occurrences(wanted[:length], MOST_ANCHORS))
                 ]
-                tails = [at + length - 1 for at in side.occurrences(wanted[-length:], MOST_ANCHORS)]
+                ends = self.places.among(side.occurrences(wanted[-length:], MOST_ANCHORS))
+                tails = [at + length - 1 for at in ends]
                 follows = [_common(side.letters, None, tail + 1, "", after) for tail in tails]
                 best: tuple[float, float, int, int] | None = None
                 for head, fit in heads:
                     nearest = bisect_left(tails, head + len(wanted) - 1)
                     for n in range(max(nearest - 2, 0), min(nearest + 6, len(tails))):
                         span = tails[n] - head + 1
-                        if not len(wanted) / 2 <= span <= 3 * len(wanted) + 600:
+                        if not len(wanted) / 2 <= span <= 3 * len(wanted) + HIDDEN_MOST:
                             continue
                         cost = abs(span - len(wanted)) - 4.0 * (fit + follows[n])
                         far = self._far(side.places[head], quote.at)

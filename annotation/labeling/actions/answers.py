@@ -16,7 +16,7 @@ from annotation.core.row_checks import DRAFT
 from annotation.labels.actions.part_matches import carry_match
 from annotation.labels.answers import AnswerPart, answers_digest, digest, read_parts
 from annotation.labels.consensus import PENDING
-from annotation.labels.evidence import BODY, COMMENT, TITLE, Quote, Source
+from annotation.labels.evidence import BODY, COMMENT, TITLE, Places, Quote, Source
 from annotation.labels.queries.evidence import texts_of
 from annotation.labels.screening import refuse_proposals
 from annotation.labels.value_rows import value_columns
@@ -300,6 +300,7 @@ def _quoted(
     read, comments = texts_of(snapshot, {quote.comment for quote in asked.values() if quote.comment})
     repository = read.issue.repository.full_name
     sources: dict[tuple[str, int | None], Source] = {}
+    places = Places()
     found: dict[tuple[int, int], Evidence] = {}
     for place, quote in asked.items():
         comment = comments.get(quote.comment) if quote.comment else None
@@ -309,7 +310,7 @@ def _quoted(
         source = sources.get((quote.where, quote.comment))
         if source is None:
             text = comment.body if comment else {TITLE: read.title, BODY: read.body}[quote.where]
-            source = sources[quote.where, quote.comment] = Source(text, repository)
+            source = sources[quote.where, quote.comment] = Source(text, repository, places)
         found[place] = _evidence(quote, source, comment.pk if comment else None)
     return found
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.core.errors import Invalid
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labeling.queries.assignments import answer_of
-from annotation.labels.evidence import Quote, Source, skeleton
+from annotation.labels.evidence import Places, Quote, Source, skeleton
 from annotation.models import Annotation, Assignment, Evidence, Rating, Round
 from ingest.rendering.markdown import render_markdown
 from taxonomy.queries import published_version
@@ -285,3 +286,16 @@ def test_an_answer_is_read_back_with_its_quotes_in_one_query(round_: Round) -> N
     tree = published_version(round_.taxonomy_version_id)
     with assert_queries(1):
         answer_of(place, tree)
+
+
+def test_many_quotes_of_a_long_text_are_located_in_short_time() -> None:
+    text = "word ab. " * 20_000
+    source = Source(text)
+    asked = [
+        Quote("", "", "body", None, "word ab", "ab. " * 20, "word ab. " * 9, start=n, end=len(text)) for n in range(100)
+    ]
+    begun = time.process_time()
+    found = [source.locate(quote) for quote in asked]
+    assert time.process_time() - begun < 4
+    assert found[0] == (9, 16) and found[-1] is None, "what is not found any more is kept without a place"
+    assert Source(text, places=Places()).locate(asked[-1]) == (9, 16)
