@@ -65,14 +65,14 @@ def run_plan(plan_id: int) -> None:
 
 @shared_task(**RULES.options)
 def rule_round(round_id: int) -> None:
-    """Applies the rules of its study to a round; nothing for one to which they were applied."""
-    rule_jobs.rule_round(round_id)
+    """Applies the rules of its study to a round for a turn; nothing for one to which they were applied."""
+    RULES.run(round_id)
 
 
 @shared_task(**ANSWERS.options)
 def rule_answers(round_id: int) -> None:
-    """Applies the rules of its study to what was answered in a round since the last time."""
-    rule_jobs.rule_answers(round_id)
+    """Applies the rules of its study, for a turn, to what was answered in a round since the last time."""
+    ANSWERS.run(round_id)
 
 
 @shared_task(name="annotation.tasks.rule_new_answers")

@@ -103,6 +103,17 @@ class Work:
         """Tells a worker after the commit."""
         transaction.on_commit(lambda: self.send(pk), robust=True)
 
+    def run(self, pk: int) -> bool:
+        """The task: works for a turn, and sends the row again where it is to go on; whether it does."""
+        goes_on = self.work(pk, turn_seconds=TURN_SECONDS if self.limits is not WHOLE else None)
+        if goes_on:
+            self.send(pk)
+        return goes_on
+
+    def work(self, pk: int, *, turn_seconds: float | None = None) -> bool:
+        """Works on a row until its turn is over; whether it is to go on then."""
+        raise NotImplementedError
+
     def end_over_limit(self, pk: int) -> None:
         """Notes that the worker of a row was stopped at its time limit."""
         raise NotImplementedError
@@ -155,13 +166,6 @@ class JobKind(Work, Generic[J]):
         return Q(state="queued")
 
     # What workers do
-
-    def run(self, pk: int) -> bool:
-        """The task: works for a turn, and sends the job again where it is to go on; whether it does."""
-        goes_on = self.work(pk, turn_seconds=TURN_SECONDS if self.limits is not WHOLE else None)
-        if goes_on:
-            self.send(pk)
-        return goes_on
 
     def work(self, pk: int, *, turn_seconds: float | None = None) -> bool:
         """Works on a job that is queued, nothing for another one; whether it is to go on, for its turn was over.

@@ -105,6 +105,8 @@ def _serve() -> None:
         "plan": _swept(plan_jobs.PLANS),
         "rules": rule_jobs.rule_round,
         "answers": rule_jobs.rule_answers,
+        "rules in turns": _in_turns(rule_jobs.RULES),
+        "answers in turns": _in_turns(rule_jobs.ANSWERS),
         "workbook": _swept(workbooks.WORKBOOKS),
         "export": export_jobs.work,
         "arrival": _swept(study_import.ARRIVALS),
@@ -127,6 +129,16 @@ def _serve() -> None:
             said = json.loads(report.readline() or "{}")  # two threads may have come to the place at once
         status = os.waitpid(pid, 0)[1]
         print(json.dumps(said | {"code": os.waitstatus_to_exitcode(status)}), flush=True)
+
+
+def _in_turns(kind: Any) -> Any:
+    """The work of a kind of job that hands over as soon as it can."""
+
+    def work(pk: int) -> None:
+        while kind.work(pk, turn_seconds=0):
+            pass
+
+    return work
 
 
 def _swept(kind: Any) -> Any:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -18,6 +19,7 @@ from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbi
 from annotation.labels.queries.verdicts import ItemVerdicts, round_verdicts
 from annotation.models import Assignment, AuditEvent, Resolution, ResolutionValue, Round, RoundItem, Study
 from shared.job_holds import JobLockKind, are_held, hold_job, place
+from shared.job_time_limits import BATCHES, TaskTurn
 from shared.jobs import Work
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -33,7 +35,11 @@ class RulesJob(Work):
     """The applying of rules; that they wait, were applied or failed is marked in the round."""
 
     lock, task = JobLockKind.RULES, "annotation.tasks.rule_round"
+    limits = BATCHES
     advice = "Resolutions by the rules are saved. Apply the rules again when the server is less busy."
+
+    def work(self, pk: int, *, turn_seconds: float | None = None) -> bool:
+        return rule_round(pk, turn_seconds=turn_seconds)
 
     def end_over_limit(self, pk: int) -> None:
         """Notes that the worker was stopped at its time limit; the rules are applied again only by hand."""
@@ -58,6 +64,9 @@ class AnswersJob(RulesJob):
 
     task = "annotation.tasks.rule_answers"
 
+    def work(self, pk: int, *, turn_seconds: float | None = None) -> bool:
+        return rule_answers(pk, turn_seconds=turn_seconds)
+
     def sweep(self, lost_seconds: float = LOST_SECONDS) -> list[int]:
         return []
 
@@ -65,48 +74,84 @@ class AnswersJob(RulesJob):
 RULES, ANSWERS = RulesJob(), AnswersJob()
 
 
-def rule_round(round_id: int) -> None:
+def rule_round(round_id: int, *, turn_seconds: float | None = None) -> bool:
     """Applies the rules to all of a round that is being resolved, and marks it; for another one it does nothing.
 
-    A study that is archived keeps its round waiting until it is worked on again.
+    Whether it is to go on, for its turn was over. A study that is archived keeps its round waiting until it is worked
+    on again.
 
     Each batch is one transaction that holds its items, and looks at them anew; so killed anywhere and run again, or
-    run twice at once, it decides nothing twice and asks nobody twice.
+    run twice at once, it decides nothing twice and asks nobody twice. How far it is, and until which answer it looks,
+    is in the round; where both are not as it left them, another worker began or the owner asked for the rules again,
+    and it ends.
     """
+    turn = TaskTurn(turn_seconds)
     round_ = Round.objects.select_related("study").get(pk=round_id)
     if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
-        return
+        return False
     if round_.rules_error:
-        return
-    until = _newest_answer(round_id)
+        return False
     with hold_job(JobLockKind.RULES, round_id):
-        _rule_disputed(round_id, round_verdicts(round_, disputed_only=True))
+        if not round_.ruled_to:
+            round_.ruled_until = _newest_answer(round_id)
+            if not Round.objects.filter(pk=round_id, ruled_at=None, ruled_to=0).update(ruled_until=round_.ruled_until):
+                return False
+        waiting: list[int] = []
+        for each in round_verdicts(round_, disputed_only=True, after_position=round_.ruled_to):
+            if _is_disputed(each):
+                waiting.append(each.round_item.item_id)
+            if len(waiting) < BATCH and not turn.is_over():
+                continue
+            if not (rule_items(round_id, waiting) and _move(round_, ruled_to=each.round_item.position)):
+                return False
+            if turn.is_over():
+                return True
+            waiting = []
+        if rule_items(round_id, waiting):
+            _move(round_, ruled_at=timezone.now(), ruled_to=0)
+    return False
+
+
+def _move(round_: Round, **changes: Any) -> bool:
+    """Notes how far the rules are in a round; nothing where another worker moved them meanwhile."""
     working = Study.objects.filter(archived_at=None)
-    Round.objects.filter(pk=round_id, state=Round.State.RESOLVING, study__in=working).update(
-        ruled_at=timezone.now(), ruled_until=until
-    )
+    as_left = Round.objects.filter(pk=round_.pk, state=round_.state, ruled_at=round_.ruled_at, study__in=working)
+    if not as_left.filter(ruled_to=round_.ruled_to, ruled_until=round_.ruled_until).update(**changes):
+        return False
+    for name, value in changes.items():
+        setattr(round_, name, value)
+    return True
 
 
-def rule_answers(round_id: int) -> None:
+def rule_answers(round_id: int, *, turn_seconds: float | None = None) -> bool:
     """Applies the rules to the items of a round that were answered since the last time; nothing for other rounds.
 
-    Takes steps like `rule_round`, so killed anywhere and run again, or run twice at once, it decides nothing twice.
+    Whether it is to go on, for its turn was over. Takes steps like `rule_round`, the answers in the order of their age,
+    so killed anywhere and run again, or run twice at once, it decides nothing twice.
     """
+    turn = TaskTurn(turn_seconds)
     round_ = _with_new_answers().filter(pk=round_id).select_related("study").first()
     if round_ is None:
-        return
-    until = _newest_answer(round_id)
-    answered = Assignment.objects.filter(round=round_id, current__gt=round_.ruled_until or 0, current__lte=until)
-    items = sorted(set(answered.order_by().values_list("item", flat=True)))
-    for start in range(0, len(items), BATCH):
-        _rule_disputed(round_id, round_verdicts(round_, items=items[start : start + BATCH]))
-    seen_less = Q(ruled_until=None) | Q(ruled_until__lt=until)
-    Round.objects.filter(seen_less, pk=round_id, study__archived_at=None).update(ruled_until=until)
+        return False
+    with hold_job(JobLockKind.RULES, round_id):
+        until = _newest_answer(round_id)
+        rows = Assignment.objects.filter(round=round_id, current__lte=until).order_by("current")
+        answered = rows.values_list("current", "item")
+        while batch := list(answered.filter(current__gt=round_.ruled_until or 0)[:BATCH]):
+            judged = round_verdicts(round_, items={item for _, item in batch})
+            disputed = [each.round_item.item_id for each in judged if _is_disputed(each)]
+            if not (rule_items(round_id, disputed) and _move(round_, ruled_until=batch[-1][0])):
+                return False
+            if turn.is_over():
+                return True
+    return False
 
 
 def rounds_with_new_answers() -> list[int]:
-    """Rounds that `rule_answers` has work in; one query with one index probe per round under way."""
-    return list(_with_new_answers().order_by("pk").values_list("pk", flat=True))
+    """Rounds that `rule_answers` has work in and no worker is at; two queries, one index probe per round under way."""
+    waiting = list(_with_new_answers().order_by("pk").values_list("pk", flat=True))
+    at_work = are_held(JobLockKind.RULES) if waiting else set()
+    return [pk for pk in waiting if place(pk) not in at_work]
 
 
 def _with_new_answers() -> QuerySet[Round]:
@@ -129,31 +174,20 @@ def _newest_answer(round_id: int) -> int:
     return newest_annotation()
 
 
-def _rule_disputed(round_id: int, judged: Iterable[ItemVerdicts]) -> None:
-    """Applies the rules, in batches, to those items on which they may act."""
-    waiting: list[int] = []
-    for each in judged:
-        if any(_is_for_rules(verdict) for verdict in each.verdicts):
-            waiting.append(each.round_item.item_id)
-        if len(waiting) >= BATCH:
-            rule_items(round_id, waiting)
-            waiting = []
-    if waiting:
-        rule_items(round_id, waiting)
-
-
 @transaction.atomic
-def rule_items(round_id: int, items: Sequence[int]) -> None:
+def rule_items(round_id: int, items: Sequence[int]) -> bool:
     """Applies the rules of the study to some items: decides what they decide, then asks third raters for the rest.
 
-    A place that somebody decided or reopened is left to people.
+    A place that somebody decided or reopened is left to people. Whether rules apply to the round now.
     """
     state = hold_state(round_id)
     round_ = Round.objects.select_related("study").get(pk=round_id)
     study = round_.study
     item_by_item = state == Round.State.OPEN and study.is_resolved_by_item
     if study.archived_at is not None or not study.has_rules or not (state == Round.State.RESOLVING or item_by_item):
-        return
+        return False
+    if not items:
+        return True
     list(RoundItem.objects.select_for_update().filter(round=round_, item__in=items).order_by("position"))
     tree = published_version(round_.taxonomy_version_id)
     touched = _touched(round_, tree, items)
@@ -182,10 +216,15 @@ def rule_items(round_id: int, items: Sequence[int]) -> None:
     if n_decided:
         _record(round_, "decided by rule", **n_decided)
         withdraw_where_settled(round_, items)
+    return True
 
 
 def _record(round_: Round, verb: str, **detail: object) -> None:
     AuditEvent.objects.create(study_id=round_.study_id, user=None, verb=verb, detail={"round": round_.number, **detail})
+
+
+def _is_disputed(each: ItemVerdicts) -> bool:
+    return any(_is_for_rules(verdict) for verdict in each.verdicts)
 
 
 def _is_for_rules(verdict: Verdict) -> bool:

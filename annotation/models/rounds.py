@@ -71,6 +71,11 @@ class Round(models.Model):
     ruled_until = models.BigIntegerField(
         null=True, blank=True, help_text="The newest annotation that the study's rules have seen; null: none."
     )
+    ruled_to = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        help_text="The position to which the job of the rules is; 0: it has not begun, or is over.",
+    )
     rules_error = models.TextField(
         blank=True, default="", db_default="", help_text="Why the job of the rules failed; it is run again by hand."
     )

@@ -1,5 +1,7 @@
 """Third raters on request, reminders, and the rules of a study applied by hand."""
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -140,7 +142,9 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
         raise WrongState(f"Round {number} is {round_.state}. Rules are applied while a round is being resolved.")
     if not seat.study.has_rules:
         raise WrongState("The study has no rule to apply. Turn one on in its settings.")
-    Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="")
+    # A worker that is at it ends, so that what it passed is looked at again.
+    anew: dict[str, Any] = {} if failed_open else {"ruled_until": None, "ruled_to": 0}
+    Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="", **anew)
     round_.ruled_at, round_.rules_error = None, ""
     record(study=seat.study, user=seat.user, verb="rules applied", round=number)
     (rule_jobs.ANSWERS if failed_open else rule_jobs.RULES).send_later(round_.pk)

@@ -93,7 +93,7 @@ TELLS_NOTHING_NEW: tuple[type[Model], ...] = (Export, InboxLine, Draft)
 
 STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
     Sample: frozenset({"idempotency_key", "request_digest"}),
-    Round: frozenset({"ruled_until", "rules_error", "idempotency_key", "request_digest"}),
+    Round: frozenset({"ruled_until", "ruled_to", "rules_error", "idempotency_key", "request_digest"}),
     Annotation: frozenset({"request_digest"}),
     Plan: frozenset({"n_claims"}),
     Membership: frozenset(

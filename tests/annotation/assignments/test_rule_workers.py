@@ -64,7 +64,12 @@ def being_answered() -> Round:
     return Round.objects.get(pk=round_.pk)
 
 
-START = {"rules": being_resolved, "answers": being_answered}
+START = {
+    "rules": being_resolved,
+    "answers": being_answered,
+    "rules in turns": being_resolved,
+    "answers in turns": being_answered,
+}
 
 
 def done_to(round_: Round) -> dict[str, list[Any]]:

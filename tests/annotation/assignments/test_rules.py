@@ -6,7 +6,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.assignments.jobs import RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
+from annotation.assignments import jobs as rule_jobs
+from annotation.assignments.jobs import ANSWERS, RULES, rounds_with_new_answers, rule_answers, rule_items, rule_round
 from annotation.assignments.rules import Candidate, ruling, third_raters
 from annotation.core.access import get_item, get_round, get_seat
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
@@ -122,6 +123,48 @@ def test_without_a_rule_nothing_is_decided_and_a_rule_turned_on_later_waits_for_
     rule_round(round_.pk)
     assert list(decided(round_)) == [1]
     assert RULES.sweep(-5) == []
+
+
+def test_rules_hand_over_after_a_turn_and_see_what_is_answered_between_two_of_them() -> None:
+    round_ = of_three(majority=True)
+    second, n_turns, has_changed = round_.round_items.get(item__issue__number=2), 0, False
+    while RULES.work(round_.pk, turn_seconds=0):
+        n_turns += 1
+        ruled = Round.objects.get()
+        assert ruled.ruled_at is None and RULES.sweep(-5) == [round_.pk]
+        if ruled.ruled_to >= second.position and not has_changed:
+            make.submit(round_, "dave", 2, {"symptom": ["crash"]})
+            has_changed = True
+    assert n_turns == 3 and has_changed and sorted(decided(round_)) == [1]
+    ruled = Round.objects.get()
+    assert ruled.ruled_at is not None and ruled.ruled_to == 0 and RULES.sweep(-5) == []
+    let_the_clock_pass()
+    assert {number: row[0] for number, row in decided(round_).items()} == {1: ["crash"], 2: ["crash"]}
+
+
+def test_rules_asked_for_again_between_two_turns_begin_anew() -> None:
+    round_ = of_three(majority=True)
+    while decided(round_) == {}:
+        assert RULES.work(round_.pk, turn_seconds=0)
+    stale = Round.objects.get()
+    apply_rules(seat=make.owner_seat(round_.study), number=1)
+    assert stale.ruled_to > 0 == Round.objects.get().ruled_to and not rule_jobs._move(stale, ruled_at=timezone.now())
+    assert not RULES.work(round_.pk) and Round.objects.get().ruled_at is not None
+
+
+def test_rules_of_single_items_hand_over_after_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_jobs, "BATCH", 2)
+    make.study(raters=("bob", "carol", "dave"))
+    Study.objects.update(third_rater=True, resolve_when="item")
+    round_ = make.open_round(Study.objects.get(), 4)
+    make.rate(round_, "item bob carol\n1 crash hang\n2 slow slow\n3 hang slow")
+    with hold_job(JobLockKind.RULES, round_.pk):
+        assert rounds_with_new_answers() == []
+    n_turns = 1
+    while ANSWERS.work(round_.pk, turn_seconds=0):
+        n_turns += 1
+        assert n_turns > 3 or rounds_with_new_answers() == [round_.pk]
+    assert n_turns == 4 and sorted(arbiters(round_)) == [1, 3] and rounds_with_new_answers() == []
 
 
 def test_the_clock_leaves_a_round_alone_at_which_a_worker_is() -> None:
