@@ -160,8 +160,10 @@ def _proposal(
 
 def digest(value: object) -> str:
     """SHA-256 of a JSON value, the same for equal values whatever the order of their keys."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_AS_JSON(value).encode()).hexdigest()
+
+
+_AS_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=list).encode
 
 
 def answers_digest(parts: Sequence[Mapping[str, Values]]) -> str:

@@ -94,7 +94,9 @@ class Assignment(Public, models.Model):
 class Annotation(Public, models.Model):
     """One revision of what a rater submitted for an assignment: labels in parts, or a skip with its reason."""
 
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="annotations")
+    assignment = models.ForeignKey(  # found by the constraint's index
+        Assignment, on_delete=models.PROTECT, related_name="annotations", db_index=False
+    )
     rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
     revision = models.PositiveIntegerField()
     snapshot = models.ForeignKey(
@@ -156,13 +158,16 @@ class Rating(models.Model):
     Round, item and rater are carried along from the assignment; the database holds them to it.
     """
 
-    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings")
-    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="+")
-    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
-    rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")
+    # Without an index of its own a key is found by a constraint's; without a constraint it follows from others.
+    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings", db_index=False)
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+", db_constraint=False)
+    rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+", db_constraint=False)
     part = models.PositiveSmallIntegerField(default=1)
     dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+")
-    category = models.ForeignKey("taxonomy.Category", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    category = models.ForeignKey(
+        "taxonomy.Category", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_constraint=False
+    )
     proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     boolean = models.BooleanField(null=True, blank=True)
     number = models.FloatField(null=True, blank=True)

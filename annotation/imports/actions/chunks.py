@@ -51,7 +51,7 @@ class Chunk:
     def write(self, writer: RoundWriter) -> None:
         """Stores what is new; the rest is counted or refused in the sheet."""
         keys = [key for key in self.keys if not self._is_hidden(key)]
-        ids = [] if self.is_new else [self.items[key].pk for key in keys]
+        ids = [] if self.is_new else [self.items[key].id for key in keys]
         standing = standing_assignments(self.round_, ids) if ids else {}
         for (item_id, _), assignment in standing.items():
             if assignment.current is not None:
@@ -63,7 +63,7 @@ class Chunk:
             n_decisions = len(self._decisions)
             self._take_decisions(key, given, decided)
             is_decided = len(self._decisions) > n_decisions
-            self.told |= {(self.items[key].pk, None)} if is_decided else set()
+            self.told |= {(self.items[key].id, None)} if is_decided else set()
             if is_decided or any(not read.is_blank for read in given):
                 kept.append(self.items[key])
         self._complete(writer)
@@ -75,12 +75,12 @@ class Chunk:
         changed = [key for key in keys if (self.label, key) in self.later]
         if not changed:
             return
-        there = standing_assignments(self.round_, [self.items[key].pk for key in changed])
+        there = standing_assignments(self.round_, [self.items[key].id for key in changed])
         answers = []
         for key in changed:
-            numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
+            numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].id])
             for rater, rows in self.later[self.label, key]:
-                assignment = there.get((self.items[key].pk, self.members[rater].pk))
+                assignment = there.get((self.items[key].id, self.members[rater].pk))
                 read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
                 made = answers_digest([part.values for part in read.parts])
                 current = assignment.current if assignment else None
@@ -101,7 +101,7 @@ class Chunk:
 
         A report that compared them would tell who answered, and what.
         """
-        if self.is_new or not self.hides(self.round_, self.items[key].pk):
+        if self.is_new or not self.hides(self.round_, self.items[key].id):
             return False
         answers = (rows for _, rows in self.rows.get((self.label, key), ()))
         for rows in (*answers, self.sheet.finals.get((self.label, key), ())):
@@ -120,26 +120,26 @@ class Chunk:
 
     def _take_answers(self, key: str, standing: Mapping[tuple[int, int], Assignment]) -> list[ReadAnswer]:
         """Reads the answers of an item, all of which are handed back, and keeps those that are new."""
-        numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
+        numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].id])
         item = self.items[key]
         read_of: dict[int, ReadAnswer] = {}
         for rater, rows in self.rows.get((self.label, key), ()):
             member = self.members[rater]
-            if member.pk in read_of:
+            if member.id in read_of:
                 self._refuse(rows, f"{member} appears in this sheet under two names. This is the second submission.")
                 continue
             read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
-            read_of[member.pk] = read
-            if read.is_blank and (item.pk, member.pk) not in standing:
+            read_of[member.id] = read
+            if read.is_blank and (item.id, member.id) not in standing:
                 continue
-            self.told.add((item.pk, member.pk))
+            self.told.add((item.id, member.id))
             place = (self.label, key, rater)
             answer = NewAnswer(
                 item,
                 member,
                 read,
                 answers_digest([part.values for part in read.parts]),
-                standing.get((item.pk, member.pk)),
+                standing.get((item.id, member.id)),
                 is_beside=place in self.sheet.beside,
                 is_unblinded=place in self.sheet.never_blind,
             )
@@ -209,7 +209,7 @@ class Chunk:
                 rows, f"Round {self.round_.number} is open. Resolutions can be imported when its raters have finished."
             )
             return
-        numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].pk])
+        numbers = self.sheet.part_numbers(self.label, key, self._n_known[self.items[key].id])
         decided, blanks = read_decisions(self.reader, rows, numbers, self.sheet.refuse)
         for each in (*decided, *(_as_decided(blank) for blank in blanks if _sides_with_a_rater(blank, given))):
             self._decide(self.items[key], each, standing)
@@ -217,7 +217,7 @@ class Chunk:
     def _decide(
         self, item: Item, decided: ReadDecision, standing: Mapping[tuple[int, int, str], tuple[Resolution, Values]]
     ) -> None:
-        newest, values = standing.get((item.pk, decided.part, decided.dimension), (None, ()))
+        newest, values = standing.get((item.id, decided.part, decided.dimension), (None, ()))
         if newest is None:
             self._decisions.append(NewDecision(item, decided))
         elif newest.method == Resolution.Method.REOPENED:

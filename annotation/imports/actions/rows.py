@@ -118,7 +118,7 @@ class RoundWriter:
         found = unblinded_among(self.round_, joining, rows)
         for pk in found:
             rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
-        return sorted((member.code or "" for member in joining if member.pk in found), key=code_order)
+        return sorted((member.code or "" for member in joining if member.id in found), key=code_order)
 
     def start_unblinded(self, members: Sequence[Membership]) -> None:
         """Marks raters of a new round who were not blind where its answers were given."""
@@ -140,17 +140,17 @@ class RoundWriter:
         n_new: dict[int, int] = defaultdict(int)
         for answer in answers:
             if _takes_a_slot(answer):
-                n_new[answer.item.pk] += 1
+                n_new[answer.item.id] += 1
         standing = {
             row.item_id: row for row in RoundItem.objects.filter(round=self.round_, item__in=[i.pk for i in items])
         }
         made = []
         for item in items:
-            row = standing.get(item.pk)
-            self._slots[item.pk] = row.n_raters if row else 0
+            row = standing.get(item.id)
+            self._slots[item.id] = row.n_raters if row else 0
             if row is None:
                 self._position += 1
-                made.append((self.round_.pk, item.pk, self._position, n_new[item.pk], 0))
+                made.append((self.round_.id, item.id, self._position, n_new[item.id], 0))
         copy("annotation_rounditem", ["round_id", "item_id", "position", "n_raters", "n_free"], made)
         grown: dict[int, list[int]] = defaultdict(list)
         for item_id, row in standing.items():
@@ -167,13 +167,13 @@ class RoundWriter:
         for answer in answers:
             row = self._rater(answer.rater)
             assignment = answer.assignment
-            is_blind = answer.rater.pk not in never_blind and not answer.is_later and not answer.is_unblinded
+            is_blind = answer.rater.id not in never_blind and not answer.is_later and not answer.is_unblinded
             slot = None
             if _takes_a_slot(answer):
-                self._slots[answer.item.pk] += 1
-                slot = self._slots[answer.item.pk]
+                self._slots[answer.item.id] += 1
+                slot = self._slots[answer.item.id]
             if kind_of(slot, answer.rater.kind) != Assignment.Kind.THIRD:
-                self._of_round.add(answer.rater.pk)
+                self._of_round.add(answer.rater.id)
             if assignment is None:
                 row.n_assigned += 1
                 row.n_finished += 1
@@ -186,9 +186,9 @@ class RoundWriter:
         return found
 
     def _rater(self, rater: Membership) -> RoundRater:
-        if rater.pk not in self._raters:
-            self._raters[rater.pk] = RoundRater(round=self.round_, rater=rater)
-        return self._raters[rater.pk]
+        if rater.id not in self._raters:
+            self._raters[rater.id] = RoundRater(round=self.round_, rater=rater)
+        return self._raters[rater.id]
 
     def _answer(self, answers: Sequence[NewAnswer]) -> None:
         """Stores answers, then the assignments that point to them, then their ratings, for triggers to compare."""
@@ -208,7 +208,7 @@ class RoundWriter:
             ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id",
              "unblinded"],
             (
-                (place.assignment, self.round_.pk, answer.item.pk, answer.rater.pk, place.slot,
+                (place.assignment, self.round_.id, answer.item.id, answer.rater.id, place.slot,
                  str(Assignment.State.SUBMITTED), place.position, number, number if place.is_blind else None,
                  place.is_unblinded)
                 for number, place, answer in zip(annotations, places, answers, strict=True)
@@ -227,9 +227,9 @@ class RoundWriter:
             [
                 Proposal(
                     annotation_id=annotations[place],
-                    round_id=self.round_.pk,
-                    item_id=answers[place].item.pk,
-                    proposed_by_id=answers[place].rater.pk,
+                    round_id=self.round_.id,
+                    item_id=answers[place].item.id,
+                    proposed_by_id=answers[place].rater.id,
                     part=number,
                     dimension_id=dimension.id,
                     name=each.name,
@@ -244,7 +244,7 @@ class RoundWriter:
             for (place, number, dimension, _), row in zip(asked, proposals, strict=True)
         }
         ratings = [
-            (annotations[place], self.round_.pk, answer.item.pk, answer.rater.pk, number, dimension.id,
+            (annotations[place], self.round_.id, answer.item.id, answer.rater.id, number, dimension.id,
              *map(columns.get, _VALUES))
             for place, answer in enumerate(answers)
             for number, part in enumerate(answer.read.parts, start=1)
@@ -270,13 +270,13 @@ class RoundWriter:
         """The row of an answer, in the order of `_ANNOTATION`."""
         parts = answer.read.parts
         memos = tuple(part.memo for part in parts)
-        request = digest([self.round_.pk, answer.item.pk, answer.answers_digest])
+        request = digest([self.round_.id, answer.item.id, answer.answers_digest])
         current = answer.assignment.current if answer.assignment else None
         return (
-            number, place.assignment, answer.rater.pk, current.revision + 1 if current else 1, answer.item.snapshot_id,
+            number, place.assignment, answer.rater.id, current.revision + 1 if current else 1, answer.item.snapshot_id,
             "", len(parts), "", memos if any(memos) else (), answer.read.seconds, False,
             sum(len(part.proposals) for part in parts), answer.answers_digest, f"{MARK}{request}", request,
-            self.user.pk, now,
+            self.user.id, now,
         )  # fmt: skip
 
     def _decide(self, decisions: Sequence[NewDecision]) -> None:
@@ -318,7 +318,7 @@ class RoundWriter:
         if there:  # as the database does where an assignment comes to point to an answer
             with connection.cursor() as cursor:
                 raters = [row.rater_id for row in there]
-                cursor.execute("SELECT annotation_count_up_raters(%s, %s)", [[self.round_.pk] * len(raters), raters])
+                cursor.execute("SELECT annotation_count_up_raters(%s, %s)", [[self.round_.id] * len(raters), raters])
 
 
 def _takes_a_slot(answer: NewAnswer) -> bool:

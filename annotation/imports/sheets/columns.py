@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.attributes import attribute_name, wrong_head
@@ -129,12 +130,17 @@ class SheetLayout:
     is_own: bool = False
     rater: str = ""
 
+    @cached_property
+    def _present(self) -> Sequence[tuple[str, int]]:
+        """The fields that the sheet has and that are read as one line."""
+        return [(field, place) for field, place in self.places.items() if place >= 0 and field not in (*TEXTS, "value")]
+
     def read(self, row: Row) -> SheetRow:
         cells = row.cells if self.is_own else [cell.strip() for cell in row.cells]
+        found = {field: " ".join(cells[place].split()) for field, place in self._present}
 
         def cell(field: str) -> str:
-            place = self.places.get(field, -1)
-            return " ".join(cells[place].split()) if place >= 0 else ""
+            return found.get(field, "")
 
         values: tuple[tuple[str, str], ...] = ()
         if self.dimensions:

@@ -50,6 +50,81 @@ def test_what_was_answered_blind_stays_when_the_round_is_no_longer_open() -> Non
     assert (assignment.current_id == other.pk, assignment.blind_id == other.pk) == (True, False)
 
 
+COLUMNS = "annotation_id, round_id, item_id, rater_id, part, dimension_id, category_id"
+AGAIN = f"INSERT INTO annotation_rating ({COLUMNS}) SELECT {{}} FROM annotation_rating"
+SECOND, NOTHING = 900_000, 987_654_321
+OF_SECOND = COLUMNS.replace("annotation_id", str(SECOND))
+FOREIGN_KEYS = "violates foreign key constraint"
+
+
+@pytest.fixture
+def rated() -> Round:
+    """A round of two items, of which bob labeled the first; a second revision has no ratings yet."""
+    round_ = make.open_round(make.study(), 2)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    first = Annotation.objects.get()
+    Annotation.objects.create(pk=SECOND, assignment=first.assignment, rater=first.rater, revision=2)
+    return round_
+
+
+def run(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"{statement}; SET CONSTRAINTS ALL IMMEDIATE")
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (str(SECOND), "must carry the round, item, rater"),  # else nothing checks it if its answer is stored after it
+        ("round_id", "must carry the round, item, rater"),
+        ("item_id", "must carry the round, item, rater"),
+        ("rater_id", "must carry the round, item, rater"),
+        ("dimension_id", FOREIGN_KEYS),
+        ("category_id", FOREIGN_KEYS),
+    ],
+)
+def test_a_rating_names_rows_that_exist(rated: Round, column: str, words: str) -> None:
+    refused(lambda: run(AGAIN.format(OF_SECOND.replace(column, str(NOTHING)))), words)
+    run(AGAIN.format(OF_SECOND))
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("annotation_assignment", "a.assignment_id"),
+        ("annotation_annotation", "a.id"),
+        ("annotation_round", "r.round_id"),
+        ("annotation_item", "r.item_id"),
+        ("annotation_membership", "r.rater_id"),
+        ("taxonomy_dimension", "r.dimension_id"),
+        ("taxonomy_category", "r.category_id"),
+    ],
+)
+def test_what_a_rating_names_stays(rated: Round, table: str, column: str) -> None:
+    named = f"SELECT {column} FROM annotation_rating r JOIN annotation_annotation a ON a.id = r.annotation_id"
+    refused(lambda: run(f"DELETE FROM {table} WHERE id IN ({named})"), "foreign key|or deleted|published")
+
+
+@pytest.mark.parametrize("column", ["round_id", "item_id", "rater_id"])
+def test_an_assignment_keeps_its_place_which_its_ratings_carry(rated: Round, column: str) -> None:
+    changed = f"UPDATE annotation_assignment SET {column} = {{}} WHERE current_id IS NOT NULL"
+    refused(lambda: run(changed.format(f"{column} + 1")), "keeps its round, item and rater")
+    run(changed.format(column))
+
+
+def test_new_assignments_point_to_their_own_answers(rated: Round) -> None:
+    answer = Annotation.objects.get(pk=SECOND)
+    item = RoundItem.objects.get(round=rated, item__issue__number=2).item
+    waiting = Assignment.objects.filter(round=rated, item=item)
+    raters = list(waiting.values_list("rater", flat=True))
+    waiting.delete()
+    new = [Assignment(round=rated, item=item, rater_id=pk, slot=n, position=9) for n, pk in enumerate(raters, start=1)]
+    for name in ("blind", "current"):
+        setattr(new[1], name, answer)
+        refused(lambda: Assignment.objects.bulk_create(new), "its own annotations")
+        setattr(new[1], name, None)
+
+
 def append_only() -> set[str]:
     """Tables that refuse to let a row be changed, as the database lists them."""
     with connection.cursor() as cursor:
