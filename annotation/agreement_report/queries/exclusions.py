@@ -1,6 +1,6 @@
 """Exclusions: units that are not compared, counted and listed by reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,41 +60,48 @@ def units_left_out(
     `told` leaves out of a pattern what can't be told in another version; with it two queries. `because` leaves those
     of one reason.
     """
-    unit, params = units_sql(round_id, tree, dimension, part.whole)
+    if because and because != "unmapped":
+        unit, params = _reasons(round_id, tree, dimension, part)
+        return places(round_id, dimension, unit, params, "reason = %s", [because], after, limit)
     compared, more = units_sql(round_id, tree, dimension, part)
-    here = (
-        "EXISTS (SELECT FROM (" + compared + ") AS compared WHERE compared.item_id = unit.item_id"
-        " AND compared.part = unit.part AND cardinality(compared.raters) > 1"
+    lost = texts_of(dimension, compared, more, lambda row: len(told(row).raters) < 2) if told is not None else []
+    pattern = ("compared", "raters::text || given_values::text", compared, more)
+    unit, params = _with_columns(*units_sql(round_id, tree, dimension, part.whole), [pattern])
+    where = "compared = ANY(%s)" if because else "(compared IS NULL OR compared = ANY(%s))"
+    return places(
+        round_id, dimension, unit, params, where, [[raters + values for raters, values in lost]], after, limit
     )
-    where = f"NOT {here}"
-    if told is not None:
-        lost = texts_of(dimension, compared, more, lambda row: len(told(row).raters) < 2)
-        where += (
-            " AND (compared.raters::text, compared.given_values::text)"
-            " NOT IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
-        )
-        more = [*more, [raters for raters, _ in lost], [values for _, values in lost]]
-    where += ")"
-    if because == "unmapped":
-        again, params_again = units_sql(round_id, tree, dimension, part)
-        where += " AND " + here.replace(compared, again) + ")"
-        more = [*more, *params_again]
-    elif because:
-        reasons, params_of = _reasons(round_id, tree, dimension, part)
-        where += f" AND (unit.item_id, unit.part) IN (SELECT item_id, part FROM ({reasons}) AS why WHERE reason = %s)"
-        more = [*more, *params_of, because]
-    return places(round_id, dimension, unit, params, where, more, after, limit)
+
+
+def _with_columns(
+    unit: str, params: list[Any], columns: Sequence[tuple[str, str, str, list[Any]]]
+) -> tuple[str, list[Any]]:
+    """Units with columns of other queries for units: (name, text, query, its parameters) of each.
+
+    A column is null where its query has fewer than two ratings of the unit. Joins nothing: where the planner expects
+    few rows, a join would group all answers again for each unit.
+    """
+    names = [name for name, *_ in columns]
+    rows, params = (
+        [f"SELECT *, {', '.join(f'NULL::text AS {name}' for name in names)} FROM ({unit}) AS unit"],
+        [*params],
+    )
+    for name, text, query, more in columns:
+        given = ", ".join(text if each == name else "NULL" for each in names)
+        rows.append(f"SELECT item_id, part, NULL, NULL, {given} FROM ({query}) AS other WHERE cardinality(raters) > 1")
+        params += more
+    newest = ", ".join(f"max({name}) AS {name}" for name in ("raters", "given_values", *names))
+    return f"SELECT item_id, part, {newest} FROM ({' UNION ALL '.join(rows)}) AS found GROUP BY 1, 2", params
 
 
 def _reasons(round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice) -> tuple[str, list[Any]]:
-    """One row per unit that is not compared: item_id, part, reason. Each choice narrows down what those before left."""
+    """One row per unit that is not compared, with its reason. Each choice narrows down what those before left."""
     pointer = {"before": "blind_id", "after": "current_id"}[part.when]
     params: list[Any] = []
     reason = _why_alone(round_id, tree, dimension, part, pointer, params)
     unit, more = units_sql(round_id, tree, dimension, part.whole)
-    params += more
-    joined, last = f"({unit}) AS u", "u"
-    step = part.whole
+    columns = []
+    step, is_alone = part.whole, "cardinality(u.raters) < 2"
     for because, narrower in (
         ("other_raters", {"raters": part.raters}),
         ("parts", {"parts": part.parts}),
@@ -103,22 +110,25 @@ def _reasons(round_id: int, tree: VersionTree, dimension: TreeDimension, part: S
         before, step = step, replace(step, **narrower)
         if step == before:
             continue
-        last = f"after_{because}"
-        sql, more = units_sql(round_id, tree, dimension, step)
-        params += more
-        joined += f" LEFT JOIN ({sql}) AS {last} ON {last}.item_id = u.item_id AND {last}.part = u.part"
-        reason += f" WHEN coalesce(cardinality({last}.raters), 0) < 2 THEN '{because}'"
-    found = f"SELECT u.item_id, u.part, CASE {reason} END AS reason FROM {joined}"
-    return f"{found} WHERE coalesce(cardinality({last}.raters), 0) < 2", params
+        columns.append((f"after_{because}", "'compared'", *units_sql(round_id, tree, dimension, step)))
+        is_alone = f"after_{because} IS NULL"
+        reason += f" WHEN {is_alone} THEN '{because}'"
+    if columns:
+        unit, more = _with_columns(unit, more, columns)
+    found = f"SELECT u.item_id, u.part, u.raters, u.given_values, CASE {reason} END AS reason FROM ({unit}) AS u"
+    return f"{found} WHERE {is_alone}", [*params, *more]
 
 
 def _why_alone(
     round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice, pointer: str, params: list[Any]
 ) -> str:
-    """Why a unit `u` has one rating whatever is chosen: another skipped, was not asked, or did not answer there."""
+    """Why a unit `u` has one rating whatever is chosen: another skipped, was not asked, or did not answer there.
+
+    All is found by its item, and not among all answers of the round, however few the planner expects there.
+    """
     others = f"""
         SELECT FROM annotation_assignment b JOIN annotation_annotation x ON x.id = b.{pointer}
-        WHERE b.round_id = %s AND b.item_id = u.item_id AND {counts("b", part.whole)}"""
+        WHERE b.round_id + 0 = %s AND b.item_id = u.item_id AND {counts("b", part.whole)}"""
     params.append(round_id)
     found = f" WHEN cardinality(u.raters) < 2 AND EXISTS ({others} AND x.skip_reason <> '') THEN 'skipped'"
     if dimension.applies_when is not None:
@@ -128,7 +138,8 @@ def _why_alone(
         found += f" WHEN cardinality(u.raters) < 2 AND EXISTS ({others} AND {there} AND NOT {asked}) THEN 'not_asked'"
     params.append(round_id)
     one = (
-        f"SELECT FROM annotation_rounditem p WHERE p.round_id = %s AND p.item_id = u.item_id AND {planned_for_one('p')}"
+        "SELECT FROM annotation_rounditem p "
+        f"WHERE p.round_id + 0 = %s AND p.item_id = u.item_id AND {planned_for_one('p')}"
     )
     found += f" WHEN cardinality(u.raters) < 2 AND EXISTS ({one}) THEN 'planned_for_one'"
     return found + " WHEN cardinality(u.raters) < 2 THEN 'one_sided'"

@@ -9,9 +9,10 @@ from django.db import connection
 from annotation.agreement_report.queries.patterns import POINTERS, Slice, Value, ratings_sql, value_of
 from taxonomy.tree import TreeDimension, VersionTree
 
-TWICE = """
-    SELECT item_id FROM annotation_rounditem WHERE round_id = ANY(%s) AND known IS NULL AND NOT excluded
-    GROUP BY item_id HAVING count(*) > 1"""
+TWICE = """EXISTS (
+    SELECT FROM annotation_rounditem t
+    WHERE t.item_id = r.item_id AND t.round_id + 0 = ANY(%s) AND t.known IS NULL AND NOT t.excluded OFFSET 1)"""
+"""Looked up by the item of a rating: its second place in these rounds."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def agreed_comparisons(round_: Round, dimension: TreeDimension, part: Slice) -> 
         items = [pk for (pk,) in cursor.fetchall()]
     if not items:
         return []
-    unit, params = units_sql(round_.pk, tree, dimension, part, among=("SELECT unnest(%s::bigint[])", [items]))
+    unit, params = units_sql(round_.pk, tree, dimension, part, among=("r.item_id = ANY(%s)", [items]))
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT item_id, part, raters, given_values FROM ({unit}) AS unit", params)
         rows = cursor.fetchall()

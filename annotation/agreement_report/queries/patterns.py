@@ -88,7 +88,7 @@ def patterns_by_item(
     round_id: int, tree: VersionTree, dimension: TreeDimension, part: Slice, items: Sequence[int]
 ) -> list[tuple[int, PatternRow]]:
     """The pattern of each unit of some items, with the item's id, in a fixed order; one query."""
-    among = ("SELECT unnest(%s::bigint[])", [list(items)])
+    among = ("r.item_id = ANY(%s)", [list(items)])
     unit, params = units_sql(round_id, tree, dimension, part, among=among)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT item_id, raters, given_values FROM ({unit}) AS unit ORDER BY item_id, part", params)
@@ -130,7 +130,7 @@ def units(
 ) -> list[Unit]:
     """The units whose pattern is wanted, in the round's order, after a (position, part); two queries.
 
-    `among` is a query for the ids of the items that are meant, with its parameters.
+    `among` is a condition on `r.item_id` for the items that are meant, with its parameters.
     """
     unit, params = units_sql(round_id, tree, dimension, part, among=among)
     kept = texts_of(dimension, unit, params, wanted)
@@ -191,7 +191,7 @@ def units_sql(
     *,
     among: tuple[str, list[Any]] | None = None,
 ) -> tuple[str, list[Any]]:
-    """One row per unit: item_id, part, raters and given_values in the same order; `among` is a query for item ids."""
+    """One row per unit: item_id, part, raters and given_values in the same order; `among` as in `units`."""
     pointer = POINTERS[part.when]
     given, params = ratings_sql(round_id, tree, dimension, part, pointer, among=among)
     steps = [f"given AS ({given})"]
@@ -309,7 +309,7 @@ def ratings_sql(
         where.append(counts("a", part))
     where += in_slice(round_id, part, params)
     if among is not None:
-        where.append(f"r.item_id IN ({among[0]})")
+        where.append(among[0])
         params += among[1]
     if part.parts == "single":
         where.append(

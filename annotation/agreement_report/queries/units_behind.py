@@ -32,7 +32,10 @@ PAGE = 50
 SHOWS = ("compared", "differ", "agree", "left_out", "decided", "twice")
 OF_ONE = ("decided", "twice")
 """Shown of one rater: what was decided beside what they said, and what they labelled in more than one round."""
-DECIDED = "SELECT item_id FROM annotation_resolution WHERE round_id = %s AND dimension_id = %s"
+DECIDED = """EXISTS (
+    SELECT FROM annotation_resolution d
+    WHERE d.item_id = r.item_id AND d.round_id + 0 = %s AND d.dimension_id + 0 = %s OFFSET 0)"""
+"""Looked up by the item of a rating: where the planner expects few rows it would read all resolutions for each."""
 Place = tuple[int, int, int]
 
 

@@ -381,10 +381,17 @@ PAGES = (
 )  # fmt: skip
 OF_ANSWERS = (
     "rounds/1/resolve/", "rounds/1/resolve/{item}/", "rounds/1/discuss/", "agreement/",
-    "agreement/items/?dimension=symptom", "agreement/methods/", "analysis/counts/", "REST labels/", "REST ratings/",
+    "agreement/methods/", "analysis/counts/", "REST labels/", "REST ratings/",
     "REST disagreements/", "REST resolutions/", "REST evidence/",
     "REST analysis/numbers/?measure=comments&by=symptom",
 )  # fmt: skip
+BEHIND = (
+    "", "&show=differ", "&a=crash&b=hang", "&raters=R1,R2", "&show=twice&rater=R1", "&show=decided&rater=R1",
+    "&parts=single", "&pending=left_out", "&show=left_out", "&show=left_out&when=after",
+    "&show=left_out&because=one_sided", "&show=left_out&because=skipped", "&show=left_out&because=unmapped",
+    "&show=left_out&because=parts&parts=single&pending=left_out",
+)  # fmt: skip
+"""What the page of the units behind a number is asked for."""
 ANSWERED = """
 SET LOCAL session_replication_role = replica;
 INSERT INTO annotation_annotation (assignment_id, rater_id, revision, skip_reason, n_parts, memo, part_memos,
@@ -441,7 +448,7 @@ def test_no_page_of_answers_compares_each_with_each_where_the_planner_expects_fe
         with connection.cursor() as cursor:
             cursor.execute(ANSWERED, {"round": round_.pk})
         dimension = round_.taxonomy_version.dimensions.get()
-        places = [item for item in round_.round_items.values_list("item", flat=True) if item % 10 == 0]
+        places = [item for item in round_.round_items.values_list("item", flat=True) if item % 10 < 5]
         Resolution.objects.bulk_create(
             Resolution(round=round_, item_id=item, dimension=dimension, revision=1, method="adjudicator")
             for item in places
@@ -450,6 +457,7 @@ def test_no_page_of_answers_compares_each_with_each_where_the_planner_expects_fe
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE")
     assert_few_rows(OF_ANSWERS)
+    assert_few_rows(f"agreement/items/?dimension=symptom{words}" for words in BEHIND)
 
 
 def test_what_is_left_of_a_sample_is_looked_up_where_the_planner_expects_few(unexpected: Study) -> None:
