@@ -11,7 +11,7 @@ from annotation.labels.columns import Flags, Floats, Ints, MultiColumn, SingleCo
 from shared.wording import plural
 
 from .folding import has_value, without_value
-from .shares import Denominator, ExcludedParts, Share, TooLarge, share
+from .shares import AnalysisTooLarge, Denominator, ExcludedParts, Share, share
 
 LARGEST = 4
 MOST = 500
@@ -47,7 +47,7 @@ def combinations(
 
     Level by level (Agrawal and Srikant 1994, Apriori): a set is frequent only if all sets within it are. Only parts
     with a known value in every column are looked at, so that all supports have one denominator. Lift (Brin et al. 1997)
-    is the support divided by the product of the shares of its values. Raises TooLarge.
+    is the support divided by the product of the shares of its values. Raises AnalysisTooLarge.
     """
     if least <= 0 or not 2 <= largest <= LARGEST:
         raise ValueError(f"Combinations are of 2 to {LARGEST} values that some parts have.")
@@ -93,7 +93,7 @@ def _grown(
     for start, ends in by_start.items():
         n_steps += (len(has) + 1_000) * len(ends) * (len(ends) - 1) // 2
         if n_steps > STEPS_MAX or len(found) > FOUND_MAX:
-            raise TooLarge(
+            raise AnalysisTooLarge(
                 "least",
                 "There are too many combinations to count. Enter a larger number of parts or a smaller size, or fold "
                 "rare categories.",
@@ -117,7 +117,9 @@ def _patterns(columns: Sequence[SingleColumn | MultiColumn], rows: Ints) -> tupl
     """P × V ones and zeros, each row another set of values, and how many parts have each."""
     width = sum(len(column.categories) for column in columns)
     if len(rows) * width > CELLS_MAX:
-        raise TooLarge("fold", "There are too many parts and categories. Fold rare categories, or ask for fewer parts.")
+        raise AnalysisTooLarge(
+            "fold", "There are too many parts and categories. Fold rare categories, or ask for fewer parts."
+        )
     has: Flags = np.zeros((len(rows), width), dtype=bool)
     start = 0
     for column in columns:

@@ -13,7 +13,7 @@ from shared.wording import plural, series
 from .counts import overlap
 from .folding import has_value, parts_by_category, without_value
 from .pairing import cross
-from .shares import Denominator, ExcludedParts, Share, TooLarge, share
+from .shares import AnalysisTooLarge, Denominator, ExcludedParts, Share, share
 
 FEWEST, MOST = 2, 4
 WAYS_MAX, PATHS_MAX = 2_000_000, 40_000
@@ -135,7 +135,7 @@ def _group(
 
 
 def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[FlowPath, ...]:
-    """Every combination that occurs, the most frequent first. Raises TooLarge."""
+    """Every combination that occurs, the most frequent first. Raises AnalysisTooLarge."""
     ways = np.ones(n)
     for column in columns:
         if isinstance(column, MultiColumn):
@@ -169,8 +169,10 @@ def _paths(columns: Sequence[SingleColumn | MultiColumn], n: int) -> tuple[FlowP
     return tuple(sorted(paths, key=lambda path: -path.share.n))
 
 
-def _too_many_paths() -> TooLarge:
-    return TooLarge("dimensions", "The flow would have too many paths. Name fewer dimensions, or fold rare categories.")
+def _too_many_paths() -> AnalysisTooLarge:
+    return AnalysisTooLarge(
+        "dimensions", "The flow would have too many paths. Name fewer dimensions, or fold rare categories."
+    )
 
 
 def _has(column: SingleColumn | MultiColumn, code: int) -> Flags:

@@ -10,7 +10,7 @@ Z = 1.959963984540054
 """The 97.5 percentile of the normal distribution, for intervals of 95 %."""
 
 
-class TooLarge(ValueError):
+class AnalysisTooLarge(ValueError):
     """An answer would have more rows than anybody reads; `word` is what to change, the message says how."""
 
     def __init__(self, word: str, sentence: str) -> None:

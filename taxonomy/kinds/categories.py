@@ -15,7 +15,7 @@ class CategoryKind(Kind):
         keys = [given] if isinstance(given, str) and given else given or []
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise WrongValue("Send a list of category keys.")
-        wrong = []
+        wrong: list[str] = []
         for key in dict.fromkeys(keys):
             if len(wrong) == WRONG_MAX:
                 break

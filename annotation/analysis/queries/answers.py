@@ -18,7 +18,7 @@ from annotation.analysis.queries.effort import MEASURES, effort
 from annotation.analysis.queries.labels import StudyLabels, study_labels
 from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec
 from annotation.analysis.saturation import Saturation
-from annotation.analysis.shares import ExcludedParts, TooLarge, without_intervals
+from annotation.analysis.shares import AnalysisTooLarge, ExcludedParts, without_intervals
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.labels.columns import Columns, Flags, Ints, MultiColumn, NumberColumn, SingleColumn, n_different
@@ -92,7 +92,7 @@ def answer_question(
     _check_size(columns, question, spec)
     try:
         found = compute(question, columns, chosen.items, number)
-    except TooLarge as error:
+    except AnalysisTooLarge as error:
         raise Invalid("Analysis not valid.", fields={error.word: [str(error)]}) from error
     if selection.n_items < selection.n_parts and has_shares_of_parts(found):
         found = without_intervals(found, f"{selection.dependence} Ask for items of a single part to have one.")

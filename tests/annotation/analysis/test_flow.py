@@ -14,7 +14,7 @@ from annotation.analysis.combinations import combinations
 from annotation.analysis.flow import flow
 from annotation.analysis.profiles import profiles, spearman
 from annotation.analysis.saturation import saturation
-from annotation.analysis.shares import ExcludedParts, TooLarge
+from annotation.analysis.shares import AnalysisTooLarge, ExcludedParts
 from annotation.labels.columns import Categories, SingleColumn
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
@@ -199,6 +199,6 @@ def test_combinations_of_nothing_are_none():
 def test_ways_through_columns_of_sets_have_a_limit() -> None:
     keys = [f"c{number}" for number in range(60)]
     columns = [multi(name, [keys]) for name in "abcd"]
-    with pytest.raises(TooLarge, match="too many paths"):
+    with pytest.raises(AnalysisTooLarge, match="too many paths"):
         flow(columns)
     assert len(flow(columns[:2]).groups[0].paths) == 3_600
