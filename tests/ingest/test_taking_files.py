@@ -13,7 +13,7 @@ from accounts.models import User
 from ingest import run_steps, runs
 from ingest.actions.fetches import continue_run
 from ingest.actions.uploads import start_file_fetch
-from ingest.errors import AnalysisTooLarge, Conflict, Invalid
+from ingest.errors import Conflict, Invalid, TooLarge
 from ingest.files import json_rows
 from ingest.files.json_rows import read_rows
 from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot
@@ -310,7 +310,7 @@ def test_limits_of_an_upload_are_told_by_field(db, settings):
         start_file_fetch(user=None, private=False, file=ContentFile(b"", name="a.json"))
     assert "file" in error.value.fields
     settings.UPLOAD_BYTES_MAX = 10
-    with pytest.raises(AnalysisTooLarge):
+    with pytest.raises(TooLarge):
         start_file_fetch(user=None, private=False, file=ContentFile(b"x" * 11, name="a.json"))
     with pytest.raises(Invalid) as error:
         start_file_fetch(user=None, private=False, file=ContentFile(b"{}", name="a.json"), repository="nonsense")
