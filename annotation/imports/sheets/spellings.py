@@ -8,6 +8,7 @@ from annotation.imports.sheets.columns import SheetRow
 from annotation.imports.sheets.values import (
     ASKS,
     SEPARATORS,
+    SUGGESTED_MAX,
     RejectedValue,
     ValueReader,
     closest,
@@ -150,7 +151,7 @@ def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Mean
                 reader.read(dimension, value.text)
             except RejectedValue as refused:
                 value.reason = str(refused)
-                close = nearest_category(dimension, value.text)
+                close = nearest_category(dimension, value.text) if len(unsure) < SUGGESTED_MAX else None
                 value.nearest = close.path if close else ""
             if value.reason or value.meaning is not None:
                 unsure.append(value)

@@ -27,8 +27,16 @@ SEPARATORS = re.compile(r"[;|\n]")
 Refuse = Callable[[SheetRow, str], None]
 
 
+SUGGESTED_MAX = 1_000
+"""So many unknown values are shown with the nearest category: to find it among many takes milliseconds."""
+
+
 class RejectedValue(Exception):
-    """A value that can't be taken; its text is the reason."""
+    """A value that can't be taken; its text is the reason. `unknown` is the text that is no category."""
+
+    def __init__(self, reason: str, unknown: str = "") -> None:
+        super().__init__(reason)
+        self.unknown = unknown
 
 
 @dataclass
@@ -44,6 +52,7 @@ class ValueReader:
     spellings: Mapping[tuple[str, str], str] = field(default_factory=dict)
     _dimensions: dict[str, TreeDimension | None] = field(default_factory=dict)
     _values: dict[tuple[str, str], tuple[Value | ProposalRequest, ...] | RejectedValue] = field(default_factory=dict)
+    _n_suggested: int = 0
 
     def dimension(self, name: str) -> TreeDimension | None:
         """The dimension of this key or title, whatever its case and whether it has hyphens, underscores or blanks."""
@@ -67,11 +76,17 @@ class ValueReader:
                     raise RejectedValue(NOTHING_PENDING)
                 self._values[place] = found
             except RejectedValue as refused:
-                self._values[place] = refused
+                self._values[place] = self._with_nearest(dimension, refused)
         known = self._values[place]
         if isinstance(known, RejectedValue):
-            raise known
+            raise known.with_traceback(None)
         return known
+
+    def _with_nearest(self, dimension: TreeDimension, refused: RejectedValue) -> RejectedValue:
+        if not refused.unknown or self._n_suggested >= SUGGESTED_MAX:
+            return refused
+        self._n_suggested += 1
+        return RejectedValue(f"{refused}{_nearest(refused.unknown, _spellings(dimension))}", refused.unknown)
 
     def _read(self, dimension: TreeDimension, text: str) -> tuple[Value | ProposalRequest, ...]:
         try:
@@ -154,9 +169,7 @@ def _category(dimension: TreeDimension, text: str) -> TreeCategory:
         raise RejectedValue(f"“{text[:50]}…” is too long to be a category of “{dimension.title}”.")
     found = dimension.find(text)
     if not found:
-        raise RejectedValue(
-            f"“{text[:NAME_MAX]}” is not a category of “{dimension.title}”.{_nearest(text, _spellings(dimension))}"
-        )
+        raise RejectedValue(f"“{text[:NAME_MAX]}” is not a category of “{dimension.title}”.", text)
     if len(found) > 1:
         paths = ", ".join(f"“{category.path}”" for category in found[:PATHS_SHOWN])
         raise RejectedValue(f"“{text}” can mean {len(found)} categories of “{dimension.title}”: {paths}. Use the path.")

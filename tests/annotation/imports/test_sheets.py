@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Sequence
 
 import openpyxl
@@ -23,6 +24,7 @@ from annotation.imports.sheets import (
 )
 from annotation.imports.sheets.columns import rows_of
 from annotation.imports.sheets.document_trees import tree_of
+from annotation.imports.sheets.values import RejectedValue
 from annotation.labels.consensus import PENDING
 from taxonomy.checking import load
 from taxonomy.schema import AppliesWhen
@@ -457,3 +459,18 @@ def test_values_that_are_paths_become_a_tree_whose_steps_can_be_chosen() -> None
     reader = ValueReader(tree_of(load(json.dumps(document_from_values(sheet, slug="s", title="S", levels=["s"])))))
     found = [reader.read(reader.tree.by_key["s"], value) for value in values]
     assert found == [("training-hang",), ("training-hang",), ("oom",), ("setup-hang",), ("hang",), ("training",)]
+
+
+def test_very_many_unknown_values_are_read_in_short_time() -> None:
+    """The first of them name the nearest category."""
+    known = tuple(TreeCategory(n, f"cat-{n}", f"Category number {n}", (), ("x",), n) for n in range(500))
+    dimension = TreeDimension(1, "d", "D", "single", True, None, "", 0, known)
+    reader = ValueReader(VersionTree(1, "t", 1, "T", "", (dimension,)))
+    begun = time.process_time()
+    reasons = []
+    for number in range(6_000):
+        with pytest.raises(RejectedValue) as refused:
+            reader.read(dimension, f"Categorx nomber x{number}")
+        reasons.append(str(refused.value))
+    assert "The nearest is" in reasons[0] and reasons[-1].endswith("is not a category of “D”.")
+    assert time.process_time() - begun < 2
