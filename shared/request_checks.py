@@ -6,6 +6,7 @@ misspelled parameter never gives an answer to another question.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from drf_spectacular.utils import OpenApiParameter
@@ -16,6 +17,8 @@ from shared.errors import Invalid
 from shared.wording import did_you_mean
 
 LONGEST_NAME = 60
+UNKNOWN_MAX = 100
+"""So many unknown fields of a body are named."""
 
 
 class Fields(NamedTuple):
@@ -45,7 +48,7 @@ def require_described(request: Request, view: Any) -> None:
     known = operation.bodies.get((request.content_type or "").split(";")[0].strip().lower())
     if known is not None:
         sent: Any = request.data
-        if fields := dict(unknown_fields(known, sent)):
+        if fields := dict(islice(unknown_fields(known, sent), UNKNOWN_MAX)):
             raise Invalid("Some fields are not known.", fields=fields)
 
 

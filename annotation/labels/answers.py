@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from annotation.labels.consensus import PENDING, ProposalRequest, Values
 from annotation.labels.evidence import Quote, read_evidence
@@ -12,6 +13,8 @@ from taxonomy.kinds import LONGEST_TEXT, WrongValue
 from taxonomy.tree import Answer, TreeDimension, VersionTree
 
 MOST_PARTS = 50
+UNKNOWN_MAX = 100
+"""So many unknown dimensions of a part are named."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,8 @@ def read_part(
     if not isinstance(asked, Mapping):
         fields[f"{prefix}proposals"] = ["Send a mapping from dimension to name and memo."]
         asked = {}
-    for key in [*labels, *asked]:
-        if key not in tree.by_key:
-            fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
+    for key in islice((each for each in [*labels, *asked] if each not in tree.by_key), UNKNOWN_MAX):
+        fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
     values: dict[str, Values] = {}
     proposals: dict[str, ProposalRequest] = {}
     for dimension in tree.dimensions:

@@ -141,6 +141,15 @@ def test_an_unknown_field_of_a_form_is_named_with_the_nearest(
     assert Rating.objects.count() == n_ratings and not FetchRun.objects.exists()
 
 
+def test_of_very_many_unknown_fields_a_hundred_are_named(study: Study) -> None:
+    many = {f"name-{number}": 1 for number in range(300)}
+    bob = Script("bob")
+    round_ = make.open_round(study, 1, first=90)
+    assert len(bob.refused("POST", "studies/study/remarks/", many)) == 100
+    asked = {"assignment": str(make.assignment(round_, "bob", 90).public_id), "labels": many}
+    assert len([name for name in bob.refused("POST", "studies/study/annotations/", asked) if "name-" in name]) == 100
+
+
 def test_an_option_in_the_address_of_a_form_is_not_passed_over(study: Study) -> None:
     file = SimpleUploadedFile("sheet.csv", b"item,rater,dimension,value\nacme/rocket#1,dora,symptom,crash\n")
     answer = Script("olga").send_form("studies/study/ratings/?duplicates=last", {"file": file})
