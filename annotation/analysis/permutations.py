@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import factorial
 
 import numpy as np
@@ -37,10 +37,37 @@ def rank_correlation_p(x: Floats, y: Floats) -> float:
     Hotelling and Pabst 1936, Annals of Mathematical Statistics 7(1), 29–43. Ties have the mean of their ranks, and all
     orders count.
     """
-    ranks = scipy.stats.rankdata(y)
-    sums = ranks[orders(len(y))] @ scipy.stats.rankdata(x)
-    seen = float(ranks @ scipy.stats.rankdata(x))
-    return _two_sided(float((sums <= seen + TINY).mean()), float((sums >= seen - TINY).mean()))
+    ranks_x, ranks_y = scipy.stats.rankdata(x), scipy.stats.rankdata(y)
+    seen = float(ranks_x @ ranks_y)
+    sums, upto = _sums_of_ranks(*tied_ranks(x, y))
+    below = int(upto[np.searchsorted(sums, seen + TINY, "right")])
+    above = int(upto[-1] - upto[np.searchsorted(sums, seen - TINY, "left")])
+    return _two_sided(below / int(upto[-1]), above / int(upto[-1]))
+
+
+def tied_ranks(x: Floats, y: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The ranks of both in their order: all that the sums over every order depend on."""
+    first, second = (tuple(sorted(scipy.stats.rankdata(each).tolist())) for each in (x, y))
+    return first, second
+
+
+@lru_cache(maxsize=1_000)
+def _sums_of_ranks(x: tuple[float, ...], y: tuple[float, ...]) -> tuple[Floats, Ints]:
+    """The different sums of products over every order of y, and how many orders have a lower one: 0 first, all last.
+
+    Counted over the sets of ranks that are dealt out already, in place of order by order.
+    """
+    first, second = ([round(2 * rank) for rank in ranks] for ranks in (x, y))  # ties have halves of ranks
+    n, most = len(first), sum(a * b for a, b in zip(first, second, strict=True))
+    ways = np.zeros((1 << n, most + 1), dtype=np.int64)
+    ways[0, 0] = 1
+    for dealt in range((1 << n) - 1):
+        a = first[dealt.bit_count()]
+        for place, b in enumerate(second):
+            if not dealt >> place & 1:
+                ways[dealt | 1 << place, a * b :] += ways[dealt, : most + 1 - a * b]
+    sums = np.flatnonzero(ways[-1])
+    return sums / 4, np.concatenate([[0], np.cumsum(ways[-1][sums])])
 
 
 def rank_sum_p(x: Floats, y: Floats) -> float:

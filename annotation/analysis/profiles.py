@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import factorial
 
 import numpy as np
 import scipy
@@ -11,9 +12,12 @@ import scipy
 from annotation.labels.columns import Floats, MultiColumn, SingleColumn
 
 from .counts import Counts, counts
-from .permutations import MOST, rank_correlation_p
+from .permutations import MOST, rank_correlation_p, tied_ranks
+from .shares import TooLarge
 
 FEWEST_CATEGORIES = 3
+GROUPS_MAX, ORDERS_MAX = 200, 150_000_000
+"""Groups that are compared, and orders of categories that exact tests count: some hundred tests of nine categories."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +47,26 @@ class Profiles:
 def profiles(column: SingleColumn | MultiColumn, by: SingleColumn | MultiColumn) -> Profiles:
     """The profile of each group, and Spearman's rank correlation of each pair over the categories that either has.
 
-    A category that neither group has says nothing of how alike they are and is passed over.
+    A category that neither group has says nothing of how alike they are and is passed over. Raises TooLarge.
     """
     found = counts(column, by)
+    if len(found.groups) > GROUPS_MAX:
+        sentence = f"There are {len(found.groups):,} groups, of which each two would be compared. Fold them to at most "
+        raise TooLarge("by", f"{sentence}{GROUPS_MAX}.")
     shares = {group.value or "": np.array([each.share.n for each in group.categories]) for group in found.groups}
-    pairs = [_correlation(a, b, shares[a], shares[b]) for a, b in combinations(shares, 2)]
+    known: set[object] = set()
+    n_orders = 0
+    pairs = []
+    for a, b in combinations(shares, 2):
+        either = (shares[a] > 0) | (shares[b] > 0)
+        x, y = shares[a][either], shares[b][either]
+        if len(x) <= MOST and (ranks := tied_ranks(x, y)) not in known:
+            known.add(ranks)
+            n_orders += factorial(len(x))
+            if n_orders > ORDERS_MAX:
+                raise TooLarge("by", "There are too many groups for exact tests of each two. Fold them.")
+        pairs.append(Correlation(a, b, len(x), *spearman(x, y)))
     return Profiles(found, tuple(pairs))
-
-
-def _correlation(a: str, b: str, counts_a: Floats, counts_b: Floats) -> Correlation:
-    either = (counts_a > 0) | (counts_b > 0)
-    rho, p_value, method, undefined = spearman(counts_a[either], counts_b[either])
-    return Correlation(a, b, int(either.sum()), rho, p_value, method, undefined)
 
 
 def spearman(x: Floats, y: Floats) -> tuple[float | None, float | None, str | None, str | None]:

@@ -1,5 +1,6 @@
 """Flows, profiles, saturation and combinations: against pandas, and by going through every order."""
 
+import time
 from itertools import combinations as subsets
 from itertools import permutations
 
@@ -202,3 +203,18 @@ def test_ways_through_columns_of_sets_have_a_limit() -> None:
     with pytest.raises(AnalysisTooLarge, match="too many paths"):
         flow(columns)
     assert len(flow(columns[:2]).groups[0].paths) == 3_600
+
+
+def test_profiles_of_many_groups_are_compared_in_short_time_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(1)
+    keys = [f"c{number}" for number in range(9)]
+    values = [keys[code] for code in np.minimum(draw.geometric(0.3, 40_000) - 1, 8)]
+    groups = [f"g{number % 200}" for number in range(40_000)]
+    begun = time.process_time()
+    with pytest.raises(TooLarge, match="200"):
+        profiles(single("d", values), single("g", [*groups[:-1], "another"]))
+    assert len(profiles(single("d", values[:400]), single("g", [f"g{n % 12}" for n in range(400)])).correlations) == 66
+    monkeypatch.setattr("annotation.analysis.profiles.ORDERS_MAX", 4_000_000)
+    with pytest.raises(TooLarge, match="exact tests"):
+        profiles(single("d", values), single("g", groups))
+    assert time.process_time() - begun < 2.5
