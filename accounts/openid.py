@@ -4,7 +4,7 @@ from typing import Any
 
 import jwt
 from allauth.socialaccount.adapter import get_adapter
-from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin, SocialToken
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
@@ -16,6 +16,7 @@ ALGORITHMS = {
     "OKP": ["EdDSA"],
 }
 """By the kind of a key: those where only the provider can have signed."""
+SUBJECT_MAX = SocialAccount._meta.get_field("uid").max_length
 CLOCKS_DIFFER_SECONDS = 60
 NONCE = "nonce"
 
@@ -59,6 +60,9 @@ class SignedAnswer(OpenIDConnectOAuth2Adapter):
             )
         except jwt.PyJWTError as error:
             raise OAuth2Error(f"the token does not hold: {error}") from error
+        subject = said["sub"]
+        if not isinstance(subject, str) or not subject.isprintable() or not 0 < len(subject) <= SUBJECT_MAX:
+            raise OAuth2Error("the token's subject can't be stored")
         return said
 
 

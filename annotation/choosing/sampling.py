@@ -145,10 +145,13 @@ def sample_size(n_frame: int, confidence: float, margin: float, expected_share: 
     if not n_frame:
         return 0
     wanted = unbounded_size(confidence, margin, expected_share)
+    if not math.isfinite(wanted):
+        return n_frame
     return min(n_frame, math.ceil(wanted / (1 + (wanted - 1) / n_frame) - 1e-9))
 
 
 def unbounded_size(confidence: float, margin: float, expected_share: float = 0.5) -> float:
     """n₀ of `sample_size`: for a population without end."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    return z * z * expected_share * (1 - expected_share) / (margin * margin)
+    z = NormalDist().inv_cdf(min((1 + confidence) / 2, math.nextafter(1, 0)))
+    share = z / margin
+    return share * share * expected_share * (1 - expected_share)

@@ -10,6 +10,9 @@ from .base import LONGEST_SHOWN, NUMBER, Kind, QuestionLike, Value, Values, Wron
 WRITTEN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 """Digits without groups: “1 000”, “1_000” and “1,5” are read differently in different places."""
 
+LARGEST = 1e100
+"""Of larger numbers neither squares nor sums are numbers that files and pages can have."""
+
 
 class Number(Kind):
     name = variable = "number"
@@ -23,9 +26,12 @@ class Number(Kind):
     table_type = "number"
 
     def read(self, question: QuestionLike, given: object) -> Values | None:
-        if (number := finite(given)) is not None:
-            return (number,)
-        raise WrongValue("Enter a number.")
+        number = finite(given)
+        if number is None:
+            raise WrongValue("Enter a number.")
+        if abs(number) > LARGEST:
+            raise WrongValue(f"Enter a number from −{LARGEST:g} to {LARGEST:g}.")
+        return (number,)
 
     def parse(self, text: str) -> object:
         text = text.strip()

@@ -176,6 +176,14 @@ def test_a_wrong_answer_of_the_provider_lets_nobody_in(provider: Provider, fault
     assert through(client)["Location"] == "/" and is_signed_in(client)
 
 
+@pytest.mark.parametrize("subject", ["x" * 5_000, "7\0", ""])
+def test_a_person_whose_id_can_not_be_stored_is_refused_in_words(provider: Provider, subject: str) -> None:
+    provider.person = ADA | {"sub": subject}
+    client = Client()
+    refused(through(client), "Uni didn&#x27;t confirm your identity", "Try again")
+    assert not SocialAccount.objects.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["away", "nonsense"])
 def test_a_provider_that_is_away_is_said_before_anybody_leaves(provider: Provider, fault: str) -> None:

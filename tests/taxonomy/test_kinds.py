@@ -172,3 +172,13 @@ def test_very_many_wrong_categories_are_rejected_in_short_time() -> None:
     assert len(refused.value.sentences) == 20
     assert "“categorx-nomber-0” is not a category of “Symptom”. Did you mean “category-number-0”?" in str(refused.value)
     assert time.process_time() - begun < 1
+
+
+def test_numbers_of_which_nothing_can_be_computed_are_rejected() -> None:
+    question = SimpleNamespace(title="Days", by_key={})
+    for given in (1e101, -1e308):
+        with pytest.raises(WrongValue, match="Enter a number from −1e"):
+            KINDS["number"].read(question, given)
+        with pytest.raises(WrongValue, match="Enter a number from −1e"):
+            KINDS["number"].read_cell(question, repr(given))
+    assert KINDS["number"].read(question, -1e100) == (-1e100,)

@@ -60,6 +60,7 @@ from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import rejection
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
+from taxonomy.kinds.number import LARGEST
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.schema import is_key
 
@@ -239,6 +240,9 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     **dict.fromkeys(
         [("partmatch", "agreed_part"), ("resolution", "part"), ("remark", "part")],
         (is_from_to(1, MOST_AGREED_PARTS), f"not the number of a part from 1 to {MOST_AGREED_PARTS}"),
+    ),
+    **dict.fromkeys(
+        [("rating", "number"), ("resolutionvalue", "number")], (is_from_to(-LARGEST, LARGEST), "too large a number")
     ),
     ("annotation", "confidence"): (is_from_to(1, 3), "not a confidence from 1 to 3"),
     **dict.fromkeys([("sample", "confidence"), ("sample", "margin")], (is_from_to(0, 1), "not a number from 0 to 1")),

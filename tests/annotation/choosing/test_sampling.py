@@ -118,6 +118,7 @@ def test_sizes_of_other_levels_and_shares() -> None:
     assert sample_size(10**12, 0.99, 0.05) == 664
     assert sample_size(10**12, 0.95, 0.05, expected_share=0.1) == 139
     assert sample_size(3, 0.95, 0.05) == 3 and sample_size(0, 0.95, 0.05) == 0
+    assert sample_size(1_000, 0.95, 1e-300) == sample_size(1_000, 1 - 1e-16, 1e-9) == 1_000
 
 
 @pytest.mark.parametrize(("confidence", "margin"), [(0, 0.05), (1, 0.05), (0.95, 0), (0.95, 1), (95, 5)])

@@ -142,6 +142,7 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("sample", "confidence", 0.95, "NaN"),
     ("sample", "confidence", 0.95, 95),
     ("resolution", "part", 100, 101),
+    ("rating", "number", 1e100, -1e101),
     ("partmatch", "agreed_part", 100, 32_767),
     ("rating", "number", 1.5, "Infinity"),
     ("draft", "body", {}, []),
