@@ -12,6 +12,7 @@ from annotation.methods.checklist import (
     n_answered,
 )
 from annotation.methods.facts import (
+    IMPORTED,
     JOINED,
     LEFT,
     MEETING,
@@ -25,6 +26,7 @@ from annotation.methods.facts import (
     GateFacts,
     MigrationFacts,
     Minimum,
+    OtherResolutions,
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
@@ -37,6 +39,7 @@ from annotation.methods.sentences import Sentence
 from annotation.methods.table import AgreementRow, head_of, latex, markdown_table, rows, under_heads
 
 __all__ = [
+    "IMPORTED",
     "JOINED",
     "LEFT",
     "MEETING",
@@ -53,6 +56,7 @@ __all__ = [
     "GateFacts",
     "MigrationFacts",
     "Minimum",
+    "OtherResolutions",
     "ResolutionFacts",
     "RoundFacts",
     "SampleFacts",

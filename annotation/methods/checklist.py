@@ -93,10 +93,15 @@ def _raters(facts: Facts) -> Said:
     if not having:
         none = "No unit has two labels that count before discussion."
         return MISSING, f"{none} {double}".strip(), "Assign each item to two raters or more."
-    by: dict[tuple[str, ...], list[DimensionFacts]] = {}
+    by: dict[tuple[tuple[str, ...], tuple[str, ...]], list[DimensionFacts]] = {}
     for each in having:
-        by.setdefault(tuple(each.before.raters), []).append(each)
-    every = [f"{facts.titles(some)}: {plural(len(codes), 'rater')} ({series(codes)})" for codes, some in by.items()]
+        by.setdefault((tuple(each.everyone), tuple(each.before.raters)), []).append(each)
+    headline = round_numbers("round", facts.headline)
+    every = [
+        f"{facts.titles(some)}: {plural(len(codes), 'rater')} ({series(codes)})"
+        + (f", of whom {len(compared)} ({series(compared)}) were compared in {headline}" if codes != compared else "")
+        for (codes, compared), some in by.items()
+    ]
     told = f"{'; '.join(every)}. {double}"
     return YES, told[0].upper() + told[1:], ""
 
@@ -148,11 +153,15 @@ def _independent(facts: Facts) -> Said:
 def _resolved(facts: Facts) -> Said:
     taken, imported = facts.resolved, facts.n_decided(IMPORTED)
     waiting = [wave.number for wave in facts.waves if wave.is_resolving]
+    scope = sentences.CODING if facts.resolved_elsewhere else ""
+    elsewhere = [sentences.resolved_elsewhere(each).text for each in facts.resolved_elsewhere]
     if facts.had_no_disagreement and not taken and not imported:
-        return NOT_NEEDED, sentences.nothing_to_resolve().text, ""
+        told = [sentences.nothing_to_resolve(scope=scope).text, *elsewhere]
+        return (YES if elsewhere else NOT_NEEDED), " ".join(told), ""
+    none = f"No disagreement{scope} was resolved in Concord."
     if not taken and not imported and not waiting:
-        return MISSING, "No disagreement is resolved in Concord.", "Resolve them, or import a final column."
-    told = [sentences.resolved(taken).text] if taken else ["No disagreement was resolved in Concord."]
+        return MISSING, " ".join([none, *elsewhere]), "Resolve them, or import a final column."
+    told = [sentences.resolved(taken, scope=scope).text if taken else none, *elsewhere]
     mend = []
     if imported:
         told.append(sentences.final_values(imported)[0].text)
@@ -281,23 +290,23 @@ def _training(facts: Facts) -> Said:
 
 def _discussed(facts: Facts) -> Said:
     """Only a discussion that Concord holds in writing, or a meeting that someone stated, counts as one."""
-    known = sum(each.n for each in facts.resolved)
+    known, scope = sum(each.n for each in facts.resolved), sentences.CODING if facts.resolved_elsewhere else ""
+    those = f"{plural(known, 'resolved disagreement')}{scope}"
     if facts.had_no_disagreement and not known:
-        return NOT_NEEDED, sentences.nothing_to_resolve().text, ""
+        return NOT_NEEDED, sentences.nothing_to_resolve(scope=scope).text, ""
     met, written = facts.n_decided(MEETING), facts.n_decided("discussion")
     apart = next((each for each in facts.resolved if each.method == OTHER_MEETING), None)
     if not known:
-        return MISSING, "No disagreement was resolved in Concord.", "Describe how disagreements were discussed."
+        none = f"No disagreement{scope} was resolved in Concord."
+        return MISSING, none, "Describe how disagreements were discussed."
     ways = [f"{met:,} in meetings, as reported in Concord"] if met else []
     ways += [f"{written:,} in writing"] if written else []
-    told = f"{met + written:,} of {plural(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} discussed"
+    told = f"{met + written:,} of {those} {'was' if known == 1 else 'were'} discussed"
     told += f": {'; '.join(ways)}."
-    told = told if ways else f"No discussion is recorded for {plural(known, 'resolved disagreement')}."
+    told = told if ways else f"No discussion is recorded for {those}."
     if apart is not None:
         told = told if ways else "No discussion with a rater of the item is recorded."
-        told += (
-            f" {apart.n:,} of {plural(known, 'resolved disagreement')} {'was' if known == 1 else 'were'} resolved in "
-        )
+        told += f" {apart.n:,} of {those} {'was' if known == 1 else 'were'} resolved in "
         told += f"meetings without a rater of the item, as reported in Concord ({sentences.present(apart)})."
     if met + written == known:
         return YES, told, ""
@@ -309,9 +318,13 @@ def _discussed(facts: Facts) -> Said:
 def _more_than_three(facts: Facts) -> Said:
     most = max((len(each.before.raters) for each in facts.measured), default=0)
     most = most if facts.headline else facts.raters_by_round
-    told = f"Labels of at most {plural(most, 'rater')} were compared on a dimension."
+    rated = max((len(each.everyone) for each in facts.measured), default=0)
+    where = f"in {round_numbers('round', facts.headline)}" if facts.headline else "in one round"
+    told = f"Labels of at most {plural(most, 'rater')} were compared on a dimension {where}."
     told = told if most else "No labels of different raters were compared."
-    return (YES, told, "") if most > 3 else (NOT_NEEDED, f"{told} The standard requires no study to have more.", "")
+    told = f"At most {plural(rated, 'rater')} labeled a dimension. {told}" if rated > most else told
+    is_so = max(rated, most) > 3
+    return (YES, told, "") if is_so else (NOT_NEEDED, f"{told} The standard requires no study to have more.", "")
 
 
 def _cycles(facts: Facts) -> Said:

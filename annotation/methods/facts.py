@@ -48,7 +48,7 @@ class DimensionFacts(HasKind):
     probability, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
     `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
     labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: a rater gave a
-    label on it.
+    label on it. `raters` are those who did in any round, third raters apart.
     """
 
     key: str
@@ -76,6 +76,12 @@ class DimensionFacts(HasKind):
     warnings: Sequence[str] = ()
     ci_method: str | None = None
     is_rated: bool = True
+    raters: Sequence[str] = ()
+
+    @property
+    def everyone(self) -> Sequence[str]:
+        """Who labeled it in some round, compared or not."""
+        return sorted({*self.raters, *self.before.raters}, key=lambda code: (len(code), code))
 
     @property
     def statistic(self) -> str:
@@ -247,11 +253,15 @@ LEFT, JOINED, REJOINED = "left", "joined", "rejoined"
 
 @dataclass(frozen=True)
 class MigrationFacts:
-    """To which version of the taxonomy the agreed labels were migrated, and how many of them have no value there."""
+    """To which version of the taxonomy agreed labels were migrated, and how many of them have no value there.
+
+    `n_relabeled` agreed labels were given in relabeling rounds instead.
+    """
 
     version: int
     n_labels: int
     n_without: int
+    n_relabeled: int = 0
 
 
 @dataclass(frozen=True)
@@ -289,12 +299,21 @@ class ResolutionFacts:
 
 
 @dataclass(frozen=True)
+class OtherResolutions:
+    """How disagreements were resolved in rounds of another kind: relabeling or screening."""
+
+    kind: str
+    rounds: Sequence[int]
+    resolved: Sequence[ResolutionFacts]
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
     `hidden` are the rounds that its reader is blind in; nothing of them is in here. `raters` labeled an item at
     least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
-    least two raters in some round. `n_by_hand` are those that no round got from a sample, and `n_rated_before` those
+    least two raters in some round. `n_by_hand` are those that no round took from a sample, and `n_rated_before` those
     that the same rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's
     number, an owner's own set where they were fixed on a day; `headline_waiting` and `headline_hidden` are those of
     the set that are not finished, or that its reader may not see yet. `third` are codes of third raters with how many
@@ -302,9 +321,11 @@ class Facts:
     disagreements of all rounds that are no longer open (None: not known), of which `n_unresolved` were left in closed
     ones. `n_training` are items with known labels that a person labeled, `tries` what came of the first try of each, of
     the second, and so on. `by_rater` are the codes of raters with how many items each labeled, and `turnover` is who
-    left or joined an open round. A third rater was asked for `n_third_asked` items of rounds, for `n_third_by_hand` of
-    them by a person alone. The parts of `n_matched` items were matched by hand. Before `n_read_before` of those that
-    were `n_rated_before`, the rater could read labels of others. `n_third_skipped` are skips of third raters.
+    left or joined an open round. `n_third_asked` are requests to third raters, `n_third_by_hand` those of a person, and
+    `n_third_withdrawn` those withdrawn unanswered. `resolved_elsewhere` is what was resolved in relabeling and
+    screening rounds, which `decided` does not count. The parts of `n_matched` items were matched by hand. Before
+    `n_read_before` of those that were `n_rated_before`, the rater could read labels of others.
+    `n_third_skipped` are skips of third raters.
     `n_labeled_out` are labeled items that are screened out: numbers include them if the study `keeps_out`.
     """
 
@@ -332,6 +353,7 @@ class Facts:
     n_labeled_out: int = 0
     keeps_out: bool = False
     decided: Sequence[ResolutionFacts] = ()
+    resolved_elsewhere: Sequence[OtherResolutions] = ()
     n_disputed: int | None = None
     n_unresolved: int = 0
     n_resolvers_without_labels: int = 0
@@ -348,6 +370,7 @@ class Facts:
     turnover: Sequence[Turnover] = ()
     n_third_asked: int = 0
     n_third_by_hand: int = 0
+    n_third_withdrawn: int = 0
     n_third_skipped: int = 0
     migrated: MigrationFacts | None = None
     tries: Sequence[TryFacts] = ()

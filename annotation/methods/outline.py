@@ -89,7 +89,7 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
             yield sentences.by_rater(facts.by_rater)
         yield sentences.double_coded(facts.n_double, facts.n_items)
         if facts.n_third_asked:
-            yield sentences.third_asked(facts.n_third_asked, facts.n_third_by_hand)
+            yield sentences.third_asked(facts.n_third_asked, facts.n_third_by_hand, facts.n_third_withdrawn)
         if facts.third:
             yield sentences.third(facts.third)
     else:
@@ -176,8 +176,9 @@ def _found(facts: Facts, each: DimensionFacts) -> Iterable[Sentence]:
 def _disagreements(facts: Facts) -> Iterable[Sentence]:
     if facts.n_changed:
         yield sentences.revised(facts.n_changed, facts.n_answers)
+    scope = sentences.CODING if facts.resolved_elsewhere else ""
     if facts.resolved:
-        yield sentences.resolved(facts.resolved)
+        yield sentences.resolved(facts.resolved, scope=scope)
     if n := facts.n_decided(OVERRULED):
         yield sentences.overruled(n)
     codes = sorted({code for each in facts.decided for code in each.by}, key=lambda code: (len(code), code))
@@ -186,9 +187,10 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
     if n := facts.n_decided(IMPORTED):
         yield from sentences.final_values(n)
     elif facts.had_no_disagreement and not facts.resolved:
-        yield sentences.nothing_to_resolve()
+        yield sentences.nothing_to_resolve(scope=scope)
     elif not facts.resolved and facts.labeled:
-        yield sentences.not_resolved()
+        yield sentences.not_resolved(scope=scope)
+    yield from (sentences.resolved_elsewhere(each) for each in facts.resolved_elsewhere)
     if facts.n_unresolved and (facts.resolved or facts.n_decided(IMPORTED)):
         yield sentences.unresolved(facts.n_unresolved)
     waiting = [wave.number for wave in facts.waves if wave.is_resolving]

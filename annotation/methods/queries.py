@@ -39,6 +39,7 @@ from annotation.labels.queries.resolution_facts import meetings_of, ways, with_f
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
 from annotation.methods import (
+    IMPORTED,
     JOINED,
     LEFT,
     MEETING,
@@ -52,6 +53,7 @@ from annotation.methods import (
     GateFacts,
     MigrationFacts,
     Minimum,
+    OtherResolutions,
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
@@ -107,6 +109,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     known = _answers(seat, rounds)
     waves = _waves(seat, rounds, known)
     decided, n_resolvers_without_labels = _decided(seat, rounds)
+    resolved_elsewhere = _resolved_elsewhere(seat)
     n_disputed, n_unresolved = _places(seat, rounds)
     third, n_third_skipped = _third(seat, rounds)
     return Facts(
@@ -132,6 +135,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         migrated=_migrated(seat),
         relabeled=_relabeled(seat),
         decided=decided,
+        resolved_elsewhere=resolved_elsewhere,
         n_disputed=n_disputed,
         n_unresolved=n_unresolved,
         n_resolvers_without_labels=n_resolvers_without_labels,
@@ -200,19 +204,23 @@ def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], 
 
 
 def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
-    """For how many items of rounds third raters were asked in Concord, and how many of these a person alone asked for.
+    """How many requests third raters got in Concord, how many of a person, and how many were withdrawn unanswered.
 
-    Two queries.
+    A request is an assignment: nobody gets an item twice in a round. Two queries.
     """
     asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, round__in=rounds)
-    asked = asked.exclude(state=Assignment.State.WITHDRAWN).exclude(current__idempotency_key__startswith=MARK)
-    places = Counter(asked.order_by().values_list("round__number", "item__identifier"))
-    if not places:
+    asked = asked.exclude(current__idempotency_key__startswith=MARK)
+    requests = list(asked.order_by().values_list("round__number", "item__identifier", "state"))
+    if not requests:
         return {}
+    places = Counter((number, item) for number, item, _ in requests)
     lines = AuditEvent.objects.filter(study=seat.study, verb="third rater asked").values_list("detail", flat=True)
     by_hand = Counter((detail.get("round"), detail.get("item")) for detail in lines)
-    alone = sum(by_hand[place] >= n for place, n in places.items())
-    return {"n_third_asked": len(places), "n_third_by_hand": alone}
+    return {
+        "n_third_asked": len(requests),
+        "n_third_by_hand": sum(min(by_hand[place], n) for place, n in places.items()),
+        "n_third_withdrawn": sum(state == Assignment.State.WITHDRAWN for *_, state in requests),
+    }
 
 
 def _by_rater(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
@@ -253,12 +261,15 @@ def _migrated(seat: Seat) -> MigrationFacts | None:
     seen = list(rounds.select_related("taxonomy_version").order_by("number"))
     numbers = {each.pk: each.number for each in seen}
     hidden = [(numbers[round_id], item) for round_id, item in seat.withheld if round_id in numbers]
-    n_labels = n_without = 0
+    n_labels = n_without = n_relabeled = 0
     for _, batch in label_batches(seen, standing=version, hidden=hidden):
         moved = batch.filter(compute.less(batch["original_version"], batch["taxonomy_version"]))
         n_labels += moved.num_rows
         n_without += moved["values"].null_count
-    return MigrationFacts(version.number, n_labels, n_without)
+        own = batch.filter(compute.equal(batch["original_version"], batch["taxonomy_version"]))
+        own = own.filter(compute.equal(own["round_kind"].cast("string"), str(Round.Kind.RELABEL)))
+        n_relabeled += own.num_rows
+    return MigrationFacts(version.number, n_labels, n_without, n_relabeled)
 
 
 def _relabeled(seat: Seat) -> list[tuple[int, int, int]]:
@@ -484,11 +495,12 @@ def _dimensions(
     after = {each.dimension.key: each for each in dimension_patterns(rounds, later)} if reports else {}
     begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
     rated = _rated(seat, rounds) if reports else set()
+    raters = _raters_of_dimensions(seat, rounds) if reports else {}
     found = []
     for each in reports:
         key = each.across.dimension.key
         discussed = after.get(key)
-        of_all = replace(_dimension(each, begun), is_rated=key in rated)
+        of_all = replace(_dimension(each, begun), is_rated=key in rated, raters=raters.get(key, ()))
         if not headline.rounds:
             of_all = replace(
                 of_all,
@@ -522,6 +534,20 @@ def _rated(seat: Seat, rounds: Sequence[Round]) -> set[str]:
     )
     asked = Dimension.objects.filter(version__in={each.taxonomy_version_id for each in rounds})
     return set(asked.filter(Exists(labels)).values_list("key", flat=True))
+
+
+def _raters_of_dimensions(seat: Seat, rounds: Sequence[Round]) -> dict[str, list[str]]:
+    """By key of a dimension who labeled it in these rounds, third raters apart; one query."""
+    asked = "round__taxonomy_version__dimensions"
+    given = _assigned(seat, rounds).filter(current=OuterRef("annotation"), state=Assignment.State.SUBMITTED)
+    labels = Rating.objects.filter(
+        Exists(given), round=OuterRef("round"), rater=OuterRef("rater"), dimension=OuterRef(asked)
+    )
+    rows = RoundRater.objects.filter(Exists(labels), round__in=rounds).order_by()
+    found: dict[str, set[str]] = {}
+    for key, code in rows.values_list(f"{asked}__key", "rater__code").distinct():
+        found.setdefault(key, set()).add(code or "")
+    return {key: sorted(codes, key=code_order) for key, codes in found.items()}
 
 
 def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts:
@@ -703,6 +729,22 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts]
         replace(each, present=who, n_others=len(apart) - len(who)) if each.method == OTHER_MEETING else each
         for each in found
     ], len(others)
+
+
+def _resolved_elsewhere(seat: Seat) -> list[OtherResolutions]:
+    """What was resolved in screening and relabeling rounds; one query, and where there is any those of `_decided`."""
+    kinds = (Round.Kind.SCREENING, Round.Kind.RELABEL)
+    rounds = seat.study.rounds.filter(Exists(Resolution.objects.filter(round=OuterRef("pk"))), kind__in=kinds)
+    rounds = rounds.exclude(state=Round.State.UNDONE).exclude(pk__in=seat.hidden_round_ids)
+    seen = list(rounds.select_related("taxonomy_version").order_by("number"))
+    found = []
+    for kind in kinds:
+        those = [each for each in seen if each.kind == kind]
+        decided = _decided(seat, those)[0] if those else []
+        resolved = [each for each in decided if each.method not in (IMPORTED, OVERRULED)]
+        if resolved:
+            found.append(OtherResolutions(kind, [each.number for each in those], resolved))
+    return found
 
 
 class Present(NamedTuple):

@@ -19,6 +19,7 @@ from annotation.methods.facts import (
     GateFacts,
     MigrationFacts,
     Minimum,
+    OtherResolutions,
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
@@ -192,9 +193,7 @@ def labeled_out(n: int, *, keeps: bool) -> Sentence:
 
 
 def by_hand(n_items: int) -> Sentence:
-    return missing(
-        f"how the {plural(n_items, 'item')} that {was(n_items)} not drawn from a sample {was(n_items)} chosen"
-    )
+    return missing(f"how the {plural(n_items, 'item')} that no round took from a sample {was(n_items)} chosen")
 
 
 def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[DimensionFacts], newest: int) -> Sentence:
@@ -288,27 +287,27 @@ def third(those: Sequence[tuple[str, int]]) -> Sentence:
     )
 
 
-def third_asked(n: int, n_by_hand: int) -> Sentence:
-    """For how many items third raters were asked, and whether the study's rule or a person asked."""
-    if not n_by_hand:
-        how = "by the study’s rule for items on which raters disagree"
-    elif n_by_hand == n:
-        how = "by the adjudicator or the owner"
-    else:
-        how = (
-            f"for {n - n_by_hand:,} by the study’s rule for items on which raters disagree, and for {n_by_hand:,} by "
-            "the adjudicator or the owner"
-        )
-    return Sentence(f"A third rater was asked for {plural(n, 'item')}, {how}.")
+def third_asked(n: int, n_by_hand: int, n_withdrawn: int) -> Sentence:
+    """How many requests third raters got, by the study's rule or a person, and how many ended without an answer."""
+    rule, people = "by the study’s rule for items on which raters disagree", "by the adjudicator or the owner"
+    how = f"{n - n_by_hand:,} {rule} and {n_by_hand:,} {people}"
+    if n_by_hand in (0, n):
+        how = people if n_by_hand else rule
+    left = f"; {n_withdrawn:,} {was(n_withdrawn)} withdrawn unanswered" if n_withdrawn else ""
+    return Sentence(f"Third raters received {plural(n, 'request')} to label an item, {how}{left}.")
 
 
 def migrated(each: MigrationFacts) -> Sentence:
     """In terms of which version the agreed labels are, and how many of them have no value there."""
-    of = f"The {plural(each.n_labels, 'agreed label')} {was(each.n_labels)} migrated to version {each.version}"
+    which = f"The {plural(each.n_labels, 'agreed label')}"
+    if each.n_relabeled:
+        which += f" that {was(each.n_labels)} not given in relabeling"
+    of = f"{which} {was(each.n_labels)} migrated to version {each.version}"
     without = f"{each.n_without:,} of them {'has' if each.n_without == 1 else 'have'} no value in that version"
     if not each.n_without:
         without = "none of them lacks a value in that version"
-    return Sentence(f"{of} of the taxonomy; {without}.")
+    more = f"; relabeling gave {plural(each.n_relabeled, 'other agreed label')}" if each.n_relabeled else ""
+    return Sentence(f"{of} of the taxonomy; {without}{more}.")
 
 
 def relabeled(number: int, version: int, n_items: int) -> Sentence:
@@ -572,15 +571,28 @@ def present(those: ResolutionFacts) -> str:
     return series([*those.present, *others])
 
 
-def resolved(decided: Sequence[ResolutionFacts]) -> Sentence:
+CODING = " in pilot and main rounds"
+"""Which disagreements a number counts, where others were resolved in rounds of another kind."""
+OTHER_KINDS = {"relabel": "relabeling round", "screening": "screening round"}
+
+
+def resolved(decided: Sequence[ResolutionFacts], *, scope: str = "") -> Sentence:
     """How many disagreements were resolved, and how; those from sheets apart."""
+    n = sum(each.n for each in decided)
+    return Sentence(f"{opening(n, 'disagreement')}{scope} {was(n)} resolved: {_ways(decided)}.")
+
+
+def resolved_elsewhere(each: OtherResolutions) -> Sentence:
+    n, where = sum(one.n for one in each.resolved), round_numbers(OTHER_KINDS[each.kind], each.rounds)
+    return Sentence(f"In {where}, {plural(n, 'disagreement')} {was(n)} resolved: {_ways(each.resolved)}.")
+
+
+def _ways(decided: Sequence[ResolutionFacts]) -> str:
     by_way = {each.method: each for each in decided if each.n}
     words = WAYS | ({"discussion": "in writing"} if "meeting" in by_way else {})
-    ways = [
+    return "; ".join(
         f"{by_way[way].n:,} {told.format(present=present(by_way[way]))}" for way, told in words.items() if way in by_way
-    ]
-    n = sum(each.n for each in decided)
-    return Sentence(f"{opening(n, 'disagreement')} {was(n)} resolved: {'; '.join(ways)}.")
+    )
 
 
 def overruled(n: int) -> Sentence:
@@ -597,12 +609,12 @@ def unresolved(n: int) -> Sentence:
     return Sentence(f"{opening(n, 'disagreement')} {was(n)} left unresolved.")
 
 
-def nothing_to_resolve() -> Sentence:
-    return Sentence("There was no disagreement to resolve.")
+def nothing_to_resolve(*, scope: str = "") -> Sentence:
+    return Sentence(f"There was no disagreement to resolve{scope}.")
 
 
-def not_resolved() -> Sentence:
-    return missing("how disagreements were resolved; none is resolved in Concord yet")
+def not_resolved(*, scope: str = "") -> Sentence:
+    return missing(f"how disagreements{scope} were resolved; none is resolved in Concord yet")
 
 
 def final_values(n: int) -> list[Sentence]:

@@ -232,6 +232,7 @@ class Checker:
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
         is_resolved = any(row["method"] for row in rows.resolutions.values())
         wanted |= {"unresolved"} if is_resolved and self.n_left else set()
+        wanted |= {f"resolved in {kind}" for kind in ("relabel", "screening") if self.elsewhere(kind)}
         for what in sorted(wanted):
             self.expect(what in self.seen, f"a sentence on {what}")
 
@@ -509,18 +510,13 @@ class Checker:
         self.seen.setdefault("turnover", []).append((f"{again}joined", int(of), code, 0, {}, 0))
 
     @property
-    def third_asked_for(self) -> tuple[int, int]:
-        """The items for which third raters were asked, and those for which people alone asked."""
-        places = Counter(
-            (row["round"], row["item"])
-            for row in {(each["round"], each["item"], each["rater"]): each for each in self.third_answers}.values()
-        )
-        asked = Counter(
-            (str(line["detail"]["round"]), line["detail"]["item"])
-            for line in self.rows.audit
-            if line["what"] == "third rater asked"
-        )
-        return len(places), sum(asked[place] >= n for place, n in places.items())
+    def third_asked_for(self) -> tuple[int, int, int]:
+        """Requests to third raters by the audit log: all, those of people, and those that nobody holds any more."""
+        lines = [line for line in self.rows.audit if line["detail"].get("round") in self.rows.rounds]
+        by_hand = sum(line["what"] == "third rater asked" for line in lines)
+        by_rule = sum(line["detail"]["items"] for line in lines if line["what"] == "third raters asked by rule")
+        held = {(each["round"], each["item"], each["rater"]) for each in self.third_answers}
+        return by_rule + by_hand, by_hand, by_rule + by_hand - len(held)
 
     @property
     def third_answers(self) -> list[Mapping[str, str]]:
@@ -530,16 +526,19 @@ class Checker:
             if row["role"] == "third_rater" and int(row["round"]) in set(self.rows.rounds) - set(self.sheets)
         ]  # fmt: skip
 
-    def third_asked(self, claim: str, n: str, how: str) -> None:
+    def third_asked(self, claim: str, n: str, how: str, withdrawn: str | None) -> None:
         self.seen["third asked"] = [claim]
-        whole, by_hand = self.third_asked_for
+        whole, by_hand, n_withdrawn = self.third_asked_for
         rule, people = "by the study’s rule for items on which raters disagree", "by the adjudicator or the owner"
-        both = f"for {whole - by_hand:,} {rule}, and for {by_hand:,} {people}"
-        self.same(claim, number(n), whole)
+        both = f"{whole - by_hand:,} {rule} and {by_hand:,} {people}"
+        self.same(claim, (number(n), number(withdrawn or "0")), (whole, n_withdrawn))
         self.same(claim, how, rule if not by_hand else people if by_hand == whole else both)
 
-    def migrated(self, claim: str, n: str, version: str, without: str) -> None:
+    def migrated(self, claim: str, n: str, apart: str | None, version: str, without: str, more: str | None) -> None:
         rows = self.rows.tables["labels"]
+        relabeling = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] == "relabel"}
+        new = [row for row in rows if row["original_version"] == row["taxonomy_version"] and row["round"] in relabeling]
+        self.same(claim, (bool(apart), number(more or "0")), (bool(new), len(new)))
         rows = [row for row in rows if int(row["original_version"]) < int(row["taxonomy_version"])]
         told = [row for row in rows if not row["unmapped"]]
         self.same(claim, number(n), len(rows))
@@ -999,8 +998,32 @@ class Checker:
             return bool(words) and float(words) == value
         return (value if isinstance(value, frozenset) else {value}) == {each for each in words.split(";") if each}
 
-    def resolved(self, claim: str, n: str, inner: str) -> None:
+    def elsewhere(self, kind: str) -> dict[tuple[int, str, int, str], Mapping[str, str]]:
+        """The newest resolution of each place in rounds of another kind, where it is of a disagreement."""
+        rounds = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] == kind}
+        newest: dict[tuple[int, str, int, str], Mapping[str, str]] = {}
+        for row in sorted(self.rows.tables["resolutions"], key=lambda row: int(row["revision"])):
+            if row["round"] in rounds:
+                newest[int(row["round"]), row["item"], int(row["part"]), row["dimension"]] = row
+        return {place: row for place, row in newest.items() if row["method"] not in ("reopened", "imported")}
+
+    def scoped(self, claim: str, scope: str | None) -> None:
+        """Whether other disagreements were resolved is told with every count of those of pilot and main rounds."""
+        self.same(claim, bool(scope), any(self.elsewhere(kind) for kind in ("relabel", "screening")))
+
+    def resolved_elsewhere(self, claim: str, where: str, n: str, inner: str) -> None:
+        kind = "relabel" if where.startswith("relabeling") else "screening"
+        self.seen[f"resolved in {kind}"] = [claim]
+        found = self.elsewhere(kind)
+        told = {WAYS[words]: number(n_) for n_, words in (each.split(" ", 1) for each in inner.split("; "))}
+        self.same(claim, told, dict(Counter(row["reported_as"] or row["method"] for row in found.values())))
+        self.same(
+            claim, (number(n), rounds_in(where.partition(" ")[2])), (len(found), sorted({of for of, *_ in found}))
+        )
+
+    def resolved(self, claim: str, n: str, scope: str | None, inner: str) -> None:
         self.seen["resolved"] = [claim]
+        self.scoped(claim, scope)
         if who := re.search(r" as reported in Concord \((.*?)\)", inner):
             self.present(claim, who[1])
             inner = inner.replace(f" ({who[1]})", "")
@@ -1049,14 +1072,16 @@ class Checker:
             for (of, item, _), given in self.rows.units(key, list(self.rows.rounds), "after").items()
         )
 
-    def no_disagreement(self, claim: str) -> None:
+    def no_disagreement(self, claim: str, scope: str | None = None) -> None:
+        self.scoped(claim, scope)
         places = [(of, item) for of, item, _ in self.rows.submitted()]
         self.expect(len(set(places)) < len(places), claim, "nothing was labeled twice")
         for key in self.rows.dimensions:
             for given in self.rows.units(key, list(self.rows.rounds), "after").values():
                 self.expect(len(set(map(repr, given.values()))) < 2, claim, given)
 
-    def not_resolved(self, claim: str) -> None:
+    def not_resolved(self, claim: str, scope: str | None = None) -> None:
+        self.scoped(claim, scope)
         self.expect(not {way for way in self.disputed if way not in ("overruled", "imported")}, claim)
 
     def resolving(self, claim: str, rounds: str) -> None:
@@ -1164,11 +1189,27 @@ class Checker:
             return
         said, _, double = text.partition(". ")
         self.sentences(double)
-        for titles, n, codes in re.findall(rf"{self.titles}: (\d+) raters? \((R[\dR, and]+)\)", said, re.IGNORECASE):
+        who = (
+            rf"(\d+) raters? \((R[\dR, and]+)\)(?:, of whom (\d+) \((R[\dR, and]+)\) were compared in {ROUNDS}(?=;|$))?"
+        )
+        for titles, n, codes, n_of, of, rounds in re.findall(rf"{self.titles}: {who}", said, re.IGNORECASE):
+            self.expect(not rounds or rounds_in(rounds) == self.rows.headline, text, self.rows.headline)
             for key in self.those(titles if titles != "Every dimension" else "every dimension"):
-                raters = self.table(key, self.rows.headline).raters
+                raters, every = self.table(key, self.rows.headline).raters, self.raters_of(key)
                 if raters or titles.lower() != "every dimension":
-                    self.same(text, (int(n), several(codes)), (len(raters), raters))
+                    self.same(text, (int(n), several(codes)), (len(every), every))
+                    self.same(text, (int(n_of or n), several(of or codes)), (len(raters), raters))
+
+    def raters_of(self, key: str) -> list[str]:
+        """Who holds a label on a dimension in some round, third raters apart."""
+        of = {
+            row["rater"]
+            for row in self.rows.tables["ratings"]
+            if row["current"] == "true" and row["dimension"] == key
+            and (int(row["round"]), row["item"], row["rater"]) in self.rows.answers
+            and row["rater"] in self.rows.people
+        }  # fmt: skip
+        return sorted(of, key=lambda code: (len(code), code))
 
     def check_single_rater(self, text: str, answer: str) -> None:
         by: dict[str, dict[int, int]] = {}
@@ -1198,8 +1239,8 @@ class Checker:
         self.same(text, answer, "partly" if some or again else "yes")
 
     def check_resolved(self, text: str, answer: str) -> None:
-        if text == "There was no disagreement to resolve.":
-            self.no_disagreement(text)
+        if text.startswith("There was no disagreement to resolve"):
+            self.sentences(text)
             return
         waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
         truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
@@ -1208,10 +1249,7 @@ class Checker:
         if brought := re.search(rf" ?(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", said):
             self.final(brought[0], brought[1])
             said = said.replace(brought[0], "").strip()
-        if said in ("No disagreement was resolved in Concord.", "No disagreement is resolved in Concord."):
-            self.not_resolved(text)
-        else:
-            self.sentences(said)
+        self.sentences(said)
 
     def check_scale(self, text: str, answer: str) -> None:
         told = [f"{row['title']}: {SCALES[row['kind']]}" for row in self.rows.dimensions.values()]
@@ -1332,13 +1370,12 @@ class Checker:
         way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported")}
         known, met, written = sum(way.values()), way.get("meeting", 0), way.get("discussion", 0)
         if not known:
-            words = (
-                "There was no disagreement to resolve."
-                if answer == "not needed"
-                else "No disagreement was resolved in Concord."
-            )
-            self.same(text, text, words)
+            self.expect(answer == "not needed" or text.startswith("No disagreement"), text)
+            self.sentences(text)
             return
+        scope = " in pilot and main rounds"
+        self.same(text, scope in text, any(self.elsewhere(kind) for kind in ("relabel", "screening")))
+        text = text.replace(scope, "")
         apart = re.search(
             r" ([\d,]+) of ([\d,]+) resolved disagreements? (?:was|were) resolved in meetings without a rater of the item, as "
             r"reported in Concord \((.*?)\)\.$",
@@ -1374,15 +1411,18 @@ class Checker:
         those = [self.table(key, rounds) for key in self.rows.measured for rounds in sets]
         most = max((len(table.raters) for table in those), default=0)
         if not most:
-            self.same(text, text.partition(".")[0], "No labels of different raters were compared")
+            self.expect("No labels of different raters were compared." in text, text)
             return
-        found = re.match(r"Labels of at most (\d+) raters? were compared on a dimension\.", text)
-        assert found is not None
-        self.same(
+        every = max(len(self.raters_of(key)) for key in self.rows.measured)
+        found = re.match(
+            rf"(?:At most (\d+) raters? labeled a dimension\. )?Labels of at most (\d+) raters? were compared on a "
+            rf"dimension in (one round|{ROUNDS[1:-1]})\.",
             text,
-            (int(found[1]), answer == "yes"),
-            (most, most > 3),
         )
+        assert found is not None
+        self.same(text, int(found[1] or found[2]), max(every, most))
+        self.same(text, (int(found[2]), answer == "yes"), (most, max(every, most) > 3))
+        self.same(text, [] if found[3] == "one round" else rounds_in(found[3]), self.rows.headline)
 
     def check_cycles(self, text: str, answer: str) -> None:
         n = len({number_ for number_, *_ in self.rows.submitted()})
@@ -1637,7 +1677,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) screened ([\d,]+) items? in {ROUNDS}\.", Checker.screeners),
     (rf"Agreement on what was screened in or out, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
     (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),
-    (r"\[missing: how the ([\d,]+) items? that (?:was|were) not drawn from a sample (?:was|were) chosen\]", Checker.by_hand),
+    (r"\[missing: how the ([\d,]+) items? that no round took from a sample (?:was|were) chosen\]", Checker.by_hand),
     (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
     (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?\.", Checker.conditional),
     (r"No label was given on <TITLES>\.", Checker.unrated),
@@ -1647,8 +1687,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"(?:By rater, the numbers of items labeled were (.*?\))|Each rater labeled ([\d,]+)(?: to ([\d,]+))? items?)\.", Checker.by_rater),
     (r"(R\d+) left round (\d+) with (no|[\d,]+) unfinished assignments?(?:, of which (?:([\d,]+) (?:was|were) reassigned \((.*?)\))?(?: and )?(?:([\d,]+) waited for another rater)?)?\.", Checker.left),
     (r"(R\d+) (re)?joined round (\d+)(?: after it had opened)?\.", lambda self, claim, code, again, of: self.joined(claim, code, again or "", of)),
-    (r"A third rater was asked for ([\d,]+) items?, ([^.]*)\.", Checker.third_asked),
-    (r"The ([\d,]+) agreed labels? (?:was|were) migrated to version (\d+) of the taxonomy; (none|[\d,]+) of them (?:lacks a value|has no value|have no value) in that version\.", Checker.migrated),
+    (r"Third raters received ([\d,]+) requests? to label an item, ([^.;]*)(?:; ([\d,]+) (?:was|were) withdrawn unanswered)?\.", Checker.third_asked),
+    (r"The ([\d,]+) agreed labels?( that (?:was|were) not given in relabeling)? (?:was|were) migrated to version (\d+) of the taxonomy; (none|[\d,]+) of them (?:lacks a value|has no value|have no value) in that version(?:; relabeling gave ([\d,]+) other agreed labels?)?\.", Checker.migrated),
     (r"As (?:a third rater|third raters), ([^;]*); agreement excludes these labels\.", Checker.third),
     (rf"(?:In total, )?{COUNT} items? (?:was|were) relabeled in round (\d+) under version (\d+) of the taxonomy; agreement excludes these labels\.", Checker.relabeled),
     (r"\[missing: the end of round (\d+), which is open; ([\d,]+) of ([\d,]+) assignments? (?:is|are) outstanding, and the numbers above and below may change\]", Checker.outstanding),
@@ -1684,13 +1724,14 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts of an item, in all rounds, count once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
-    (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),
+    (rf"(?:In total, )?{COUNT} disagreements?( in pilot and main rounds)? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),
+    (r"In ((?:relabeling|screening) rounds? [\d, and to]+?), ([\d,]+) disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved_elsewhere),
     (rf"(?:In total, )?{COUNT} labels? on which raters agreed (?:was|were) replaced by resolution\.", Checker.overruled),
     (r"Resolutions were entered by ([^.]*)\.", Checker.entered),
-    (r"\[missing: how disagreements were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
+    (r"\[missing: how disagreements( in pilot and main rounds)? were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) left unresolved\.", Checker.unresolved),
-    (r"There was no disagreement to resolve\.", Checker.no_disagreement),
-    (r"No disagreement was resolved in Concord\.", Checker.not_resolved),
+    (r"There was no disagreement to resolve( in pilot and main rounds)?\.", Checker.no_disagreement),
+    (r"No disagreement( in pilot and main rounds)? was resolved in Concord\.", Checker.not_resolved),
     (rf"\[missing: the end of resolving disagreements in {ROUNDS}, which (?:is|are) not closed\]", Checker.resolving),
     (r"Raters made ([\d,]+) proposals? for (?:a new category|new categories)\.( In agreement, all proposals on a dimension are one category: two different proposals for a unit agree\.)?", Checker.proposals),
     (r".*? on <TITLE> rests on ([\d,]+) of these ([\d,]+) units?, because (?:a proposal|“does not apply”).*? no level of its scale\.", Checker.used),

@@ -88,6 +88,8 @@ LIES_OF_PEOPLE: list[tuple[str, Callable[[Any], Any]]] = [
     ("turnover.2.what", lambda what: "joined"),
     ("n_third_asked", lambda n: n - 1),
     ("n_third_by_hand", lambda n: 0),
+    ("n_third_withdrawn", lambda n: n + 1),
+    ("migrated.n_relabeled", lambda n: n + 1),
     ("migrated.n_without", lambda n: n - 1),
     ("migrated.version", lambda n: 1),
     ("migrated", lambda each: replace(each, n_labels=each.n_labels + 1)),
@@ -100,7 +102,7 @@ def test_who_left_who_was_asked_and_what_was_migrated_is_borne_out_and_lies_abou
     made = exported(staffed_study(), resamples=10)
     text = as_text(paragraph(made.facts))
     for words in ("R2 left round 1 with", "R4 joined round 1", "R2 rejoined round 1", "waited for another rater",
-                  "planned for the item", "A third rater was asked for", "no value in that version"):  # fmt: skip
+                  "planned for the item", "Third raters received 4 requests", "no value in that version"):  # fmt: skip
         assert words in text, text
     assert complaints(made.rows, made.facts) == []
     for path, change in LIES_OF_PEOPLE:

@@ -160,7 +160,7 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
 @pytest.mark.parametrize(
     ("change", "missing", "key"),
     [
-        ({"drawn": (), "n_by_hand": 123}, "how the 123 items that were not drawn from a sample were chosen", None),
+        ({"drawn": (), "n_by_hand": 123}, "how the 123 items that no round took from a sample were chosen", None),
         ({"decided": ()}, "how disagreements were resolved", "resolved"),
         ({"decided": [ResolutionFacts("imported", 9)]}, "how disagreements in the sheets were resolved", "resolved"),
         ({"n_double": 100}, "", "single_rater"),

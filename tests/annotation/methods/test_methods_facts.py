@@ -7,19 +7,23 @@ from typing import Any
 import pytest
 
 from annotation.agreement_report.actions import fix_headline
+from annotation.assignments.jobs import rule_round
 from annotation.choosing.actions.samples import draw_sample
-from annotation.core.access import get_item, get_whole_study
+from annotation.core.access import get_item, get_round, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
 from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import RoundItem, Study
+from annotation.plans import jobs as plan_jobs
+from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
+from annotation.studies.actions.studies import change_study
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
-from tests.annotation.claims.studies import exported
+from tests.annotation.claims.studies import SPLIT, exported
 from tests.annotation.claims.test_claims import complaints
 
 pytestmark = pytest.mark.django_db
@@ -303,6 +307,76 @@ def test_a_relabeling_round_and_the_version_of_dimensions_are_named() -> None:
     words = "One item was relabeled in round 2 under version 2 of the taxonomy; agreement excludes these labels."
     assert words in said(facts)
     assert checks(facts)["cycles"].evidence == f"There is one pilot or main round with labels. {words}"
+
+
+def test_relabeling_and_screening_are_told_apart_from_what_pilot_and_main_rounds_did() -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    seat = make.owner_seat(study)
+    make.issues(1)
+    sample = draw_sample(seat=seat, size=1, filter={"repository": "acme/rocket"})
+    asked: dict[str, Any] = {"kind": "screening", "reasons": ["Spam"], "raters": ["bob", "carol"]}
+    rounds.create_round(seat=seat, asked=rounds.NewRound(**asked, sample=sample.pk, n_items=1))
+    screening = rounds.open_round(seat=seat, number=1)
+    make.submit(screening, "bob", 1, {"screening": ["in"]})
+    make.submit(screening, "carol", 1, {"screening": ["out"], "screening-reason": ["spam"]})
+    resolve(study, 1, "screening", ["in"])
+    rounds.close_round(seat=seat, number=1)
+    change_study(seat=seat, changes={"third_rater": True})
+    chosen = ["in", "unscreened"]
+    labeled = make.open_round(study, 3, raters=("dave", "erin"), screening=chosen)
+    make.rate(labeled, "item dave erin\n1 hang hang\n2 crash crash\n3 slow hang")
+    rule_round(labeled.pk)
+    resolve(study, 2, "symptom", ["crash"], item=3)
+    rounds.close_round(seat=seat, number=2)
+    make.next_version(study, SPLIT)
+    plan_jobs.work(run_plan(seat=seat, plan=preview_plan(seat=seat, to=2)).pk)
+    assert "The 3 agreed labels were migrated to version 2 of the taxonomy; 1 of them has no" in said(told(study))
+    relabeling = get_round(make.owner_seat(study), 3)
+    for who, number, value in (("dave", 1, "early"), ("erin", 1, "late"), ("erin", 3, "early")):
+        make.submit(relabeling, who, number, {"symptom": [value]})
+    resolve(study, 3, "symptom", ["late"])
+    rounds.close_round(seat=make.owner_seat(study), number=3)
+    later = make.open_round(study, 2, first=30, raters=("bob", "carol"), screening=chosen)
+    make.rate(later, "item bob carol\n30 early early\n31 late late")
+    made = exported(study)
+    for words in (
+        "Third raters received 1 request to label an item, by the study’s rule for items on which raters disagree; "
+        "1 was withdrawn unanswered.",
+        "One disagreement in pilot and main rounds was resolved: 1 by adjudication.",
+        "In screening round 1, 1 disagreement was resolved: 1 by adjudication. "
+        "In relabeling round 3, 1 disagreement was resolved: 1 by adjudication.",
+        "The 2 agreed labels that were not given in relabeling were migrated to version 2 of the taxonomy; none of "
+        "them lacks a value in that version; relabeling gave 1 other agreed label.",
+    ):
+        assert words in said(made.facts), said(made.facts)
+    found = checks(made.facts)
+    assert found["raters"].evidence.startswith(
+        "Symptom: 4 raters (R1, R2, R3 and R4), of whom 2 (R1 and R2) were compared in round 4. "
+    )
+    assert found["more_raters"].answer == "yes" and found["more_raters"].evidence == (
+        "At most 4 raters labeled a dimension. Labels of at most 2 raters were compared on a dimension in round 4."
+    )
+    assert complaints(made.rows, made.facts) == []
+    assert complaints(made.rows, replace(made.facts, resolved_elsewhere=()))
+    assert complaints(made.rows, replace(made.facts, n_third_withdrawn=0))
+    assert made.facts.migrated is not None
+    assert complaints(made.rows, replace(made.facts, migrated=replace(made.facts.migrated, n_relabeled=0)))
+    only = [replace(each, raters=each.before.raters) for each in made.facts.dimensions]
+    assert complaints(made.rows, replace(made.facts, dimensions=only))
+
+
+def resolve(study: Study, number: int, dimension: str, values: list[str], *, item: int = 1) -> None:
+    seat = make.seat(study, "ada")
+    resolution_actions.resolve(
+        seat=seat,
+        round_=get_round(seat, number),
+        item=get_item(seat, f"acme/rocket#{item}"),
+        part=1,
+        dimension=dimension,
+        values=values,
+        rationale="as the log says",
+        expected=None,
+    )
 
 
 TEXTS = """
