@@ -1,4 +1,4 @@
-"""Benchmarks: words for a coefficient that take its standard error into account (Gwet 2014)."""
+"""Benchmarks: words for a coefficient that take its uncertainty into account (Gwet 2014)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import math
 
 from agreement.entries import BenchmarkWord
 from agreement.registry import COEFFICIENTS
-
-CERTAIN = 0.95
-"""The probability from which on a coefficient has earned a word (Gwet 2014, ch. 6)."""
 
 ROUNDING = 1e-9
 
@@ -60,11 +57,12 @@ def _is_in(scale: str, value: float, bound: float) -> bool:
     return value > bound + ROUNDING if scale == "landis_koch" and bound > 0 else value >= bound
 
 
-def benchmark_words(name: str, value: float | None, se: float | None) -> list[BenchmarkWord]:
+def benchmark_words(name: str, value: float | None, ci_low: float | None) -> list[BenchmarkWord]:
     """[{scale, word, earned}] for a coefficient by name, on the scales that its entry names, the first one first.
 
-    `word` is that of the value, `earned` the best one that it has at least with 95% probability: None for the lowest,
-    which any value has, and without a standard error above 0. Empty without a value and where no scale suits.
+    `word` is that of the value, `earned` that of the lower limit of its 95% interval, so the whole interval is in this
+    class or a better one: None for the lowest, which any value has, and without an interval. Empty without a value and
+    where no scale suits.
     """
     if value is None:
         return []
@@ -73,8 +71,7 @@ def benchmark_words(name: str, value: float | None, se: float | None) -> list[Be
         classes = SCALES[scale]
         word = next((word for bound, word in classes if _is_in(scale, value, bound)), classes[-1][1])
         earned = None
-        if se:
-            above = benchmark(value, se, scale)[:-1]
-            earned = next((word for word, probability in above if probability >= CERTAIN), None)
+        if ci_low is not None:
+            earned = next((word for bound, word in classes[:-1] if _is_in(scale, ci_low, bound)), None)
         found.append({"scale": scale, "word": word, "earned": earned})
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agreement.clusters import Clusters
@@ -38,7 +38,8 @@ DUST = 1e-12
 class Coefficient:
     """A value with analytic standard error and 95% interval; or None with `undefined`, the reason as a sentence.
 
-    `ci_undefined` is the reason where there is a value and no interval.
+    `ci_undefined` is the reason where there is a value and no interval. `p_threshold` is the confidence of a threshold:
+    that of the interval of one side, of the same method, whose lower limit is the threshold.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Coefficient:
     ci_method: str | None = None
     ci_undefined: str | None = None
     undefined: str | None = None
+    p_threshold: float | None = None
 
 
 def measure(
@@ -56,11 +58,12 @@ def measure(
     *,
     intervals: bool = True,
     clusters: Clusters | None = None,
+    thresholds: float | Mapping[str, float] | None = None,
 ) -> list[Coefficient]:
     """Named estimators (or, instead of one, the reason why there is none) as coefficients.
 
     With `clusters` (of their patterns) standard errors and intervals are those of sums over clusters, and the bound of
-    perfect agreement counts clusters.
+    perfect agreement counts clusters. `thresholds` are by coefficient, or one for all.
     """
     found = []
     for name, estimator in estimators:
@@ -70,24 +73,29 @@ def measure(
             continue
         error = estimator.standard_error() if clusters is None else clustered_error(estimator, clusters)
         each = Coefficient(name, _clean(estimator.point()), None if error is None else _clean(error))
-        found.append(_with_interval(each, estimator, clusters) if intervals else each)
+        threshold = thresholds.get(name) if isinstance(thresholds, Mapping) else thresholds
+        found.append(_with_interval(each, estimator, clusters, threshold) if intervals else each)
     return found
 
 
-def _with_interval(each: Coefficient, estimator: Estimator, clusters: Clusters | None) -> Coefficient:
+def _with_interval(
+    each: Coefficient, estimator: Estimator, clusters: Clusters | None, threshold: float | None
+) -> Coefficient:
     rows, _ = estimator.compared()
     n = int(estimator.tallies.patterns.counts[rows].sum()) if clusters is None else clusters.n_with(rows)
     bound = float(estimator.exact_bounds(estimator.tallies.counts, n)[0])
     if not math.isnan(bound):
-        return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT)
+        confidence = None if threshold is None else estimator.exact_confidence(n, threshold)
+        return replace(each, ci_low=bound, ci_high=1.0, ci_method=EXACT, p_threshold=confidence)
     if n < FEWEST:
         reason = FEW_UNITS if clusters is None else FEW_CLUSTERS
         return replace(each, ci_undefined=reason.format(least=FEWEST, n="is one" if n == 1 else f"are {n}"))
-    interval = effective_interval(estimator, clusters)
+    interval = effective_interval(estimator, clusters, threshold)
     if interval is None:
         return replace(each, ci_undefined=NO_VARIANCE)
-    low, high = interval
-    return replace(each, ci_low=low, ci_high=high, ci_method=EFFECTIVE if clusters is None else CLUSTERED)
+    low, high, confidence = interval
+    method = EFFECTIVE if clusters is None else CLUSTERED
+    return replace(each, ci_low=low, ci_high=high, ci_method=method, p_threshold=confidence)
 
 
 def _clean(number: float) -> float:

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class BenchmarkWord(TypedDict):
-    """The word of a scale for a coefficient, and the best one that it has at least with 95% probability."""
+    """The word of a scale for a coefficient, and the best one of which its whole 95% interval is."""
 
     scale: str
     word: str
@@ -14,7 +14,7 @@ class BenchmarkWord(TypedDict):
 
 
 class CoefficientEntry(TypedDict):
-    """A coefficient with its interval, the probability that it reaches its threshold, and words; None: undefined."""
+    """A coefficient with its interval, the confidence of reaching its threshold, and words; None: undefined."""
 
     name: str
     value: float | None

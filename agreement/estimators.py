@@ -7,6 +7,7 @@ Letters: B resamples × P patterns, K categories, R raters, n units, π the mean
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -21,6 +22,8 @@ HABITS = (
     "chance is undefined."
 )
 TINY = 1e-12
+EXACT_LEVEL = 0.95
+"""The confidence of the bound of perfect agreement."""
 
 
 class Estimator(ABC):
@@ -111,6 +114,18 @@ class Estimator(ABC):
         missing = 1 - 0.05 ** (1 / np.maximum(number, 1))
         bounds = np.maximum(1 - missing * self._worst(counts) / np.maximum(self.expected(counts), TINY), -1.0)
         return np.where(is_perfect, bounds, np.nan)
+
+    def exact_confidence(self, n_independent: int, threshold: float) -> float:
+        """The confidence at which the bound of perfect agreement (`exact_bounds`) lies at a threshold."""
+        counts = self.tallies.counts
+        if threshold <= -1:
+            return 1.0
+        missing = (
+            (1 - threshold) * max(float(self.expected(counts)[0]), TINY) / max(float(self._worst(counts)[0]), TINY)
+        )
+        confidence = 1 - max(1 - missing, 0.0) ** n_independent
+        is_reached = float(self.exact_bounds(counts, n_independent)[0]) >= threshold
+        return max(confidence, EXACT_LEVEL) if is_reached else min(confidence, math.nextafter(EXACT_LEVEL, 0))
 
     def _worst(self, counts: Floats) -> Floats:
         """B: the largest distance between two categories that were given."""

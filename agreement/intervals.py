@@ -15,6 +15,8 @@ The quantiles are not scipy's, with which a test compares them: its first import
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +34,7 @@ FEWEST = 5
 TESTED = 30
 """The least units of the grid. Below, the shares of the categories are too uncertain to bound the lower end."""
 CLOSE = 1e-9
+HALVINGS = 50
 STEPS, TERMS = 200, 20_000
 
 
@@ -41,6 +44,34 @@ def smoothed(estimator: Estimator) -> tuple[Estimator, Floats]:
     return estimator.on(tallies), weights
 
 
+class Interval(NamedTuple):
+    """A 95% interval, and the confidence with which the coefficient reaches a threshold (None without one)."""
+
+    low: float
+    high: float
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class _Effective:
+    """What the limits of B rows of counts are quantiles of: shares of the largest disagreement among `size` units.
+
+    `is_bound`: the shares of the categories bound the value, see `_at_worst`.
+    """
+
+    value: Floats
+    largest: Floats
+    size: Floats
+    unlike: Floats
+    part: float
+    n: Floats
+    is_bound: np.ndarray
+
+    @property
+    def is_known(self) -> np.ndarray:
+        return (self.n >= 2) & np.isfinite(self.size)
+
+
 def effective_limits(
     estimator: Estimator, smooth: Estimator, counts: Floats, weights: Floats, clusters: Clusters | None = None
 ) -> tuple[Floats, Floats]:
@@ -48,6 +79,12 @@ def effective_limits(
 
     `smooth` and `weights` are those of `smoothed`. With `clusters` (B is 1) their sums vary, in place of units.
     """
+    return _limits(estimator, counts, _effective(estimator, smooth, counts, weights, clusters))
+
+
+def _effective(
+    estimator: Estimator, smooth: Estimator, counts: Floats, weights: Floats, clusters: Clusters | None
+) -> _Effective:
     rows, _ = estimator.compared()
     value, largest = estimator(counts), estimator.largest(counts)
     every = np.concatenate([counts, np.broadcast_to(weights, (len(counts), len(weights)))], axis=1)
@@ -67,18 +104,62 @@ def effective_limits(
         freedom = np.clip(variance**2 / fourth / np.maximum(share, TINY) + 2, 2, np.maximum(n - 1, 2))
         size = size * (Z / t_quantile(freedom)) ** 2
         unlike = np.clip((1 - value) / largest, 0, 1) * size
-        part = TOWARD_JEFFREYS if isinstance(estimator.distance, Nominal) else OF_DISTANCES
-        high = beta_quantile((1 + LEVEL) / 2, unlike + 1 - part, size - unlike + part)
-        low = beta_quantile((1 - LEVEL) / 2, unlike + part, size - unlike + 1 - part)
-        lower, upper = np.maximum(1 - high * largest, -1), 1 - low * largest
         is_bound = (1 - value > largest * (1 - CLOSE)) | (n < TESTED)
-        if is_bound.any():
-            lower = np.where(is_bound, np.minimum(lower, _at_worst(estimator, counts, n)), lower)
-    is_known = (n >= 2) & np.isfinite(size)
+    part = TOWARD_JEFFREYS if isinstance(estimator.distance, Nominal) else OF_DISTANCES
+    return _Effective(value, largest, size, unlike, part, n, is_bound)
+
+
+def _limits(estimator: Estimator, counts: Floats, of: _Effective) -> tuple[Floats, Floats]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        high = beta_quantile((1 + LEVEL) / 2, of.unlike + 1 - of.part, of.size - of.unlike + of.part)
+        low = beta_quantile((1 - LEVEL) / 2, of.unlike + of.part, of.size - of.unlike + 1 - of.part)
+        lower, upper = np.maximum(1 - high * of.largest, -1), 1 - low * of.largest
+        if of.is_bound.any():
+            lower = np.where(of.is_bound, np.minimum(lower, _at_worst(estimator, counts, of.n)), lower)
     return (
-        np.where(is_known, np.minimum(lower, value), np.nan),
-        np.where(is_known, np.maximum(upper, value), np.nan),
+        np.where(of.is_known, np.minimum(lower, of.value), np.nan),
+        np.where(of.is_known, np.maximum(upper, of.value), np.nan),
     )
+
+
+def _confidence(estimator: Estimator, counts: Floats, of: _Effective, threshold: float) -> float:
+    """The confidence at which the lower limit of one side, of the same method, lies at the threshold (B is 1)."""
+    if threshold <= -1:
+        return 1.0
+    size, unlike = float(of.size[0]), float(of.unlike[0])
+    found = _beta_below((1 - threshold) / float(of.largest[0]), unlike + 1 - of.part, size - unlike + of.part)
+    return min(found, _confidence_at_worst(estimator, counts, of.n, threshold)) if of.is_bound[0] else found
+
+
+def _shares(estimator: Estimator, counts: Floats, n: Floats) -> tuple[np.ndarray, np.ndarray, Floats, Floats]:
+    """The rows of units that disagree and that agree, and how many of `n` independent ones are of either kind."""
+    rows, within = estimator.compared()
+    apart, alike = rows[within > TINY], rows[within <= TINY]
+    n_apart, n_alike = counts[:, apart].sum(axis=1), counts[:, alike].sum(axis=1)
+    each = n / (n_apart + n_alike)
+    return apart, alike, n_apart * each, n_alike * each
+
+
+def _shifted(estimator: Estimator, counts: Floats, apart: np.ndarray, alike: np.ndarray, most: Floats) -> Floats:
+    """The values if a share `most` of the units disagreed, each kind in proportion."""
+    n_apart, n_alike = counts[:, apart].sum(axis=1), counts[:, alike].sum(axis=1)
+    shifted = counts.copy()
+    shifted[:, apart] *= (most * (n_apart + n_alike) / n_apart)[:, None]
+    shifted[:, alike] *= ((1 - most) * (n_apart + n_alike) / n_alike)[:, None]
+    return np.maximum(estimator(shifted), -1)
+
+
+def _confidence_at_worst(estimator: Estimator, counts: Floats, n: Floats, threshold: float) -> float:
+    """The same of `_at_worst`, by halving the share of units that disagree."""
+    apart, alike, n_apart, n_alike = _shares(estimator, counts, n)
+    if not n_alike[0]:
+        return float(estimator.least(counts)[0] >= threshold)
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_reached = float(_shifted(estimator, counts, apart, alike, np.array([middle]))[0]) >= threshold
+        low, high = (middle, high) if is_reached else (low, middle)
+    return _beta_below(low, float(n_apart[0]) + 1, float(n_alike[0]))
 
 
 def _at_worst(estimator: Estimator, counts: Floats, n: Floats) -> Floats:
@@ -87,25 +168,32 @@ def _at_worst(estimator: Estimator, counts: Floats, n: Floats) -> Floats:
     The value that the patterns would give if disagreements had the largest share that is compatible with `n` units
     (Clopper and Pearson 1934); where all units disagree, the lowest value of the coefficient.
     """
-    rows, within = estimator.compared()
-    apart, alike = rows[within > TINY], rows[within <= TINY]
-    n_apart, n_alike = counts[:, apart].sum(axis=1), counts[:, alike].sum(axis=1)
-    whole = n_apart + n_alike
-    each = n / whole
-    most = beta_quantile((1 + LEVEL) / 2, n_apart * each + 1, np.where(n_alike > 0, n_alike * each, 1))
-    shifted = counts.copy()
-    shifted[:, apart] *= (most * whole / n_apart)[:, None]
-    shifted[:, alike] *= ((1 - most) * whole / n_alike)[:, None]
-    return np.where(n_alike > 0, np.maximum(estimator(shifted), -1), estimator.least(counts))
+    apart, alike, n_apart, n_alike = _shares(estimator, counts, n)
+    most = beta_quantile((1 + LEVEL) / 2, n_apart + 1, np.where(n_alike > 0, n_alike, 1))
+    return np.where(n_alike > 0, _shifted(estimator, counts, apart, alike, most), estimator.least(counts))
 
 
-def effective_interval(estimator: Estimator, clusters: Clusters | None = None) -> tuple[float, float] | None:
-    """The 95% interval of a coefficient, None where there is none (see `effective_limits`)."""
+def effective_interval(
+    estimator: Estimator, clusters: Clusters | None = None, threshold: float | None = None
+) -> Interval | None:
+    """The 95% interval of a coefficient, None where there is none (see `effective_limits`).
+
+    The confidence of reaching a threshold is at least (1 + LEVEL) / 2 where the lower limit reaches it, and only there.
+    """
     smooth, weights = smoothed(estimator)
     if not len(weights):
         return None
-    low, high = effective_limits(estimator, smooth, estimator.tallies.counts, weights, clusters)
-    return None if math.isnan(low[0]) else (float(low[0]), float(high[0]))
+    counts = estimator.tallies.counts
+    found = _effective(estimator, smooth, counts, weights, clusters)
+    (low,), (high,) = _limits(estimator, counts, found)
+    if math.isnan(low):
+        return None
+    if threshold is None:
+        return Interval(float(low), float(high))
+    least = (1 + LEVEL) / 2
+    confidence = _confidence(estimator, counts, found, threshold)
+    confidence = max(confidence, least) if low >= threshold else min(confidence, math.nextafter(least, 0))
+    return Interval(float(low), float(high), confidence)
 
 
 def clustered_error(estimator: Estimator, clusters: Clusters) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from agreement.benchmarks import benchmark_words, probability_at_least
+from agreement.benchmarks import benchmark_words
 from agreement.clusters import Clusters, resampled_values
 from agreement.coefficients import EXACT, Coefficient, measure
 from agreement.entries import CategoryEntry, PairEntry, SummaryEntry
@@ -102,9 +102,9 @@ def summary(
     they agree with nothing but themselves, and to alpha by an ordinal or interval metric such ratings are not given,
     which a warning says.
 
-    `thresholds` are by coefficient, or one that all are held against. `p_threshold` is the probability that the true
-    value reaches it, taken as normal about the estimate; None where there is no threshold or no standard error above 0.
-    `words` as `benchmark_words`.
+    `thresholds` are by coefficient, or one that all are held against. `p_threshold` is the confidence with which the
+    value reaches it: that of the interval of one side, by `ci_method`, whose lower limit is the threshold. None where
+    there is no threshold or no interval. `words` as `benchmark_words`.
 
     `coefficient` is the dimension's primary one, for what merging two categories would gain.
 
@@ -116,7 +116,7 @@ def summary(
     """
     metric = _metric_of(kind, metric)
     estimators = _estimators(patterns, kind, metric, weights, paths, apart)
-    coefficients = measure(estimators, intervals=intervals, clusters=clusters)
+    coefficients = measure(estimators, intervals=intervals, clusters=clusters, thresholds=thresholds)
     is_measured = VARIABLES[kind].has_coefficients
     categories, pairs = (by_category(patterns), by_pair(patterns)) if is_measured else ([], [])
     called = metric if isinstance(metric, str) else getattr(metric, "__name__", "custom")
@@ -138,8 +138,8 @@ def summary(
                 "ci_method": each.ci_method,
                 "ci_undefined": each.ci_undefined,
                 "undefined": each.undefined,
-                "p_threshold": _p_threshold(each, thresholds),
-                "words": benchmark_words(each.name, each.value, each.se),
+                "p_threshold": each.p_threshold,
+                "words": benchmark_words(each.name, each.value, each.ci_low),
             }
             for each in coefficients
         ],
@@ -238,13 +238,6 @@ def _metric_of(kind: str, metric: Metric | None) -> Metric:
     if isinstance(metric, str) and metric not in suited:
         raise ValueError(f"The metric {metric!r} does not suit a {kind} dimension; there are {', '.join(suited)}.")
     return metric
-
-
-def _p_threshold(coefficient: Coefficient, thresholds: float | Mapping[str, float] | None) -> float | None:
-    threshold = thresholds.get(coefficient.name) if isinstance(thresholds, Mapping) else thresholds
-    if threshold is None or coefficient.value is None or not coefficient.se:
-        return None
-    return probability_at_least(coefficient.value, coefficient.se, threshold)
 
 
 def _weights_called(kind: str, weights: Weights | None) -> str | None:

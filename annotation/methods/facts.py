@@ -44,8 +44,8 @@ class DimensionFacts(HasKind):
     """A property that was rated, its primary coefficient and what came out, before discussion and after.
 
     `is_fixed`: the owner registered coefficient and threshold, on the day `fixed_on`; else they are the tool's default
-    (`is_default`) or were copied from another study. `words` are (scale, word, the best word that it has with 95%
-    probability, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
+    (`is_default`) or were copied from another study. `words` are (scale, word, that of the lower limit of the
+    95% interval, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
     `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
     labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: a rater gave a
     label on it. `raters` are those who did in any round, third raters apart.

@@ -576,7 +576,7 @@ AGREEMENT = PackageTable(
         PackageColumn(
             "p_threshold",
             "number",
-            "Probability of reaching the threshold, taken as normal about the value with its standard error.",
+            "Confidence of reaching the threshold: that of the interval of one side, by ci_method, that begins there.",
         ),
         PackageColumn("undefined", "string", "Why there is no value."),
     ],

@@ -333,8 +333,7 @@ def check_coefficients(check, entry, found, threshold):
         check(f"{name}, standard error", each["se"], own["se"])
         check(f"{name}, 95% CI", [each["ci_low"], each["ci_high"]], [own["ci_low"], own["ci_high"]])
         check(f"{name}, method of the 95% CI", each["ci_method"], own["ci_method"])
-        if not (own["se"] and own["se"] < TOLERANCE):  # what is 0 but for rounding says nothing of a threshold
-            check(f"{name}, probability of reaching {threshold}", each["p_threshold"], own["p_threshold"])
+        check(f"{name}, confidence of reaching {threshold}", each["p_threshold"], own["p_threshold"])
 
 
 def check_parts(check, entry, found):

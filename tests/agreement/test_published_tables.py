@@ -163,27 +163,29 @@ def test_the_probability_of_a_threshold_is_that_of_a_normal_cut_to_minus_1_and_1
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "se", "expected"),
+    ("name", "value", "ci_low", "expected"),
     [
-        ("fleiss_kappa", 0.82, 0.1, [("landis_koch", "almost perfect", "substantial")]),
-        ("cohen_kappa", 0.7, 0.01, [("landis_koch", "substantial", "substantial")]),
+        ("fleiss_kappa", 0.82, 0.61, [("landis_koch", "almost perfect", "substantial")]),
+        ("fleiss_kappa", 0.82, 0.6, [("landis_koch", "almost perfect", "moderate")]),
+        ("cohen_kappa", 0.7, 0.68, [("landis_koch", "substantial", "substantial")]),
+        ("cohen_kappa", 0.7, -0.1, [("landis_koch", "substantial", None)]),
         ("cohen_kappa", 0.6, None, [("landis_koch", "moderate", None)]),
         ("cohen_kappa", 0.61, None, [("landis_koch", "substantial", None)]),
-        ("cohen_kappa", 1.0, 0.0, [("landis_koch", "almost perfect", None)]),
+        ("cohen_kappa", 1.0, 0.9, [("landis_koch", "almost perfect", "almost perfect")]),
         ("gwet_ac1", -0.3, None, [("landis_koch", "poor", None)]),
         (
             "krippendorff_alpha",
             0.81,
-            0.02,
+            0.77,
             [
                 ("krippendorff", "reliable", "tentative conclusions only"),
                 ("landis_koch", "almost perfect", "substantial"),
             ],
         ),
-        ("percent_agreement", 0.9, 0.01, []),
+        ("percent_agreement", 0.9, 0.8, []),
         ("cohen_kappa", None, None, []),
     ],
 )
-def test_a_coefficient_has_the_word_of_its_value_and_the_one_it_has_earned(name, value, se, expected):
-    found = [(each["scale"], each["word"], each["earned"]) for each in agreement.benchmark_words(name, value, se)]
+def test_a_coefficient_has_the_word_of_its_value_and_the_one_it_has_earned(name, value, ci_low, expected):
+    found = [(each["scale"], each["word"], each["earned"]) for each in agreement.benchmark_words(name, value, ci_low)]
     assert found == expected

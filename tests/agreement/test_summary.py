@@ -57,18 +57,35 @@ def test_each_kind_has_its_metric(kind: str):
         assert next(c for c in entry["coefficients"] if c["name"] == "krippendorff_alpha")["value"] == expected
 
 
-def test_the_probability_of_reaching_a_threshold_is_told_for_the_coefficients_it_was_fixed_for():
+def test_the_confidence_of_reaching_a_threshold_is_told_for_the_coefficients_it_was_fixed_for():
     def told(thresholds) -> dict[str, float]:
-        entry = summary(TWO, kind="single", intervals=False, thresholds=thresholds)
+        entry = summary(TWO, kind="single", thresholds=thresholds)
         return {c["name"]: c["p_threshold"] for c in entry["coefficients"] if c["p_threshold"] is not None}
 
-    kappa = agreement.cohen_kappa(TWO, intervals=False)
     assert told(None) == {}
-    assert told({"cohen_kappa": 0.8}) == {
-        "cohen_kappa": agreement.probability_at_least(kappa.value, kappa.se, 0.8),
-    }
+    assert list(told({"cohen_kappa": 0.8})) == ["cohen_kappa"]
     assert set(told(0.8)) == set(COEFFICIENTS) - {"weighted_kappa", "gwet_ac2"}
     assert told(0.99)["cohen_kappa"] < 0.05 < 0.95 < told(0.5)["cohen_kappa"]
+
+
+@pytest.mark.parametrize("n", [30, 50, 200])
+@pytest.mark.parametrize("n_raters", [2, 3])
+def test_what_is_said_of_a_threshold_or_a_word_follows_from_the_interval_that_is_printed(n: int, n_raters: int) -> None:
+    said = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        truth, size = rng.integers(2, size=n), (n_raters, n)
+        rows = np.where(rng.random(size) < 0.9 if seed else True, truth, rng.integers(2, size=size)).T
+        entry = summary(Patterns.from_table(rows.tolist()), kind="boolean", thresholds=0.8)
+        for each in entry["coefficients"]:
+            if each["ci_low"] is not None:
+                least = 0.95 if each["ci_method"] == agreement.EXACT else 0.975
+                assert (each["p_threshold"] >= least) == (each["ci_low"] >= 0.8), each
+                for word in each["words"]:
+                    bounds = {name: bound for bound, name in agreement.SCALES[word["scale"]]}
+                    assert word["earned"] is None or bounds[word["earned"]] <= each["ci_low"], each
+                said.append(each["ci_low"] >= 0.8)
+    assert 0 < sum(said) < len(said) or n < 200
 
 
 def test_every_coefficient_with_a_value_has_its_word_beside_it():

@@ -35,6 +35,9 @@ RARE = 5
 """The seed with which one rating of all is in another category."""
 
 
+THRESHOLD = 0.7
+
+
 def drawn(categories: list[Any], seed: int) -> tuple[list[str], list[list[list[Any]]]]:
     """Raters, and for each item its units as rows of values: alike more often than not, with gaps."""
     draw = np.random.default_rng(seed)
@@ -76,7 +79,7 @@ def test_a_summary_has_the_numbers_of_the_formulas_written_once_more(
         weights=given,
         paths=TREE,
         apart=again.OFF_SCALE,
-        thresholds=0.7,
+        thresholds=THRESHOLD,
         clusters=Clusters.of(patterns, several) if several else None,
     )
     entry = {"kind": kind, "metric": metric, "weights": weights}
@@ -105,8 +108,13 @@ def check_coefficients(found: Any, table: Any, entry: Any, items: list[Any], clu
         interval = again.interval_of(own, smooth[each["name"]], n_added, clusters) if bound is None else (bound, 1.0)
         assert (each["value"], each["se"]) == pytest.approx((value, error), abs=1e-9), each["name"]
         assert (each["ci_low"], each["ci_high"]) == pytest.approx(interval or (None, None), abs=1e-9), each["name"]
-        if error and error > 1e-9:
-            assert each["p_threshold"] == pytest.approx(again.at_least(value, error, 0.7), abs=1e-9)
+        sure = each["p_threshold"]
+        assert (sure is None) == (interval is None), each["name"]
+        if sure is not None and 1e-6 < sure < 1 - 1e-6:
+            limit = again.perfect_bound(own, items, sure)
+            if limit is None:
+                limit = again.interval_of(own, smooth[each["name"]], n_added, clusters, sure)[0]
+            assert limit == pytest.approx(THRESHOLD, abs=1e-6), each["name"]
 
 
 def check_parts(found: Any, table: Any, entry: Any) -> None:

@@ -507,8 +507,11 @@ def members_of(counts, clusters):
     return np.array([*rows, *np.eye(len(counts))]), np.array([*([1.0] * len(rows)), *alone])
 
 
-def interval_of(coefficient, smooth, n_added, clusters):
-    """The 95% interval by the effective sample size; None for fewer than five units (or clusters)."""
+def interval_of(coefficient, smooth, n_added, clusters, sure=0.975):
+    """The 95% interval by the effective sample size; None for fewer than five units (or clusters).
+
+    `sure` is the confidence of its lower limit alone.
+    """
     if not n_added:
         return None
     rows, _ = coefficient.compared()
@@ -529,14 +532,14 @@ def interval_of(coefficient, smooth, n_added, clusters):
     student = math.sqrt(freedom * (1 / beta_quantile(0.05, freedom / 2, 0.5) - 1))
     size *= (Z / student) ** 2
     unlike, part = min(max((1 - value) / largest, 0), 1) * size, coefficient.toward_jeffreys()
-    low = max(1 - beta_quantile(0.975, unlike + 1 - part, size - unlike + part) * largest, -1)
+    low = max(1 - beta_quantile(sure, unlike + 1 - part, size - unlike + part) * largest, -1)
     if 1 - value > largest * (1 - 1e-9) or n < 30:
-        low = min(low, limit_of_shares(coefficient, n))
+        low = min(low, limit_of_shares(coefficient, n, sure))
     high = 1 - beta_quantile(0.025, unlike + part, size - unlike + 1 - part) * largest
-    return min(low, value), max(high, value)
+    return min(low, value) if sure == 0.975 else low, max(high, value)
 
 
-def limit_of_shares(coefficient, n):
+def limit_of_shares(coefficient, n, sure):
     """The value if as many of the units disagreed as `n` units allow (Clopper and Pearson), each kind in proportion."""
     rows, within = coefficient.compared()
     counts = coefficient.t.counts.copy()
@@ -544,7 +547,7 @@ def limit_of_shares(coefficient, n):
     apart = counts[rows][within > TINY].sum() / there
     if apart == 1:
         return coefficient.least()
-    most = beta_quantile(0.975, apart * n + 1, (1 - apart) * n)
+    most = beta_quantile(sure, apart * n + 1, (1 - apart) * n)
     for row, unlike in zip(rows, within > TINY, strict=True):
         counts[row] *= most / apart if unlike else (1 - most) / (1 - apart)
     return max(float(coefficient(counts[None, :])[0]), -1.0)
@@ -586,16 +589,7 @@ def beta_below(x, a, b):
     return math.exp(log) * (found - 1) / a
 
 
-def at_least(value, error, bound):
-    """The probability that the true value reaches a bound, the estimate taken as normal and cut to -1 ... 1."""
-
-    def below(cut):
-        return 0.5 * math.erfc(-(cut - min(max(value, -1.0), 1.0)) / error / math.sqrt(2))
-
-    return (below(1.0) - below(min(max(bound, -1.0), 1.0))) / (below(1.0) - below(-1.0))
-
-
-def perfect_bound(coefficient, items):
+def perfect_bound(coefficient, items, sure=0.95):
     """The one-sided 95% bound below a value of 1: n of n items agree completely; None where some disagree.
 
     The rest of all items counts as the worst disagreement there is, and chance as observed. `items` are the patterns of
@@ -605,7 +599,7 @@ def perfect_bound(coefficient, items):
     if not len(rows) or within.max() > TINY:
         return None
     n = sum(any(pattern in rows for pattern in patterns) for patterns in items)
-    return max(1 - (1 - 0.05 ** (1 / n)) * coefficient.worst() / coefficient.expected(), -1.0)
+    return max(1 - (1 - (1 - sure) ** (1 / n)) * coefficient.worst() / coefficient.expected(), -1.0)
 
 
 def by_category(table):

@@ -97,8 +97,8 @@ def meaning(head: Headline) -> str:
 
 
 def scale_words(head: Headline) -> str:
-    """The scale's word for the value, and the best it has at least with 95%; empty where no scale suits."""
-    for first in benchmark_words(head.coefficient, head.value, head.se)[:1]:
+    """The scale's word for the value, and that of the lower limit of its 95% CI; empty where no scale suits."""
+    for first in benchmark_words(head.coefficient, head.value, head.ci_low)[:1]:
         return f"“{first['word']}” on {SCALE_WORDS[first['scale']]}{_at_least(first)}"
     return ""
 
@@ -116,7 +116,7 @@ def threshold_words(head: Headline) -> str:
 
 
 def word_of(each: CoefficientEntry) -> str:
-    """Of a coefficient in an entry: its scale's word, and the best it has at least with 95%."""
+    """Of a coefficient in an entry: its scale's word, and that of the lower limit of its 95% CI."""
     return "".join(f"“{first['word']}”{_at_least(first)}" for first in each["words"][:1])
 
 

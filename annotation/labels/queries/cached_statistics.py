@@ -13,7 +13,7 @@ from annotation.models import Round, RoundRater
 from shared.cached_values import find, keep
 
 KEPT_SECONDS = 7 * 24 * 3600
-COMPUTATION = 13
+COMPUTATION = 14
 """The version of what computes numbers. Raise it with every change after which the same answers give other numbers.
 
 A test compares the numbers of a study with those that this version gave. A release computes all of them again.

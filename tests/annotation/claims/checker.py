@@ -1339,7 +1339,16 @@ class Checker:
                 )
                 names = [name for _, name in classes]
                 self.same(piece, word, mine)
-                self.expect(not earned or names.index(mine) <= names.index(earned) < len(names) - 1, piece, earned)
+                table, of = self.table(key, self.rows.headline), self.name_of(key)
+                self.same(piece, earned or None, self.earned(of, table, classes, edge))
+                self.expect(not earned or names.index(mine) <= names.index(earned), piece, earned)
+
+    @staticmethod
+    def earned(name: str, table: statistics.Table, classes: Sequence[tuple[float, str]], edge: float) -> str | None:
+        """The word of the lower limit of the interval, which no lowest class and no missing interval has."""
+        found = statistics.interval(name, table, clustered=bool(table.clusters))
+        low = -1.0 if found is None else found[0]
+        return next((word for bound, word in classes[:-1] if low >= bound + (edge if bound > 0 else 0)), None)
 
     def check_anomalies(self, text: str, answer: str) -> None:
         """Warnings of the values: their counts are held against the table, other words are not claims of a number."""
