@@ -1,4 +1,4 @@
-"""Issue texts of a study as raters read them, row by row at constant memory."""
+"""Issue texts of a study as they are pinned, row by row at constant memory."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ class IssueRow:
     screening: str = ""
     screening_reason: str = ""
     snapshot: str | None = None
+    n_answers_on_other_states: int = 0
 
 
 def issue_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, IssueRow]]:

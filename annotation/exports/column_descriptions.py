@@ -97,7 +97,7 @@ RESOLUTIONS = ExportPageText(
 )
 ISSUES = ExportPageText(
     title="Issues",
-    words="Every item with the text that raters read, its comments and its closing changes.",
+    words="Every item with the text of its pinned snapshot, its comments and its closing changes.",
     columns={
         "item": "as above",
         "repository": "owner/name",
@@ -120,7 +120,9 @@ ISSUES = ExportPageText(
         "presence": "here, deleted, transferred, discussion: the issue’s status at GitHub",
         "screening": "unscreened, in or out",
         "screening_reason": "why",
-        "snapshot": "SHA-256 of the snapshot that raters read",
+        "snapshot": "SHA-256 of the pinned snapshot",
+        "n_answers_on_other_states": "answers given (or imported) while another snapshot was pinned, so their "
+        "raters read that one",
     },
     rest="issues/",
 )

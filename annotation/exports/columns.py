@@ -108,6 +108,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "screening": REPEATED,
         "screening_reason": REPEATED,
         "snapshot": pa.string(),
+        "n_answers_on_other_states": pa.int32(),
     },
     "changes": {"item": pa.string(), **CHANGE},
 }

@@ -14,7 +14,7 @@ LICENCES = {
 
 
 TEXTS = {
-    "included": "data/issues contains the texts of the issues as raters read them",
-    "referenced": "the package contains the URL of each issue and the SHA-256 of the text that raters read",
+    "included": "data/issues contains the texts of the issues as they are pinned",
+    "referenced": "the package contains the URL of each issue and the SHA-256 of its pinned snapshot",
     "left_out": "the package contains only the IDs of the issues",
 }

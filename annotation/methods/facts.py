@@ -326,6 +326,8 @@ class Facts:
     screening rounds, which `decided` does not count. The parts of `n_matched` items were matched by hand. Before
     `n_read_before` of those that were `n_rated_before`, the rater could read labels of others.
     `n_third_skipped` are skips of third raters.
+    `n_otherwise` are submissions that were made on another snapshot of the issue than the one pinned to its item, for
+    `n_items_otherwise` items; of `n_items_apart` of them raters of a round read different snapshots.
     `n_labeled_out` are labeled items that are screened out: numbers include them if the study `keeps_out`.
     """
 
@@ -350,6 +352,9 @@ class Facts:
     controls: Sequence[ControlFacts] = ()
     screened: ScreeningFacts | None = None
     n_matched: int = 0
+    n_otherwise: int = 0
+    n_items_otherwise: int = 0
+    n_items_apart: int = 0
     n_labeled_out: int = 0
     keeps_out: bool = False
     decided: Sequence[ResolutionFacts] = ()

@@ -104,6 +104,10 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
     if n_skipped or facts.n_third_skipped:
         yield sentences.skipped(n_skipped, facts.n_third_skipped)
     yield from _independent(facts)
+    if facts.n_otherwise:
+        yield from sentences.read_otherwise(
+            facts.n_otherwise, facts.n_answers, facts.n_items_otherwise, facts.n_items_apart
+        )
     if facts.n_training:
         yield sentences.training(facts.n_training)
         if facts.tries:

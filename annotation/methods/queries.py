@@ -34,6 +34,7 @@ from annotation.core.imported import MARK, rounds_imported
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
+from annotation.labels.queries.item_history import IS_READ_OTHERWISE
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
@@ -95,7 +96,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-three
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-four
     more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
@@ -140,6 +141,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_unresolved=n_unresolved,
         n_resolvers_without_labels=n_resolvers_without_labels,
         **_rated_before_and_matched(seat, rounds),
+        **_read_otherwise(seat, rounds),
         n_changed=sum(each["n_changed"] for each in known.values()),
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
@@ -352,6 +354,24 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
         cursor.execute(_RATED_BEFORE.format(labeled=sql), params)
         n_before, n_read, n_matched = cursor.fetchone()
     return {"n_rated_before": n_before, "n_read_before": n_read, "n_matched": n_matched}
+
+
+def _read_otherwise(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+    """How many submissions were made on other texts than the pinned ones; a query, and one more where there are some.
+
+    What raters read whose labels are from a sheet is not known.
+    """
+    told = _assigned(seat, rounds).filter(state=Assignment.State.SUBMITTED)
+    told = told.exclude(current__idempotency_key__startswith=MARK)
+    places = list(told.filter(IS_READ_OTHERWISE).values_list("round", "item"))
+    if not places:
+        return {}
+    items = {item for _, item in places}
+    read: dict[tuple[int, int], set[str | None]] = {}
+    for round_id, item, sha256 in told.filter(item__in=items).values_list("round", "item", "current__snapshot__sha256"):
+        read.setdefault((round_id, item), set()).add(sha256)
+    apart = {item for (_, item), states in read.items() if len(states) > 1}
+    return {"n_otherwise": len(places), "n_items_otherwise": len(items), "n_items_apart": len(apart)}
 
 
 def _withdrawn(seat: Seat) -> dict[int, int]:

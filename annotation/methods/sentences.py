@@ -347,6 +347,21 @@ def labeled_before(n: int, n_read: int) -> list[Sentence]:
     return found
 
 
+def read_otherwise(n: int, whole: int, n_items: int, n_apart: int) -> list[Sentence]:
+    """How many submissions were made on another text than the pinned one, and where raters read different texts."""
+    of = f"{opening(n, 'submission')} of {whole:,} (for {plural(n_items, 'item')}) {was(n)} made"
+    differ = "title, description, comments, status, or labels differ"
+    found = [Sentence(f"{of} on another snapshot of the issue than the one pinned to the item now: {differ}.")]
+    if n_apart:
+        found.append(
+            Sentence(
+                f"For {plural(n_apart, 'item')}, raters of the same round read different snapshots; agreement "
+                "includes their labels."
+            )
+        )
+    return found
+
+
 def unblinded(who: str) -> Sentence:
     return Sentence(
         f"{who} could see labels of other raters before labeling; the labels given after that are excluded from "

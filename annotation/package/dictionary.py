@@ -34,6 +34,9 @@ GIVEN = (
     PART,
 )
 """To which answer and part belongs what a rater gave."""
+READ = PackageColumn(
+    "snapshot", "string", "SHA-256 of the state of the issue that it was given on; empty where it came from a sheet."
+)
 
 
 def _words(*words: str) -> list[tuple[str, str]]:
@@ -206,9 +209,13 @@ def _items(attributes: Sequence[str]) -> PackageTable:
             PackageColumn("stratum", "string", "The stratum it was drawn from, in the newest of them."),
             PackageColumn("rounds", "list", "Numbers of its rounds."),
             PackageColumn(
-                "snapshot",
-                "string",
-                "SHA-256 of the state pinned to the item: what raters read, unless their labels came from a sheet.",
+                "snapshot", "string", "SHA-256 of the state pinned to the item; answers.snapshot has what raters read."
+            ),
+            PackageColumn(
+                "n_answers_on_other_states",
+                "integer",
+                "How many current answers were given on another state than that one; those of sheets are not known.",
+                is_required=True,
             ),
             PackageColumn("state", "string", "open or closed, in that state.", _words("open", "closed")),
             PackageColumn("created_at", "datetime", "When the issue was opened."),
@@ -325,6 +332,7 @@ def _answers(rater: PackageColumn) -> PackageTable:
             PackageColumn("confidence", "integer", "1 unsure, 2 fairly sure, 3 sure."),
             PackageColumn("seconds", "integer", "Time spent with the page in sight."),
             PackageColumn("flagged", "boolean", "Whether the rater wanted to talk about it."),
+            READ,
         ],
         RATING,
         [OF_ROUND, OF_ITEM, OF_RATER],
@@ -347,6 +355,7 @@ def _ratings(rater: PackageColumn, dimension: PackageColumn) -> PackageTable:
             VERSION,
             PackageColumn("proposal", "string", "Name of the category that is asked for."),
             PackageColumn("proposal_memo", "string", "Why."),
+            READ,
         ],
         [*RATING, "dimension"],
         [TableReference(RATING, "answers", RATING)],
@@ -473,7 +482,7 @@ def _wide(wide: Sequence[PackageColumn]) -> PackageTable:
 
 def _issues(*, has_texts: bool) -> PackageTable:
     texts: Iterable[PackageColumn] = (
-        PackageColumn("title", "string", "Of the state that raters read, as all that follows."),
+        PackageColumn("title", "string", "Of the state pinned to the item, as all that follows."),
         PackageColumn("body", "string", "Markdown."),
         PackageColumn("github_labels", "list", "Names of the host's labels."),
         PackageColumn("author", "string", "Who opened it."),
@@ -482,14 +491,14 @@ def _issues(*, has_texts: bool) -> PackageTable:
     return PackageTable(
         "issues",
         "Issues",
-        "The text that raters read." if has_texts else "Where the text is that raters read.",
+        "The text pinned to each item." if has_texts else "Where the text is that is pinned to each item.",
         [
             ITEM,
             PackageColumn("repository", "string", "owner/name."),
             PackageColumn("number", "integer", "Number of the issue."),
             PackageColumn("url", "string", "Its address."),
             PackageColumn(
-                "snapshot", "string", "SHA-256 of title, body, state, labels and comments as raters read them."
+                "snapshot", "string", "SHA-256 of title, body, state, labels and comments as they are pinned."
             ),
             *(texts if has_texts else ()),
         ],

@@ -7,8 +7,8 @@ from django import forms
 from annotation.exports.package_options import LICENCES
 
 TEXTS = (
-    ("referenced", "Referenced: the package has URLs and the SHA-256 of what raters read"),
-    ("included", "Included: titles, descriptions and comments as raters read them"),
+    ("referenced", "Referenced: the package has URLs and the SHA-256 of the pinned snapshots"),
+    ("included", "Included: titles, descriptions and comments of the pinned snapshots"),
     ("left_out", "Excluded: only the IDs of items"),
 )
 

@@ -243,7 +243,7 @@ def license_note(cover: Cover) -> str:
         ),
         "referenced": (
             "The texts of the issues belong to the people who wrote them. They are not in this package. "
-            "data/issues has their URLs and the SHA-256 of what raters read."
+            "data/issues has their URLs and the SHA-256 of the snapshots pinned to them."
         ),
         "left_out": "The texts of the issues belong to the people who wrote them. They are not in this package.",
     }[cover.texts]

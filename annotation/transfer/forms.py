@@ -12,7 +12,7 @@ class DuplicateForm(forms.Form):
         required=False,
         initial=True,
         label="Its samples and items",
-        help_text="each with the text that raters read; without screening",
+        help_text="each with its pinned snapshot; without screening",
     )
     with_members = forms.BooleanField(
         required=False, label="Its members", help_text="with their roles and codes; otherwise only you, as owner"

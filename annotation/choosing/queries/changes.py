@@ -11,7 +11,8 @@ from accounts.models import User
 from annotation.core.access import Seat
 from annotation.core.errors import Forbidden
 from annotation.core.issue_states import readable_states, states_of_members
-from annotation.models import Assignment, AuditEvent, Item, Study
+from annotation.labels.queries.item_history import IS_READ_OTHERWISE, countable_answers
+from annotation.models import AuditEvent, Item, Study
 from ingest.differences import Difference
 from ingest.models import FetchRun, Issue, Repository, Snapshot
 from ingest.queries import snapshot_difference
@@ -28,11 +29,6 @@ NEWEST_HIDDEN = (
 
 def _moved(one: str, other: str) -> Q:
     return Q(**{f"{one}__lt": F(other)}) | Q(**{f"{one}__gt": F(other)})
-
-
-def _read_otherwise() -> Q:
-    """The condition that an assignment was answered on another content than the pinned one; other dates don't count."""
-    return _moved("current__snapshot", "item__snapshot") & ~Q(current__snapshot__sha256=F("item__snapshot__sha256"))
 
 
 def _may_read(seat: Seat) -> Q:
@@ -57,13 +53,6 @@ def with_new_states(seat: Seat) -> QuerySet[Item]:
     )
 
 
-def _answers(seat: Seat) -> QuerySet[Assignment]:
-    """Answers that this person may count: their own, and those of rounds and items that their seat doesn't hide."""
-    own = Q(rater=seat.membership.pk if seat.membership else None)
-    told = ~Q(round__in=seat.hidden_round_ids) & seat.not_withheld()
-    return Assignment.objects.filter(own | told, round__study=seat.study, current__isnull=False).order_by()
-
-
 def changed_items(seat: Seat) -> QuerySet[Item]:
     """Items with a newer state, those that are not where they were, and those that were answered on another state.
 
@@ -71,7 +60,7 @@ def changed_items(seat: Seat) -> QuerySet[Item]:
     its key.
     """
     study = seat.study
-    read_otherwise = _answers(seat).filter(_read_otherwise())
+    read_otherwise = countable_answers(seat).filter(IS_READ_OTHERWISE)
     is_first = Q(snapshot__isnull=True, issue__current_snapshot__isnull=False)
     return Item.objects.filter(
         is_first
@@ -160,10 +149,10 @@ def change_lines(seat: Seat, items: Sequence[Item]) -> list[ItemChangeLine]:
     comments = _changed_comments(moved)
     answers = {
         row["item"]: (row["n"], row["n_otherwise"])
-        for row in _answers(seat)
+        for row in countable_answers(seat)
         .filter(item__in=wanted)
         .values("item")
-        .annotate(n=Count("pk"), n_otherwise=Count("pk", filter=_read_otherwise()))
+        .annotate(n=Count("pk"), n_otherwise=Count("pk", filter=IS_READ_OTHERWISE))
     }
     return [
         ItemChangeLine(item, _words(item, item.pk in bodies, comments[item.pk]), *answers.get(item.pk, (0, 0)))
@@ -247,7 +236,7 @@ def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
     answered = Counter(
         {
             row["current__snapshot"]: row["n"]
-            for row in _answers(seat)
+            for row in countable_answers(seat)
             .filter(item=item, current__snapshot__isnull=False)
             .values("current__snapshot")
             .annotate(n=Count("pk"))

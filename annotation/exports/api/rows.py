@@ -73,7 +73,7 @@ def _about_issues(request: Request, slug: str, what: str, read: Callable[..., ro
 
 
 class IssuesOfStudy(APIView):
-    """The study's issues as raters read them; people by pseudonym unless the study's owner decided otherwise."""
+    """The study's issues as they are pinned; people by pseudonym unless the study's owner decided otherwise."""
 
     content_negotiation_class = AnyAccept
 

@@ -19,6 +19,7 @@ from annotation.labels.queries.batches.label_batches import Batches
 from annotation.labels.queries.batches.label_batches import label_batches as of_labels
 from annotation.labels.queries.batches.rating_batches import rating_batches as of_ratings
 from annotation.labels.queries.evidence import evidence_rows
+from annotation.labels.queries.item_history import answers_on_other_states
 from annotation.labels.queries.label_version import label_version, standing_version
 from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.resolution_notes import NOTES
@@ -152,9 +153,11 @@ def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str |
 
 
 def issues(seat: Seat, *, after: label_rows.Place = (0, 0)) -> Found:
-    """The study's issues as raters read them, for every member; people by pseudonym unless the study says otherwise."""
+    """The study's issues as they are pinned, for every member; people by pseudonym unless the study says otherwise."""
     names = pseudonyms_of(seat.study)
-    for key, row in issue_rows(seat.study, after=after[1]):
+    otherwise = answers_on_other_states(seat)
+    for key, found in issue_rows(seat.study, after=after[1]):
+        row = replace(found, n_answers_on_other_states=otherwise.get(key, 0))
         yield (0, key), [_named_otherwise(row, names) if names else row]
 
 

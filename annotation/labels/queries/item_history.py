@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Count, F, Q, QuerySet
+
 from annotation.core.access import Seat
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import PENDING, Decision, Values, Verdict
@@ -181,6 +183,28 @@ def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[As
         parts=[PartLines(number, lines) for number, lines in sorted(parts.items())],
         own_assignment=own,
     )
+
+
+IS_READ_OTHERWISE = (Q(current__snapshot__lt=F("item__snapshot")) | Q(current__snapshot__gt=F("item__snapshot"))) & ~Q(
+    current__snapshot__sha256=F("item__snapshot__sha256")
+)
+"""An assignment that was answered on another content than the pinned one; other dates don't count."""
+
+
+def countable_answers(seat: Seat) -> QuerySet[Assignment]:
+    """Answers that this person may count: their own, and those of rounds and items that their seat doesn't hide."""
+    own = Q(rater=seat.membership.pk if seat.membership else None)
+    told = ~Q(round__in=seat.hidden_round_ids) & seat.not_withheld()
+    return Assignment.objects.filter(own | told, round__study=seat.study, current__isnull=False).order_by()
+
+
+def answers_on_other_states(seat: Seat) -> dict[int, int]:
+    """By item how many answers that this person may count were given on another content than its pinned one.
+
+    Items without such an answer are not in it; one query.
+    """
+    rows = countable_answers(seat).filter(IS_READ_OTHERWISE).values_list("item")
+    return dict(rows.annotate(n=Count("pk")))
 
 
 def reads_otherwise(answer: Annotation, item: Item) -> bool:

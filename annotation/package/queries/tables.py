@@ -10,11 +10,13 @@ from django.db.models import BooleanField, Case, Count, Exists, F, Max, OuterRef
 
 from annotation.analysis.queries.effort import MEASURES
 from annotation.calibration.queries.training import gold_parts
+from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.labels.answers import digest
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries import rows as label_rows
 from annotation.labels.queries.evidence import PLACE
+from annotation.labels.queries.item_history import IS_READ_OTHERWISE
 from annotation.labels.queries.label_version import label_version, standing_version
 from annotation.labels.queries.verdicts import read_values
 from annotation.models import (
@@ -35,7 +37,7 @@ from annotation.models import (
 )
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
-from ingest.models import ClosingChange
+from ingest.models import ClosingChange, Snapshot
 from taxonomy.models import Category, CategoryChange, TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
@@ -148,7 +150,7 @@ def category_rows(trees: Sequence[VersionTree]) -> Iterator[Row]:
 
 
 def item_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int]) -> Iterator[Row]:
-    """The items in the order in which they came into the study; nine queries for each five hundred."""
+    """The items in the order in which they came into the study; ten queries for each five hundred."""
     rows = Item.objects.filter(study=study).select_related("issue__repository", "snapshot").defer("snapshot__body")
     after = 0
     while chunk := list(rows.filter(pk__gt=after).order_by("pk")[:ITEMS]):
@@ -165,10 +167,20 @@ def item_rows(study: Study, rounds: Sequence[Round], numbers: Mapping[int, int])
         for change in ClosingChange.objects.filter(issue__in=issues).order_by("issue", "identifier"):
             changes[change.issue_id].append(change)
         measured = _measured(study, [each.pk for each in chunk])
+        otherwise = _on_other_states(rounds, [each.pk for each in chunk])
         for item in chunk:
-            yield _item_row(
+            row = _item_row(
                 item, drawn[item.issue_id or 0], held[item.pk], changes[item.issue_id or 0], measured, numbers
             )
+            yield row | {"n_answers_on_other_states": otherwise.get(item.pk, 0)}
+
+
+def _on_other_states(rounds: Sequence[Round], items: Sequence[int]) -> dict[int, int]:
+    """Of these items how many answers in the tables were given on another state than the pinned one; one query."""
+    present = RoundItem.objects.present().filter(round=OuterRef("round"), item=OuterRef("item"))
+    given = Assignment.objects.filter(IS_READ_OTHERWISE, Exists(present), round__in=rounds, item__in=items)
+    given = given.exclude(state=Assignment.State.WITHDRAWN).exclude(current__idempotency_key__startswith=MARK)
+    return dict(given.order_by().values_list("item").annotate(n=Count("pk")))
 
 
 def _measured(study: Study, items: Sequence[int]) -> dict[str, dict[int, float]]:
@@ -258,7 +270,7 @@ def known_label_rows(rounds: Sequence[Round], known: Mapping[int, Mapping[int, A
 def answers_and_ratings(rounds: Sequence[Round]) -> Iterator[tuple[list[Row], list[Row]]]:
     """Item by item the answers that count and their ratings, of training items the first answers, too.
 
-    Five queries for each thousand items, and one more where some of them are training items.
+    Six queries for each thousand items, and one more where some of them are training items.
     """
     for round_ in rounds:
         tree = published_version(round_.taxonomy_version_id)
@@ -279,6 +291,9 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
     first: dict[int, int] = dict(asked_first) if training else {}
     wanted = {pk for each in given.values() for one in each for pk in _counting(one, first)}
     said = Annotation.objects.defer("answers_digest", "request_digest").in_bulk(wanted)
+    states = {each.snapshot_id for each in said.values()}
+    read: dict[int | None, str | None] = {None: None}
+    read |= dict(Snapshot.objects.filter(pk__in=states).values_list("pk", "sha256"))
     values = read_values(tree, list(wanted))
     matched: dict[int, dict[int, int]] = defaultdict(dict)
     for match in PartMatch.objects.filter(annotation__in=wanted):
@@ -301,6 +316,7 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
                     "first": answer.revision == 1,
                     "blind": pk == one.blind_id,
                     "current": pk == one.current_id,
+                    "snapshot": None if answer.idempotency_key.startswith(MARK) else read[answer.snapshot_id],
                 }
                 answers += [head | counts | row for row in _parts(one, answer, matched[pk])]
                 for part in range(1, answer.n_parts + 1):
@@ -372,7 +388,8 @@ ROLES = {Assignment.Kind.RATER: "rater", Assignment.Kind.THIRD: "third_rater", A
 
 def _unanswered(one: Assignment) -> Row:
     nothing = dict.fromkeys(
-        ("agreed_part", "matched", "n_parts", "skip_reason", "memo", "confidence", "seconds", "flagged"), None
+        ("agreed_part", "matched", "n_parts", "skip_reason", "memo", "confidence", "seconds", "flagged", "snapshot"),
+        None,
     )
     state = {"role": ROLES[one.kind], "state": one.state, "revision": 0, "part": 0}
     state |= dict.fromkeys(("first", "blind", "current"), False)

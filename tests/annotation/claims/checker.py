@@ -225,6 +225,8 @@ class Checker:
         wanted |= {"unrated"} if rows.submitted() and set(rows.dimensions) - self.rated else set()
         wanted |= {"read before"} if self.read_again else set()
         wanted |= {"skipped"} if self.n_third_skipped else set()
+        wanted |= {"read otherwise"} if self.read_otherwise else set()
+        wanted |= {"read apart"} if self.read_apart else set()
         self.same("what was withdrawn", sorted(self.seen.get("withdrawn", [])), sorted(self.left_unfinished.items()))
         wanted |= {"third"} if self.third_labels else set()
         wanted |= {"third asked"} if self.third_asked_for[0] else set()
@@ -565,6 +567,36 @@ class Checker:
             for row in self.rows.tables["answers"]
             if row["matched"] == "true" and (int(row["round"]), row["item"], row["rater"]) in self.rows.submitted()
         }
+
+    @property
+    def read_otherwise(self) -> list[tuple[int, str, str]]:
+        """Round, item and rater of what was submitted on another state than the item's."""
+        pinned = {row["item"]: row["snapshot"] for row in self.rows.tables["items"]}
+        read = self.states_read
+        return [each for each in self.rows.submitted(blank=True) if read[each] not in ("", pinned[each[1]])]
+
+    @property
+    def states_read(self) -> dict[tuple[int, str, str], str]:
+        rows = [row for row in self.rows.tables["answers"] if row["current"] == "true"]
+        return {(int(row["round"]), row["item"], row["rater"]): row["snapshot"] for row in rows}
+
+    def on_other_states(self, claim: str, n: str, whole: str, n_items: str) -> None:
+        self.seen["read otherwise"] = [claim]
+        truth = (len(self.read_otherwise), len(self.rows.submitted(blank=True)))
+        self.same(claim, (number(n), number(whole)), truth)
+        self.same(claim, number(n_items), len({item for _, item, _ in self.read_otherwise}))
+
+    @property
+    def read_apart(self) -> set[str]:
+        """The items of which raters of one round read different states."""
+        states: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for place in self.rows.submitted(blank=True):
+            states[place[:2]].add(self.states_read[place])
+        return {item for (_, item), those in states.items() if len(those - {""}) > 1}
+
+    def apart(self, claim: str, n: str) -> None:
+        self.seen["read apart"] = [claim]
+        self.same(claim, number(n), len(self.read_apart))
 
     def matched(self, claim: str, n: str) -> None:
         self.seen["matched"] = [claim]
@@ -1732,6 +1764,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Confidence intervals(?: for <TITLES>)? are (.*?) \((Concord [^)]+)\)\.", Checker.computed),
     (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts of an item, in all rounds, count once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
+    (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) \(for ([\d,]+) items?\) (?:was|were) made on another snapshot of the issue than the one pinned to the item now: title, description, comments, status, or labels differ\.", Checker.on_other_states),
+    (r"For ([\d,]+) items?, raters of the same round read different snapshots; agreement includes their labels\.", Checker.apart),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements?( in pilot and main rounds)? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),
     (r"In ((?:relabeling|screening) rounds? [\d, and to]+?), ([\d,]+) disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved_elsewhere),

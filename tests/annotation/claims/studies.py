@@ -19,6 +19,7 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.analysis.actions import save_analysis
 from annotation.assignments.jobs import rule_round
 from annotation.calibration.actions import gold
+from annotation.choosing.actions.pinning import repin_item
 from annotation.choosing.actions.samples import draw_sample, screen_items
 from annotation.core.access import get_item, get_round
 from annotation.imports.actions.ratings import import_ratings
@@ -165,7 +166,10 @@ MEETING = {"held_on": date.today().isoformat(), "participants": ["erin", "Ada"]}
 
 
 def repeated_study() -> Study:
-    """A round with a withdrawn assignment, a third rater's skip and a meeting, and the same items once more."""
+    """A round with a withdrawn assignment, a skip of a third rater and a meeting, and the same items once more.
+
+    One of them is renamed and pinned again between the two answers, and after them.
+    """
     study = make.study(raters=[*RATERS, "erin"])
     made = make.open_round(study, 4, raters=RATERS[:2], raters_per_item=2)
     make.rate(made, "item bob carol\n1 crash hang\n2 crash crash\n3 hang hang")
@@ -178,7 +182,11 @@ def repeated_study() -> Study:
     resolve(**place, part=1, dimension="symptom", values=["crash"], meeting=MEETING)
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     again = make.open_round(study, 4, raters=RATERS[:2], raters_per_item=2)
-    make.rate(again, "item bob carol\n1 crash crash\n2 crash crash\n3 hang hang\n4 slow slow")
+    make.rate(again, "item bob carol\n1 crash crash\n2 crash crash\n4 slow slow")
+    for who in ("bob", "carol"):
+        make.submit(again, who, 3, {"symptom": ["hang"]})
+        make.new_state(3, title=f"Renamed after {who}")
+        repin_item(seat=make.owner_seat(study), item=get_item(seat, "acme/rocket#3"))
     return study
 
 

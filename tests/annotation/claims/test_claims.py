@@ -150,6 +150,11 @@ REPEATED_LIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("decided.0.n_others", lambda n: 2),
     ("waves.0.n_withdrawn", lambda n: 0),
     ("waves.1.n_withdrawn", lambda n: 1),
+    ("n_otherwise", lambda n: 0),
+    ("n_otherwise", lambda n: n + 1),
+    ("n_items_otherwise", lambda n: 2),
+    ("n_items_apart", lambda n: 0),
+    ("n_items_apart", lambda n: 2),
 ]
 
 
@@ -161,10 +166,17 @@ def test_what_was_read_before_withdrawn_and_skipped_is_borne_out_and_lies_about_
         "In round 1, 1 unfinished assignment was withdrawn. Third raters skipped 1 assignment.",
         "Four items had been labeled in an earlier round by at least one of the same raters. Before labeling 3 of them "
         "again, such a rater could read and discuss the labels that others gave in the earlier round",
+        "Four submissions of 15 (for 1 item) were made on another snapshot of the issue than the one pinned",
+        "For 1 item, raters of the same round read different snapshots; agreement includes their labels.",
         "1 in meetings without a rater of the item, as reported in Concord (R4 and 1 other person).",
     ):
         assert words in text, text
     assert complaints(made.rows, made.facts) == []
+    tables = made.rows.tables
+    otherwise = {row["item"]: row["n_answers_on_other_states"] for row in tables["items"]}
+    assert otherwise == {f"acme/rocket#{n}": "4" if n == 3 else "0" for n in range(1, 5)}
+    read = {(row["rater"], row["snapshot"]) for row in tables["ratings"] if row["item"] == "acme/rocket#3"}
+    assert len(read) == 3 and read < {(row["rater"], row["snapshot"]) for row in tables["answers"]}
     for path, change in REPEATED_LIES:
         assert complaints(made.rows, with_lie(made.facts, path.split("."), change)), path
 

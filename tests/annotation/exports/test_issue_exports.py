@@ -102,6 +102,22 @@ def test_the_state_that_raters_read_is_told_and_not_a_later_one(study, world, fe
     assert next(row for row in sent() if row["title"])["title"].startswith("Hangs")
 
 
+def test_answers_that_were_given_on_another_state_than_the_exported_one_are_counted_as_far_as_one_may_know() -> None:
+    made = make.study()
+    round_ = make.open_round(made, 2)
+    for who in ("bob", "carol"):
+        make.submit(round_, who, 1, {"symptom": ["crash"]})
+    make.new_state(1, title="Renamed")
+    repin_items(seat=make.owner_seat(made), items=["acme/rocket#1"])
+    for who, n in (("olga", 2), ("bob", 1)):  # of an open round a rater knows their own answers
+        rows = Caller(who).get("studies/study/issues/").json()["results"]
+        assert [row["n_answers_on_other_states"] for row in rows] == [n, 0] and rows[0]["title"] == "Renamed"
+        assert [row["n_answers_on_other_states"] for row in sent(who)] == [n, 0]
+    page = Client()
+    page.force_login(make.user("olga"))
+    assert "that raters read" not in page.get("/studies/study/exports/").content.decode()
+
+
 def test_the_command_and_rest_give_the_same_rows(study, tmp_path):
     path = tmp_path / "issues.jsonl"
     call_command("export", "study", "--what", "issues", "--out", str(path))
