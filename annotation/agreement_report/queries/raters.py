@@ -8,13 +8,20 @@ from statistics import median
 from typing import TypedDict
 
 from agreement import Patterns, RaterEntry, against_reference, intra_rater
-from annotation.agreement_report.queries.across_rounds import AgreementQuery, DimensionPatterns, RoundPatterns, at_level
+from annotation.agreement_report.queries.across_rounds import (
+    AgreementQuery,
+    DimensionPatterns,
+    RoundPatterns,
+    at_level,
+    map_to_version,
+)
 from annotation.agreement_report.queries.intra_rater import repeated_ratings
-from annotation.agreement_report.queries.mapped_patterns import LostValue
+from annotation.agreement_report.queries.mapped_patterns import LostValue, MappedDimension
 from annotation.agreement_report.queries.model_raters import machines_in
 from annotation.agreement_report.queries.newest_labels import AgreedComparison, agreed_comparisons, decisions_so_far
 from annotation.agreement_report.queries.patterns import PatternRow, Value, patterns
 from annotation.labels.consensus import PENDING
+from annotation.labels.queries.label_version import way
 from annotation.models import Membership, Round
 from taxonomy.queries import published_version
 
@@ -68,15 +75,20 @@ def rater_entries(
 
 
 def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: AgreementQuery) -> list[IntraRaterEntry]:
-    """Each rater beside themselves where they labelled the same part in two pilot or main rounds; one query."""
+    """Each rater beside themselves where they labelled the same part in two pilot or main rounds.
+
+    Their values are compared in terms of one version; what has no value there does not count. One query, and those of
+    the mapping where it was not read before.
+    """
     kinds = (Round.Kind.PILOT, Round.Kind.MAIN)
     counted = [
         each for each in found.counted if each.round.kind in kinds and each.told.own.kind == found.dimension.kind
     ]
     counted.sort(key=lambda each: each.round.number)
+    told = _in_one_version(found.dimension.key, counted, asked)
+    counted = [each for each in counted if each.round.pk in told]
     if len(counted) < 2:
         return []
-    told = {each.round.pk: each.told for each in counted}
     rounds = [(each.round.pk, published_version(each.round.taxonomy_version_id), each.told.own) for each in counted]
     tables: dict[int, Counter[tuple[Value, Value]]] = {pk: Counter() for pk in codes}
     days: dict[int, list[int]] = {pk: [] for pk in codes}
@@ -84,7 +96,8 @@ def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: Agre
         earlier, later = told[row.rounds[0]].value(row.earlier), told[row.rounds[1]].value(row.later)
         if row.rater not in codes or isinstance(earlier, LostValue) or isinstance(later, LostValue):
             continue
-        (lifted,) = at_level(found.dimension, [PatternRow((0, 1), (earlier, later), row.n)], asked.level)
+        dimension = told[row.rounds[1]].dimension
+        (lifted,) = at_level(dimension, [PatternRow((0, 1), (earlier, later), row.n)], asked.level)
         tables[row.rater][lifted.values[0], lifted.values[1]] += row.n
         days[row.rater] += [row.days] * row.n
     pairs = {
@@ -94,6 +107,22 @@ def _intra_rater(found: DimensionPatterns, codes: Mapping[int, str], asked: Agre
     }
     between = {codes[pk]: median(each) for pk, each in days.items() if each}
     return [{**line, "days_between": between[line["rater"]]} for line in intra_rater(pairs)]
+
+
+def _in_one_version(key: str, counted: Sequence[RoundPatterns], asked: AgreementQuery) -> dict[int, MappedDimension]:
+    """By round id, what maps its values to the version asked for, else to the newest one of these rounds.
+
+    A rename or merge between two rounds is no change of the rater's answer. Rounds from whose version no mapping leads
+    there are left out. No query where all rounds have one version.
+    """
+    versions = {each.round.taxonomy_version for each in counted}
+    if asked.version is not None or len(versions) < 2:
+        return {each.round.pk: each.told for each in counted}
+    newest = max(versions, key=lambda each: each.number)
+    dimension = published_version(newest.pk).by_key[key]
+    asked = replace(asked, version=newest)
+    found = ((each.round, map_to_version(each.round, way(each.round, newest), dimension, asked)) for each in counted)
+    return {round_.pk: told for round_, told in found if told is not None}
 
 
 def _by_rater(

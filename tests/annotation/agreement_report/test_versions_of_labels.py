@@ -15,7 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
-from annotation.agreement_report.queries.coefficients import agreement
+from annotation.agreement_report.queries.coefficients import agreement, agreement_and_raters
+from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import Slice
 from annotation.agreement_report.queries.units_behind import DrillDown, drill_down_units
 from annotation.core.access import get_whole_study
@@ -525,3 +526,16 @@ def test_an_undone_round_is_listed_with_its_state_and_is_no_next_step(study: Stu
     item = worklist.round_items.get().item_id
     assert visitor("ada").get(f"/studies/study/rounds/2/resolve/{item}/").status_code == 409
     assert "count in no result" in visitor("rea").get(f"/studies/study/items/{item}/").content.decode()
+
+
+def test_a_rater_beside_themselves_is_compared_in_one_version_whichever_the_rounds_had(study: Study) -> None:
+    """Crash became Stop, then Halt, hang was split and merged again, and slow has no counterpart in version 3."""
+    make.rate(make.open_round(study, 4), "item bob carol\n1 halt new\n2 halt halt\n3 new new\n4 halt -")
+    seat = get_whole_study(study.slug)
+
+    def beside_themselves(version: int | None = None) -> dict[str, tuple[int, float]]:
+        asked = ask(seat, {"version": str(version)} if version else {})
+        (entry,) = agreement_and_raters(seat, visible_rounds(seat), asked, round_number=None)
+        return {each["rater"]: (each["n"], each["percent_agreement"]) for each in entry["intra_rater"]}
+
+    assert beside_themselves() == beside_themselves(3) == {"R1": (3, 1.0), "R2": (2, 0.5)}
