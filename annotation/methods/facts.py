@@ -223,14 +223,19 @@ class SampleFacts:
 class ControlFacts:
     """A random sample of what a filter or screening (`by`) excluded, screened whole: how many were kept, the bound.
 
-    `most_share` is the exact one-sided 95% bound of the share that was missed among the `n_frame` excluded issues.
+    `most_share` is the exact one-sided 95% bound of the share that was missed among the `n_frame` excluded issues, None
+    for strata by `stratify_by` of equal size. The draw was restricted to `repositories` and by the `steps` of a filter,
+    where it had any.
     """
 
     by: str
     size: int
     n_frame: int
     n_kept: int
-    most_share: float
+    most_share: float | None
+    repositories: Sequence[str] = ()
+    steps: Sequence[str] = ()
+    stratify_by: str = ""
 
 
 @dataclass(frozen=True)

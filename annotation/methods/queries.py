@@ -665,7 +665,17 @@ def _drawn(sample: Sample) -> SampleFacts:
 
 def _control(each: ControlStretch) -> ControlFacts:
     by = "screening" if each.is_of_screening else "the filter"
-    return ControlFacts(by, each.sample.size, each.sample.n_frame or 0, each.n_kept, each.most_share)
+    sample = each.sample
+    return ControlFacts(
+        by,
+        sample.size,
+        sample.n_frame or 0,
+        each.n_kept,
+        each.most_share,
+        each.repositories,
+        each.steps,
+        sample.stratify_by,
+    )
 
 
 def _screened(seat: Seat, asked: AgreementQuery) -> ScreeningFacts | None:

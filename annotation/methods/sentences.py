@@ -168,10 +168,19 @@ def drawn(each: SampleFacts) -> list[Sentence]:
 
 
 def control(each: ControlFacts) -> Sentence:
-    """What a filter or screening missed at most, by a random sample of what it excluded."""
-    of = f"Of a random sample of {each.size:,} of the {plural(each.n_frame, 'issue')} that {each.by} excluded"
+    """What a filter or screening missed at most, by a random sample of what it excluded, and of which issues of it."""
+    where = f" in {series(each.repositories)}" if each.repositories else ""
+    only = f" ({'; '.join(each.steps)})" if each.steps else ""
+    of = f"of the {plural(each.n_frame, 'issue')}{where}{only} that {each.by} excluded"
     kept = f"{each.n_kept:,} {was(each.n_kept)} kept on screening"
-    return Sentence(f"{of}, {kept}; at most {each.most_share:.1%} were missed (exact one-sided 95% bound).")
+    if each.most_share is None:
+        by = BY_FIX.get(each.stratify_by, each.stratify_by)
+        return Sentence(
+            f"Of {each.size:,} {of}, drawn at random with equal allocation by {by}, {kept}; no bound is given, because "
+            "strata of equal size are no simple random sample."
+        )
+    bound = f"at most {each.most_share:.1%} were missed (exact one-sided 95% bound)"
+    return Sentence(f"Of a random sample of {each.size:,} {of}, {kept}; {bound}.")
 
 
 def screened(each: ScreeningFacts) -> list[Sentence]:

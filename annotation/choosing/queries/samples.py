@@ -112,8 +112,7 @@ def repositories_in_use(study: Study) -> list[str]:
     """The repositories that items of a study are from, or that its samples name, in order; two queries."""
     found = {name.lower(): name for name in repositories(study)}
     for filter in Sample.objects.filter(study=study).values_list("filter", flat=True):
-        named = filter.get("repository") or []
-        for name in [named] if isinstance(named, str) else named:
+        for name in _named_repositories(filter):
             found.setdefault(name.lower(), name)
     return [found[key] for key in sorted(found)]
 
@@ -566,9 +565,8 @@ def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
 
     None for strata that are not in proportion, which are no simple random draw.
     """
-    is_simple = not sample.stratify_by or sample.allocation == Sample.Allocation.PROPORTIONAL
     is_control = sample.filter.get("left_out_of") or sample.filter.get(CONTROL)
-    if not is_control or not is_simple or n_of[OPEN] or n_of[UNSCREENED]:
+    if not is_control or not _is_in_proportion(sample) or n_of[OPEN] or n_of[UNSCREENED]:
         return []
     share, n = most_missed(n_of[IN], sample.size), f"{sample.n_frame or 0:,}"
     step = f"missed by the filter: at most {share:.1%} of {n} left out (95%, exact)"
@@ -577,25 +575,56 @@ def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
     return [FlowLine(step, n_of[IN], "missed")]
 
 
+def _is_in_proportion(sample: Sample) -> bool:
+    return not sample.stratify_by or sample.allocation == Sample.Allocation.PROPORTIONAL
+
+
 @dataclass(frozen=True)
 class ControlStretch:
-    """A control stretch that was screened whole: of what screening excluded (`is_of_screening`), or a filter."""
+    """A control stretch that was screened whole: of what screening excluded (`is_of_screening`), or a filter.
+
+    `repositories` and `steps` are what else restricted the draw: repositories where they are not all of the sample
+    that it controls, and further steps of its filter. `most_share` is None for strata that are not in proportion.
+    """
 
     sample: Sample
     n_kept: int
-    most_share: float
+    most_share: float | None
     is_of_screening: bool
+    repositories: Sequence[str] = ()
+    steps: Sequence[str] = ()
 
 
 def stretches_screened(study: Study) -> list[ControlStretch]:
-    """The control stretches of a study that have a bound, in their order; a query, and those of their flow tables."""
+    """The control stretches of a study that were screened whole, in their order.
+
+    One query, and two of each stretch: its flow table and the sample that it controls.
+    """
     words = Q(filter__has_key="left_out_of") | Q(filter__has_key=CONTROL)
-    return [
-        ControlStretch(sample, line.n, most_missed(line.n, sample.size), CONTROL in sample.filter)
-        for sample in samples_of(study).filter(words).order_by("pk")
-        for line in flow(sample)
-        if line.kind == "missed"
-    ]
+    found = []
+    for sample in samples_of(study).filter(words).order_by("pk"):
+        n_of = {line.kind: line.n for line in flow(sample)}
+        if "kept" in n_of and not n_of.keys() & {"open", "unscreened"}:
+            repositories, steps = _restrictions(sample)
+            share = most_missed(n_of["kept"], sample.size) if _is_in_proportion(sample) else None
+            found.append(ControlStretch(sample, n_of["kept"], share, CONTROL in sample.filter, repositories, steps))
+    return found
+
+
+def _restrictions(sample: Sample) -> tuple[list[str], list[str]]:
+    """The repositories and the other steps that a control stretch was restricted to; one query."""
+    controlled = row_number(sample.filter.get(CONTROL) or sample.filter.get("left_out_of"))
+    whole = Sample.objects.filter(study=sample.study_id, pk=controlled).values_list("filter", flat=True).first() or {}
+    named = _named_repositories(sample.filter)
+    among = {name.lower() for name in _named_repositories(whole)}
+    own = ("repository: ", "excluded by the filter of sample ", "screened out of sample ")
+    steps = [each["step"] for each in sample.counts[1:] if not each["step"].startswith(own)]
+    return ([] if among and among <= {name.lower() for name in named} else named), steps
+
+
+def _named_repositories(filter: Mapping[str, Any]) -> list[str]:
+    named = filter.get("repository") or []
+    return [named] if isinstance(named, str) else list(named)
 
 
 def flow_as_markdown(lines: Sequence[FlowLine]) -> str:

@@ -196,6 +196,24 @@ def test_a_control_stretch_bounds_what_a_filter_missed(study: Study) -> None:
         sample_actions.discard_sample(seat=seat, sample=first)
 
 
+def test_the_paragraph_tells_what_a_control_stretch_was_drawn_from(study: Study) -> None:
+    seat, olga = make.owner_seat(study), Caller("olga")
+    first = sample_actions.draw_sample(seat=seat, size=2, filter=BOTH | {"labels": ["bug"]})
+    make.open_round(study, 1, raters=("bob",), raters_per_item=1)
+    here = {"repository": "acme/rocket", "left_out_of": first.pk}
+    equal: dict[str, Any] = {"filter": here, "stratify_by": "state", "allocation": "equal"}
+    for asked in ({"filter": here}, {"filter": here | BOTH | {"state": "open"}}, equal):
+        stretch = olga.post("studies/study/samples/", asked | {"size": 4}).json()
+        olga.post("studies/study/screening/", {"items": stretch["issues"], "screening": "out", "reason": "no bug"})
+    text = olga.get("studies/study/agreement/methods/").json()["paragraph"]
+    assert re.findall(r"Of (?:a random|\d)[^.]*excluded", text) == [
+        "Of a random sample of 4 of the 15 issues in acme/rocket that the filter excluded",
+        "Of a random sample of 4 of the 12 issues (state: open) that the filter excluded",
+        "Of 4 of the 15 issues in acme/rocket that the filter excluded",
+    ]
+    assert "drawn at random with equal allocation by state, 0 were kept on screening; no bound is given" in text
+
+
 def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds_what_was_missed(study: Study) -> None:
     seat, olga = make.owner_seat(study), Caller("olga")
     first = sample_actions.draw_sample(seat=seat, size=20, filter={"repository": "acme/rocket"})

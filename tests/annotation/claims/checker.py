@@ -314,22 +314,42 @@ class Checker:
         ]
         self.expect(told in every, claim, every)
 
-    def control(self, claim: str, n: str, n_frame: str, by: str, n_kept: str, most: str) -> None:
+    def control(
+        self, claim: str, is_simple: str | None, n: str, n_frame: str, repositories: str | None, steps: str | None,
+        by: str, stratified: str | None, n_kept: str, most: str | None,
+    ) -> None:  # fmt: skip
         word = "left_out_of" if by == "the filter" else "screened_out_of"
+        own = r"excluded by the filter of sample (\d+)|screened out of sample (\d+)"
         every = []
         for sample in self.rows.samples:
             if word not in sample["filter"]:
                 continue
+            said = [each["step"] for each in sample["counts"]]
+            (controlled,) = (found[1] or found[2] for each in said if (found := re.fullmatch(own, each)))
+            (whole,) = (each for each in self.rows.samples if str(each["sample"]) == controlled)
+            named, among = ({*each["filter"].get("repository", [])} for each in (sample, whole))
+            further = [each for each in said[1:] if not each.startswith("repository: ") and not re.fullmatch(own, each)]
             stands = self.stands(sample)
             n_in, size = len(stands["kept"]), sample["size"]
-            self.expect(len(stands["out"]) + n_in == size, claim, "not all of it is screened")
+            if len(stands["out"]) + n_in < size:
+                continue
             low, high = 0.0, 1.0  # the share at which so few or fewer are found in 5% of samples
             for _ in range(60):
                 middle = (low + high) / 2
                 chance = sum(math.comb(size, k) * middle**k * (1 - middle) ** (size - k) for k in range(n_in + 1))
                 low, high = (middle, high) if chance > 0.05 else (low, middle)
-            every.append((size, sample["n_frame"], n_in, f"{high:.1%}"))
-        self.expect((number(n), number(n_frame), number(n_kept), f"{most}%") in every, claim, every)
+            is_equal = bool(sample["stratify_by"]) and sample["allocation"] == "equal"
+            every.append(
+                (
+                    size, sample["n_frame"], set() if among <= named else named, "; ".join(further),
+                    sample["stratify_by"] if is_equal else None, n_in, None if is_equal else f"{high:.1%}",
+                )
+            )  # fmt: skip
+        told = (
+            number(n), number(n_frame), set(several(repositories)) if repositories else set(), steps or "", stratified,
+            number(n_kept), f"{most}%" if most else None,
+        )  # fmt: skip
+        self.expect(told in every and bool(is_simple) == bool(most), claim, every)
 
     def screeners(self, claim: str, n: str, codes: str, n_items: str, rounds: str) -> None:
         over = [
@@ -1714,7 +1734,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening: (.*?”)\.", Checker.screened_out),
     (r"Of the other drawn issues, ([^.]*)\.", Checker.stood),
     (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
-    (r"Of a random sample of ([\d,]+) of the ([\d,]+) issues? that (the filter|screening) excluded, ([\d,]+) (?:was|were) kept on screening; at most ([\d.]+)% were missed \(exact one-sided 95% bound\)\.", Checker.control),
+    (r"Of (a random sample of )?([\d,]+) of the ([\d,]+) issues?(?: in (\S+(?:, \S+)*(?: and \S+)?))?(?: \((.*?)\))? that (the filter|screening) excluded(?:, drawn at random with equal allocation by ([\w ]+))?, ([\d,]+) (?:was|were) kept on screening; (?:at most ([\d.]+)% were missed \(exact one-sided 95% bound\)|no bound is given, because strata of equal size are no simple random sample)\.", Checker.control),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) screened ([\d,]+) items? in {ROUNDS}\.", Checker.screeners),
     (rf"Agreement on what was screened in or out, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
     (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),

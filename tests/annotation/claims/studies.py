@@ -287,6 +287,12 @@ def screened_study(screened_out: str) -> Study:
     control = draw_sample(seat=seat, size=1, filter={"repository": "acme/rocket", "screened_out_of": sample.pk})
     again = study.items.get(issue__in=control.drawn.values("issue"))
     screen_items(seat=seat, screening="out", reason=again.screening_reason, items=[again.identifier])
+    assert again.snapshot is not None
+    state = {"repository": "acme/rocket", "screened_out_of": sample.pk, "state": again.snapshot.state}
+    for more in ({}, {"stratify_by": "state", "allocation": "equal"}):
+        restricted = draw_sample(seat=seat, size=1, filter=state, **more)
+        item = study.items.get(issue__in=restricted.drawn.values("issue"))
+        screen_items(seat=seat, screening="out", reason=item.screening_reason, items=[item.identifier])
     late = [f"acme/rocket#{named[place]}" for place in (3, 7)]
     screen_items(seat=seat, screening="out", reason="Old", items=late)
     return study
