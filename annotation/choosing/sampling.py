@@ -155,3 +155,20 @@ def unbounded_size(confidence: float, margin: float, expected_share: float = 0.5
     z = NormalDist().inv_cdf(min((1 + confidence) / 2, math.nextafter(1, 0)))
     share = z / margin
     return share * share * expected_share * (1 - expected_share)
+
+
+def weighted_margin(strata: Sequence[tuple[int, int]], confidence: float, expected_share: float = 0.5) -> float | None:
+    """Half the width of the interval of a share that is weighted by the strata, given (size, drawn) of each.
+
+    z √(Σ W² p (1 − p) / n · (N − n) / (N − 1)) with W the share of the frame in a stratum (Cochran 1977, section 5.9).
+    None where nothing was drawn from a stratum, of which nothing can be estimated then.
+    """
+    n_frame = sum(size for size, _ in strata)
+    if not n_frame or any(size and not drawn for size, drawn in strata):
+        return None
+    variance = sum(
+        (size / n_frame) ** 2 * expected_share * (1 - expected_share) / drawn * (size - drawn) / (size - 1)
+        for size, drawn in strata
+        if size > 1
+    )
+    return NormalDist().inv_cdf(min((1 + confidence) / 2, math.nextafter(1, 0))) * math.sqrt(variance)

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.expressions import RawSQL
 
-from annotation.choosing.sampling import allocate, most_missed, sample_size
+from annotation.choosing.sampling import allocate, most_missed, sample_size, weighted_margin
 from annotation.core.access import Seat, row_number
 from annotation.core.constant_lookups import LookupExists, item_of
 from annotation.core.errors import Conflict, Forbidden, Invalid
@@ -101,6 +101,14 @@ class SampleDraft:
     n_frame: int
     size: int | None
     shares: Sequence[StratumShare] = ()
+    confidence: float | None = None
+    is_equal: bool = False
+
+    @property
+    def margin_of_equal(self) -> float | None:
+        """The margin of a share weighted by equal strata; None where a stratum gives nothing."""
+        strata = [(share.n_frame, share.n_drawn) for share in self.shares]
+        return weighted_margin(strata, self.confidence) if self.confidence and self.is_equal else None
 
     @property
     def has_small(self) -> bool:
@@ -168,7 +176,9 @@ def draft(seat: Seat, conditions: object, wish: SampleRequest, *, is_draw: bool 
     if size is not None and n_frame and size > n_frame:
         sentence = f"The filter matches {plural(n_frame, 'issue')}, fewer than {size}."
         raise Invalid("Sample not drawn.", fields={"size": [sentence]})
-    return SampleDraft(frame, n_frame, size, _shares(frame, size, wish) if wish.stratify_by else ())
+    is_equal = bool(wish.stratify_by) and wish.allocation == Sample.Allocation.EQUAL
+    shares = _shares(frame, size, wish) if wish.stratify_by else ()
+    return SampleDraft(frame, n_frame, size, shares, wish.confidence, is_equal)
 
 
 def _shares(frame: filters.Frame, size: int | None, wish: SampleRequest) -> list[StratumShare]:
@@ -278,6 +288,16 @@ class SampleLine:
     n_out: int
     n_out_left: int
     n_to_screen: int
+
+    @property
+    def is_equal(self) -> bool:
+        return bool(self.sample.stratify_by) and self.sample.allocation == Sample.Allocation.EQUAL
+
+    @property
+    def margin_of_equal(self) -> float | None:
+        """The margin of a share weighted by equal strata; None where a stratum gave nothing."""
+        strata = [(each["n_frame"], each["n_drawn"]) for each in self.sample.strata]
+        return weighted_margin(strata, self.sample.confidence) if self.sample.confidence and self.is_equal else None
 
     @property
     def left(self) -> dict[str, int]:

@@ -115,6 +115,11 @@ def test_a_sample_is_drawn_again_from_its_exported_frame_alone(study: Study, wis
 def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
     sample = Caller("olga").post("studies/study/samples/", {"filter": BOTH, "confidence": 0.95, "margin": 0.05}).json()
     assert (sample["size"], sample["n_frame"], sample["confidence"], sample["margin"]) == (33, 36, 0.95, 0.05)
+    wish = {"confidence": 0.95, "margin": 0.2, "stratify_by": "repository", "allocation": "equal"}
+    assert Caller("olga").post("studies/study/samples/", {"filter": BOTH} | wish).status_code == 201
+    shown = text_of(page("olga", reverse("samples", args=["study"])))
+    # All 6 of one repository, 9 of the 30 of the other: 1.96 × √((30/36)² × 0.25/9 × 21/29)
+    assert "95% ± 23.2% of a share weighted by strata" in shown and "95% ± 20%" not in shown
 
 
 @pytest.mark.parametrize(
@@ -489,6 +494,9 @@ def test_the_frame_is_counted_while_the_form_is_filled_in(study: Study) -> None:
     assert "Draws 20 of 36" in seen and "acme/boat (all of it) 6 6" in seen
     margin = text_of(client.post(path, sent | {"size_by": "margin", "margin": "5", "confidence": "0.95"}))
     assert "Draws 33 of 36: enough for ±5% at 95% confidence" in margin
+    equal = sent | {"size_by": "margin", "margin": "5", "confidence": "0.95", "stratify_by": "state"}
+    equal |= {"allocation": "equal"}
+    assert "confidence for a share that is weighted by strata" in text_of(client.post(path, equal))
     wrong = client.post(path, sent | {"margin": "0", "size_by": "margin"})
     assert wrong.status_code == 200 and "Enter a percentage between 0 and 100." in text_of(wrong)
     assert "“rocket” is not a repository" in text_of(client.post(path, sent | {"repository": "rocket"}))

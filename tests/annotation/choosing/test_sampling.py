@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.choosing.sampling import allocate, draw, equal, proportional, sample_size, unbounded_size
+from annotation.choosing.sampling import (
+    allocate,
+    draw,
+    equal,
+    proportional,
+    sample_size,
+    unbounded_size,
+    weighted_margin,
+)
 from tests.simulation import examples
 
 SIZES = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.integers(0, 60), min_size=1, max_size=8)
@@ -125,3 +133,9 @@ def test_sizes_of_other_levels_and_shares() -> None:
 def test_a_level_outside_0_and_1_is_refused(confidence: float, margin: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         sample_size(100, confidence, margin)
+
+
+def test_the_margin_of_a_share_weighted_by_equal_strata_is_wider_than_that_of_a_simple_draw() -> None:
+    assert weighted_margin([(30, 25), (70, 25), (215, 24)], 0.95) == pytest.approx(0.1339, abs=1e-4)
+    assert weighted_margin([(315, sample_size(315, 0.95, 0.1))], 0.95) == pytest.approx(0.1, abs=1e-3)
+    assert weighted_margin([(30, 30), (1, 1)], 0.95) == 0 and weighted_margin([(30, 25), (70, 0)], 0.95) is None
