@@ -273,7 +273,8 @@ class MigrationFacts:
 class ScreeningFacts:
     """What raters did in screening rounds: who screened how many items in which rounds, and their agreement on it.
 
-    The agreement is on in or out, before discussion; None where there is none to report.
+    The agreement is on in or out, before discussion; None where there is none to report. That of rounds that screened
+    again what was screened out (`again_rounds`) is apart.
     """
 
     rounds: Sequence[int]
@@ -281,6 +282,21 @@ class ScreeningFacts:
     n_items: int
     coefficient: str = ""
     agreement: CoefficientFacts | None = None
+    again_rounds: Sequence[int] = ()
+    again: CoefficientFacts | None = None
+
+
+@dataclass(frozen=True)
+class ScreenedByHand:
+    """How many items people screened in or out by hand, outside of screening rounds.
+
+    `by` are raters by code with how many items; `n_by_others` items are of `n_others` people without a code.
+    """
+
+    n_items: int
+    by: Sequence[tuple[str, int]] = ()
+    n_others: int = 0
+    n_by_others: int = 0
 
 
 IMPORTED, OVERRULED = "imported", "overruled"
@@ -356,6 +372,7 @@ class Facts:
     drawn: Sequence[SampleFacts] = ()
     controls: Sequence[ControlFacts] = ()
     screened: ScreeningFacts | None = None
+    by_hand: ScreenedByHand | None = None
     n_matched: int = 0
     n_otherwise: int = 0
     n_items_otherwise: int = 0

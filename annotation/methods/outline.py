@@ -64,6 +64,8 @@ def _sampling(facts: Facts) -> Iterable[Sentence]:
         yield sentences.control(control)
     if facts.screened is not None:
         yield from sentences.screened(facts.screened)
+    if facts.by_hand is not None:
+        yield sentences.screened_by_hand(facts.by_hand)
     if facts.n_labeled_out:
         yield sentences.labeled_out(facts.n_labeled_out, keeps=facts.keeps_out)
     if facts.n_by_hand:

@@ -27,7 +27,14 @@ from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
 from annotation.calibration.calibration import MET, NO_THRESHOLD
 from annotation.calibration.queries.gate import gate_then
 from annotation.calibration.queries.training import TrainingResult, minimum_words, tries_of_people
-from annotation.choosing.queries.samples import CODED_THOUGH, SCREENED_OUT, ControlStretch, flow, stretches_screened
+from annotation.choosing.queries.samples import (
+    CODED_THOUGH,
+    CONTROL,
+    SCREENED_OUT,
+    ControlStretch,
+    flow,
+    stretches_screened,
+)
 from annotation.core.access import Seat
 from annotation.core.constant_lookups import LookupExists, places_of
 from annotation.core.imported import MARK, rounds_imported
@@ -58,6 +65,7 @@ from annotation.methods import (
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
+    ScreenedByHand,
     ScreeningFacts,
     TryFacts,
     Turnover,
@@ -96,7 +104,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-four
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-six
     more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
@@ -126,6 +134,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         drawn=[_drawn(sample) for sample in _samples(rounds)],
         controls=[_control(each) for each in stretches_screened(study)],
         screened=_screened(seat, asked),
+        by_hand=_screened_by_hand(seat),
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
@@ -689,14 +698,64 @@ def _screened(seat: Seat, asked: AgreementQuery) -> ScreeningFacts | None:
     raters = sorted({code or "" for code in answered.values_list("rater__code", flat=True).distinct()}, key=code_order)
     if not raters:
         return None
-    found = next((each for each in dimension_patterns(rounds, asked) if each.dimension.key == SCREENING), None)
-    head = primary(seat, found, rater_codes(seat), asked) if found is not None and found.counted else None
+    controls = Sample.objects.filter(study=seat.study, filter__has_key=CONTROL).values_list("pk", flat=True)
+    of_control = {each.pk for each in rounds if each.sample_id in set(controls)}
+    apart = [each for each in rounds if each.pk in of_control]
+    coefficient, agreement = _screening_agreement(seat, [each for each in rounds if each.pk not in of_control], asked)
+    again_by, again = _screening_agreement(seat, apart, asked)
     return ScreeningFacts(
         rounds=[each.number for each in rounds],
         raters=raters,
         n_items=answered.values("item").distinct().count(),
-        coefficient=head.coefficient if head else "",
-        agreement=_number(head) if head is not None and head.units else None,
+        coefficient=coefficient or again_by,
+        agreement=agreement,
+        again_rounds=[each.number for each in apart],
+        again=again,
+    )
+
+
+def _screening_agreement(
+    seat: Seat, rounds: Sequence[Round], asked: AgreementQuery
+) -> tuple[str, CoefficientFacts | None]:
+    """The agreement of screening rounds on in or out, and the coefficient; none where nothing is compared."""
+    if not rounds:
+        return "", None
+    found = next((each for each in dimension_patterns(rounds, asked) if each.dimension.key == SCREENING), None)
+    head = primary(seat, found, rater_codes(seat), asked) if found is not None and found.counted else None
+    return (head.coefficient, _number(head)) if head is not None and head.units else ("", None)
+
+
+def _screened_by_hand(seat: Seat) -> ScreenedByHand | None:
+    """Who screened items that are in or out by hand: those that no screening round asked for, and those in the log.
+
+    The log names up to 100 items of each act. Two queries, and one more where something was screened.
+    """
+    asked = RoundItem.objects.filter(item=OuterRef("pk"), round__kind=Round.Kind.SCREENING)
+    asked = asked.exclude(round__state=Round.State.DRAFT)
+    items = Item.objects.filter(study=seat.study, screening__in=[IN, OUT])
+    alone = items.filter(~Exists(asked), screened_by__isnull=False)
+    pairs = set(alone.order_by().values_list("screened_by", "identifier"))
+    verbs = [f"items screened: {each}" for each in (IN, OUT)]
+    lines = AuditEvent.objects.filter(study=seat.study, verb__in=verbs, user__isnull=False)
+    logged = {(user, name) for user, names in lines.values_list("user", "detail__items") for name in names or ()}
+    if not pairs and not logged:
+        return None
+    names = {name for _, name in logged}
+    now = set(items.filter(identifier__in=names).values_list("identifier", flat=True)) if names else set()
+    pairs |= {(user, name) for user, name in logged if name in now}
+    if not pairs:
+        return None
+    members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
+    codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
+    by: dict[str, set[str]] = {}
+    for user, name in pairs:
+        by.setdefault(codes.get(user) or "", set()).add(name)
+    others = by.pop("", set())
+    return ScreenedByHand(
+        n_items=len({name for _, name in pairs}),
+        by=[(code, len(by[code])) for code in sorted(by, key=code_order)],
+        n_others=len({user for user, _ in pairs if not codes.get(user)}),
+        n_by_others=len(others),
     )
 
 

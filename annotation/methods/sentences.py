@@ -23,6 +23,7 @@ from annotation.methods.facts import (
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
+    ScreenedByHand,
     ScreeningFacts,
     TryFacts,
     Turnover,
@@ -187,12 +188,29 @@ def screened(each: ScreeningFacts) -> list[Sentence]:
     """Who screened how many items, and their agreement on it; its interval is left to the page of agreement."""
     who = f"{opening(len(each.raters), 'rater')} ({series(each.raters)})"
     found = [Sentence(f"{who} screened {plural(each.n_items, 'item')} in {round_numbers('round', each.rounds)}.")]
-    if (number := each.agreement) is not None:
+    first = [number for number in each.rounds if number not in each.again_rounds]
+    for rounds, number in ((first, each.agreement), (each.again_rounds, each.again)):
+        if number is None:
+            continue
+        where = f" in {round_numbers('round', rounds)}" if len(each.rounds) > 1 else ""
+        where += ", where issues that had been screened out were screened again," if rounds is each.again_rounds else ""
         n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
         symbol = COEFFICIENTS[each.coefficient].symbol
         told = f"{symbol} = {value_text(number.value, None)}" if number.value is not None else "undefined"
-        found.append(Sentence(f"Agreement on what was screened in or out, before discussion, was {told}, {n}."))
+        comma = "" if where.endswith(",") else ","
+        found.append(
+            Sentence(f"Agreement on what was screened in or out{where}{comma} before discussion, was {told}, {n}.")
+        )
     return found
+
+
+def screened_by_hand(each: ScreenedByHand) -> Sentence:
+    """How many items no round screened but people one by one, or all that a filter found, and who."""
+    told = [f"{n:,} by {code}" for code, n in each.by]
+    if each.n_others:
+        told.append(f"{each.n_by_others:,} by {plural(each.n_others, 'person', 'people')} without a rater’s code")
+    what = f"{opening(each.n_items, 'item')} {was(each.n_items)} screened by hand, outside of screening rounds"
+    return Sentence(f"{what}: {series(told)}.")
 
 
 def labeled_out(n: int, *, keeps: bool) -> Sentence:

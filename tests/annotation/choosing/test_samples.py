@@ -249,6 +249,9 @@ def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds
     ]
     again = olga.post("studies/study/rounds/", body | {"n_items": 1})
     assert again.status_code == 422 and set(again.json()["fields"]) == {"sample"}
+    make.open_round(study, 1, first=90, screening=["unscreened"])
+    text = olga.get("studies/study/agreement/methods/").json()["paragraph"]
+    assert "Twenty items were screened by hand, outside of screening rounds: 20 by 1 person without a" in text
     with pytest.raises(Conflict, match="was drawn without"):
         sample_actions.discard_sample(seat=seat, sample=first)
     wrong = olga.post("studies/study/samples/", asked | {"filter": asked["filter"] | {"screened_out_of": 99999}})

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
@@ -329,6 +330,28 @@ def test_the_paragraph_reports_raters_reasons_and_agreement_of_screening() -> No
     answered = Script("olga").send("GET", "studies/study/agreement/?round=1&dimension=screening").json()[0]
     alpha = next(each["value"] for each in answered["coefficients"] if each["name"] == "krippendorff_alpha")
     assert f"α = {alpha:.2f}, n = 6 units, 2 raters." in text
+
+
+@pytest.mark.slow
+def test_agreement_on_what_was_screened_again_is_apart_and_who_screened_by_hand_is_named() -> None:
+    study = coded()
+    screen(study, "in", 7, 8)
+    owner, n = make.owner_seat(study), numbers(study)
+    out = sample_actions.draw_sample(
+        seat=owner, size=2, filter={"repository": "acme/rocket", "screened_out_of": study.samples.get().pk}
+    )
+    asked = rounds.NewRound(kind="screening", raters=["bob", "carol"], sample=out.pk, n_items=2, reasons=REASONS)
+    rounds.create_round(seat=owner, asked=asked)
+    made = rounds.open_round(seat=owner, number=3)
+    answer(made, f"item bob carol\n{n[4]} in spam\n{n[5]} spam in")
+    rounds.close_round(seat=owner, number=3, leave_open=True)
+    text = paragraph()
+    assert re.findall(r"Agreement on what was screened[^=]*= \S+, n = \d", text) == [
+        "Agreement on what was screened in or out in round 1, before discussion, was Krippendorff’s α = 0.31, n = 6",
+        "Agreement on what was screened in or out in round 3, where issues that had been screened out were screened "
+        "again, before discussion, was Krippendorff’s α = −0.50, n = 2",
+    ]
+    assert "Two items were screened by hand, outside of screening rounds: 2 by 1 person without a rater’s code." in text
 
 
 def test_a_sample_of_a_study_without_screening_rounds_is_taken_as_before() -> None:

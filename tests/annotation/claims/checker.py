@@ -365,17 +365,47 @@ class Checker:
         self.same(claim, (number(n), several(codes)), (len(raters), raters))
         self.same(claim, number(n_items), len({row["item"] for row in given}))
 
-    def screening_agreement(self, claim: str, name: str | None, value: str, n: str, raters: str) -> None:
-        asking = {row["round"] for row in self.rows.tables["rounds"] if row["kind"] == "screening"}
+    def screening_agreement(
+        self, claim: str, rounds: str | None, again: str | None, name: str | None, value: str, n: str, raters: str
+    ) -> None:
+        asking = {row["round"]: row for row in self.rows.tables["rounds"] if row["kind"] == "screening"}
+        of_control = {str(each["sample"]) for each in self.rows.samples if "screened_out_of" in each["filter"]}
+        those = {number for number, row in asking.items() if (row["sample"] in of_control) == bool(again)}
+        if rounds:
+            self.same(claim, {str(each) for each in rounds_in(rounds)}, those)
+        else:
+            self.same(claim, len(asking), 1)
         units: dict[tuple[int, str], dict[str, str]] = {}
         for row in self.rows.tables["ratings"]:
-            if row["round"] in asking and row["dimension"] == "screening" and row["blind"] == "true":
+            if row["round"] in those and row["dimension"] == "screening" and row["blind"] == "true":
                 units.setdefault((int(row["round"]), row["item"]), {})[row["rater"]] = row["values"]
         table = statistics.Table(list(units.values()), list(units), str, None)
         self.same(claim, (number(n), int(raters)), (table.n_units, len(table.raters)))
         self.same(claim, name, None if value == "undefined" else "Krippendorff’s α")
         truth = statistics.value_of("Krippendorff’s α (nominal metric)", table)
         self.expect(is_printed(truth, value), claim, truth)
+
+    def screened_by_hand(self, claim: str, n: str, inner: str) -> None:
+        codes = {member["user"]: member["code"] for member in self.rows.members if member["code"]}
+        now = {row["item"] for row in self.rows.tables["items"] if row["screening"] in ("in", "out")}
+        did = {
+            (line["who"], item)
+            for line in self.rows.audit
+            if line["what"] in ("items screened: in", "items screened: out")
+            for item in line["detail"]["items"]
+            if item in now
+        }
+        self.same(claim, number(n), len({item for _, item in did}))
+        by = Counter(code for code, _ in {(codes.get(who, ""), item) for who, item in did})
+        others = len({who for who, _ in did if who not in codes})
+        told: dict[str, int] = {}
+        for count, who, people in re.findall(
+            r"([\d,]+) by (?:(R\d+)|(\d+) (?:person|people) without a rater’s code)", inner
+        ):
+            told[who] = int(count.replace(",", ""))
+            if people:
+                self.same(claim, int(people), others)
+        self.same(claim, told, dict(by))
 
     def labeled_out(self, claim: str, n: str, how: str) -> None:
         kept = self.rows.study["screened_out"] == "keep"
@@ -1736,7 +1766,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
     (r"Of (a random sample of )?([\d,]+) of the ([\d,]+) issues?(?: in (\S+(?:, \S+)*(?: and \S+)?))?(?: \((.*?)\))? that (the filter|screening) excluded(?:, drawn at random with equal allocation by ([\w ]+))?, ([\d,]+) (?:was|were) kept on screening; (?:at most ([\d.]+)% were missed \(exact one-sided 95% bound\)|no bound is given, because strata of equal size are no simple random sample)\.", Checker.control),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) screened ([\d,]+) items? in {ROUNDS}\.", Checker.screeners),
-    (rf"Agreement on what was screened in or out, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
+    (rf"Agreement on what was screened in or out(?: in {ROUNDS})?(, where issues that had been screened out were screened again)?, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
+    (rf"(?:In total, )?{COUNT} items? (?:was|were) screened by hand, outside of screening rounds: ([^.]*)\.", Checker.screened_by_hand),
     (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),
     (r"\[missing: how the ([\d,]+) items? that no round took from a sample (?:was|were) chosen\]", Checker.by_hand),
     (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
