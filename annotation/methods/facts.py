@@ -332,7 +332,8 @@ class OtherResolutions:
 class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
-    `hidden` are the rounds that its reader is blind in; nothing of them is in here. `raters` labeled an item at
+    `hidden` are the rounds that are hidden from its reader; nothing of them is in here. The reader rates in them, except
+    in those of `hidden_unrated`. `raters` labeled an item at
     least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
     least two raters in some round. `n_by_hand` are those that no round took from a sample, and `n_rated_before` those
     that the same rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's
@@ -388,6 +389,7 @@ class Facts:
     n_proposals: int = 0
     applies: str = "both"
     hidden: Sequence[int] = ()
+    hidden_unrated: Sequence[int] = ()
     headline: Sequence[int] = ()
     headline_fixed_on: date | None = None
     headline_waiting: Sequence[int] = ()

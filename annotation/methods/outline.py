@@ -53,8 +53,10 @@ def whole_markdown(facts: Facts) -> str:
 
 
 def _hidden(facts: Facts) -> Iterable[Sentence]:
-    if facts.hidden:
-        yield sentences.hidden(facts.hidden)
+    if rated := [number for number in facts.hidden if number not in facts.hidden_unrated]:
+        yield sentences.hidden(rated)
+    if facts.hidden_unrated:
+        yield sentences.hidden_unrated(facts.hidden_unrated)
 
 
 def _sampling(facts: Facts) -> Iterable[Sentence]:

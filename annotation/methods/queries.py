@@ -108,7 +108,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
-    numbers = sorted(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", flat=True))
+    unseen = dict(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", "pk"))
+    rated = seat.blind_round_ids if seat.link is None else ()
     asked = replace(ask(seat, {}), resamples=resamples)
     headline = headline_set(seat)
     chosen = list(headline.rounds) or rounds
@@ -154,7 +155,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_changed=sum(each["n_changed"] for each in known.values()),
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
-        hidden=numbers,
+        hidden=sorted(unseen),
+        hidden_unrated=sorted(number for number, pk in unseen.items() if pk not in rated),
         headline=headline.numbers,
         headline_waiting=[each.number for each in headline.waiting] if headline.fixed else [],
         headline_hidden=headline.hidden,

@@ -139,6 +139,11 @@ def hidden(rounds: Sequence[int]) -> Sentence:
     return missing(f"{round_numbers('round', rounds)}; you rate there, so this text excludes it until it is over")
 
 
+def hidden_unrated(rounds: Sequence[int]) -> Sentence:
+    it, them = ("it is", "it") if len(rounds) == 1 else ("they are", "them")
+    return missing(f"{round_numbers('round', rounds)}; {it} hidden from you for now, so this text excludes {them}")
+
+
 def drawn(each: SampleFacts) -> list[Sentence]:
     frame = f" from a frame of {plural(each.n_frame, 'issue')}" if each.n_frame is not None else ""
     found = [Sentence(f"{opening(each.size, 'issue')} {was(each.size)} drawn at random (seed {each.seed}){frame}.")]

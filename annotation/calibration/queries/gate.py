@@ -64,13 +64,13 @@ class Gate:
 def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
     """What the pilot said when a round was opened; None for someone who still has to answer as a third rater there.
 
-    One query where the person owes such an answer.
+    Who opened it is not named to those who read by a link. One query where the person owes such an answer.
     """
     found: dict[str, Any] | None = round_.gate
     if found and seat.withheld:
         owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.withheld})
         return None if owed.exists() else found
-    return found
+    return found | {"by": ""} if found and seat.link is not None else found
 
 
 def last_pilot(seat: Seat) -> Round | None:

@@ -1,5 +1,6 @@
 """Links by which reviewers read a study: closed rounds alone, no account, and nothing any more once withdrawn."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round
 from annotation.studies.actions.studies import change_study
 from tests import builders as make
+from tests.annotation.agreement_report.test_result_pages import visitor
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +33,11 @@ HELD_BACK = ["settings/", "members/", "readers/", "sample/", "audit/", "plans/",
 HELD_BACK += ["exports/package/", "rounds/new/", "rounds/1/label/", "rounds/1/resolve/", "rounds/1/discuss/"]
 """What needs an account, whoever has a link."""
 EARLIER, LATER = "zqclosed", "zqopen"
+
+
+LINE = {"dimension": "symptom", "title": "Symptom", "coefficient": "krippendorff_alpha", "value": 0.4, "ci_low": None,
+        "ci_high": None, "threshold": 0.8, "undefined": None, "verdict": "not met"}  # fmt: skip
+"""A line of the pilot's result when a round was opened."""
 
 
 def build_study() -> Study:
@@ -87,8 +94,28 @@ def test_people_stand_by_their_codes_for_who_reads_by_a_link(study: Study) -> No
     for name in ("bob", "carol", "ada"):
         User.objects.filter(username=name).update(first_name=f"zqname {name}", username=f"zqname-{name}")
     save_analysis(seat=make.owner_seat(study), title="Symptoms", kind="counts", question={"dimension": ["symptom"]})
+    gate = {"round": 2, "advice": "wait", "reason": "fine", "by": "zqname-olga", "dimensions": [LINE]}
+    Round.objects.filter(study=study, number=1).update(gate=gate)
+    User.objects.filter(username="olga").update(first_name="zqname olga")
+    AuditEvent.objects.create(study=study, user=study.created_by, verb="headline fixed", detail={"rounds": [1]})
+    assert (
+        "zqname-olga" in words(visitor("olga"), "rounds/1/")[1] and "zqname" in words(visitor("olga"), "agreement/")[1]
+    )
     client = opened(link(study)[1])
+    assert "Opened although" in words(client, "rounds/1/")[1]
     assert not [path for path in (*READ, "exports/resolutions.csv") if "zqname" in words(client, path)[1]]
+
+
+def test_who_reads_by_a_link_is_not_told_that_they_rate(study: Study) -> None:
+    Round.objects.filter(study=study, number=2).update(state="resolving")
+    AuditEvent.objects.create(study=study, user=study.created_by, verb="headline fixed", detail={"rounds": [1, 2]})
+    client = opened(link(study)[1])
+    told = " ".join(
+        words(client, path)[1] for path in ("", "agreement/", "agreement/methods/", "agreement/methods.txt")
+    )
+    assert "round 2; it is hidden from you for now, so this text excludes it" in told
+    assert "it includes round 2, whose results you can’t see yet" in told
+    assert not re.search(r"you rate|you are blind|You are a rater", told)
 
 
 def test_a_link_opens_nothing_else_and_changes_nothing(study: Study) -> None:

@@ -186,6 +186,11 @@ def test_how_disagreements_were_resolved_is_told_and_counted_alike():
         ),
         ({"waves": [replace(FACTS.waves[1], is_open=True)]}, "the end of round 2, which is open", None),
         ({"hidden": [3]}, "round 3; you rate there", None),
+        (
+            {"hidden": [2, 3], "hidden_unrated": [3]},
+            "round 3; it is hidden from you for now, so this text excludes it",
+            None,
+        ),
     ],
 )
 def test_what_is_missing_is_marked_and_never_claimed(change, missing, key):
