@@ -13,7 +13,7 @@ from annotation.labels.columns import Floats, MultiColumn, SingleColumn
 
 from .counts import Counts, counts
 from .permutations import MOST, rank_correlation_p, tied_ranks
-from .shares import TooLarge
+from .shares import AnalysisTooLarge
 
 FEWEST_CATEGORIES = 3
 GROUPS_MAX, ORDERS_MAX = 200, 150_000_000
@@ -47,12 +47,12 @@ class Profiles:
 def profiles(column: SingleColumn | MultiColumn, by: SingleColumn | MultiColumn) -> Profiles:
     """The profile of each group, and Spearman's rank correlation of each pair over the categories that either has.
 
-    A category that neither group has says nothing of how alike they are and is passed over. Raises TooLarge.
+    A category that neither group has says nothing of how alike they are and is passed over. Raises AnalysisTooLarge.
     """
     found = counts(column, by)
     if len(found.groups) > GROUPS_MAX:
         sentence = f"There are {len(found.groups):,} groups, of which each two would be compared. Fold them to at most "
-        raise TooLarge("by", f"{sentence}{GROUPS_MAX}.")
+        raise AnalysisTooLarge("by", f"{sentence}{GROUPS_MAX}.")
     shares = {group.value or "": np.array([each.share.n for each in group.categories]) for group in found.groups}
     known: set[object] = set()
     n_orders = 0
@@ -64,7 +64,7 @@ def profiles(column: SingleColumn | MultiColumn, by: SingleColumn | MultiColumn)
             known.add(ranks)
             n_orders += factorial(len(x))
             if n_orders > ORDERS_MAX:
-                raise TooLarge("by", "There are too many groups for exact tests of each two. Fold them.")
+                raise AnalysisTooLarge("by", "There are too many groups for exact tests of each two. Fold them.")
         pairs.append(Correlation(a, b, len(x), *spearman(x, y)))
     return Profiles(found, tuple(pairs))
 

@@ -332,8 +332,8 @@ class OtherResolutions:
 class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
-    `hidden` are the rounds that are hidden from its reader; nothing of them is in here. The reader rates in them, except
-    in those of `hidden_unrated`. `raters` labeled an item at
+    `hidden` are the rounds that are hidden from its reader; nothing of them is in here. The reader rates in them,
+    except in those of `hidden_unrated`. `raters` labeled an item at
     least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
     least two raters in some round. `n_by_hand` are those that no round took from a sample, and `n_rated_before` those
     that the same rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's

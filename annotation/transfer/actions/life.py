@@ -18,6 +18,7 @@ from annotation.core.issue_states import takeable_states
 from annotation.core.memberships import ask_in, come_in, place_of
 from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, Study
 from annotation.studies.actions.studies import create_study
+from annotation.transfer.actions.rows import RENUMBERED
 from annotation.transfer.jobs import DELETIONS
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.queries.study_export import manifest_of
@@ -99,24 +100,30 @@ def _require_takeable(seat: Seat) -> None:
 
 
 def _copy_items(source: Study, made: Study) -> int:
-    """Samples with their frames, and items; how many items. Four statements, whatever the size."""
+    """Samples with their frames, and items; how many items. Four statements, whatever the size.
+
+    Control stretches of what was screened out stay behind: the new study has screened nothing.
+    """
+    filter = RENUMBERED.format(filter="s.filter", map="copied_samples")
     with connection.cursor() as cursor:
         cursor.execute(
-            """
+            f"""
             CREATE TEMP TABLE IF NOT EXISTS copied_samples (old bigint, new bigint) ON COMMIT DROP;
             TRUNCATE copied_samples;
             INSERT INTO copied_samples
             SELECT id, nextval(pg_get_serial_sequence('annotation_sample', 'id')) FROM (
-                SELECT id FROM annotation_sample WHERE study_id = %(source)s ORDER BY id) AS samples;
-            INSERT INTO annotation_sample (id, study_id, filter, counts, frame, n_frame, size, confidence, margin, seed,
-                stratify_by, allocation, at_least_one, strata, frame_strata, created_by_id, created_at)
-            SELECT c.new, %(made)s, filter, counts, frame, n_frame, size, confidence, margin, seed, stratify_by,
-                allocation, at_least_one, strata, frame_strata, created_by_id, created_at
+                SELECT id FROM annotation_sample
+                WHERE study_id = %(source)s AND coalesce(filter ->> 'screened_out_of', '') IN ('', '[]')
+                ORDER BY id) AS samples;
+            INSERT INTO annotation_sample (id, study_id, number, filter, counts, frame, n_frame, size, confidence,
+                margin, seed, stratify_by, allocation, at_least_one, strata, frame_strata, created_by_id, created_at)
+            SELECT c.new, %(made)s, number, {filter}, counts, frame, n_frame, size, confidence, margin, seed,
+                stratify_by, allocation, at_least_one, strata, frame_strata, created_by_id, created_at
             FROM annotation_sample s JOIN copied_samples c ON c.old = s.id;
             INSERT INTO annotation_sampleissue (sample_id, issue_id, position, stratum)
             SELECT c.new, issue_id, position, stratum
             FROM annotation_sampleissue d JOIN copied_samples c ON c.old = d.sample_id ORDER BY d.id;
-            """,
+            """,  # noqa: S608
             {"source": source.pk, "made": made.pk},
         )
         cursor.execute(

@@ -66,6 +66,17 @@ NO_MIGRATION = (
     "unchanged."
 )
 _MAPPED = "(SELECT coalesce({into}, '{nothing}') FROM {parts} LEFT JOIN {map} m ON m.old = p.old)"
+RENUMBERED = """(
+    SELECT coalesce(jsonb_object_agg(word.key, CASE
+        WHEN word.key = 'exclude_sample' AND jsonb_typeof(word.value) = 'array' THEN (
+            SELECT coalesce(jsonb_agg(m.new ORDER BY m.new), '[]')
+            FROM jsonb_array_elements_text(word.value) AS p (old) JOIN {map} m ON m.old::text = p.old)
+        WHEN word.key IN ('left_out_of', 'screened_out_of')
+            OR (word.key = 'exclude_sample' AND word.value #>> '{{}}' <> 'all') THEN
+            coalesce((SELECT to_jsonb(m.new) FROM {map} m WHERE m.old::text = word.value #>> '{{}}'), 'null')
+        ELSE word.value END), '{{}}')
+    FROM jsonb_each({filter}) AS word)"""
+"""A filter whose words name samples by ID, in the IDs that these samples have now."""
 OTHERWISE: Mapping[tuple[type[Model], str], str] = {
     (Membership, "user_id"): "NULL",
     (Membership, "formerly_id"): (
@@ -80,6 +91,7 @@ OTHERWISE: Mapping[tuple[type[Model], str], str] = {
         parts="unnest(row.frame) WITH ORDINALITY AS p (old, place)",
         map="map_snapshots",
     ),
+    (Sample, "filter"): RENUMBERED.format(filter="row.filter", map="map_sample"),
     (Plan, "stand_ins"): _MAPPED.format(
         into="jsonb_agg(m.new ORDER BY p.place)",
         nothing="[]",

@@ -211,10 +211,10 @@ def test_profiles_of_many_groups_are_compared_in_short_time_or_refused(monkeypat
     values = [keys[code] for code in np.minimum(draw.geometric(0.3, 40_000) - 1, 8)]
     groups = [f"g{number % 200}" for number in range(40_000)]
     begun = time.process_time()
-    with pytest.raises(TooLarge, match="200"):
+    with pytest.raises(AnalysisTooLarge, match="200"):
         profiles(single("d", values), single("g", [*groups[:-1], "another"]))
     assert len(profiles(single("d", values[:400]), single("g", [f"g{n % 12}" for n in range(400)])).correlations) == 66
     monkeypatch.setattr("annotation.analysis.profiles.ORDERS_MAX", 4_000_000)
-    with pytest.raises(TooLarge, match="exact tests"):
+    with pytest.raises(AnalysisTooLarge, match="exact tests"):
         profiles(single("d", values), single("g", groups))
     assert time.process_time() - begun < 2.5

@@ -23,8 +23,9 @@ from annotation.studies.actions.archive import archive_study, take_out_of_archiv
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.studies import studies_of, visible_studies
 from annotation.transfer import jobs as transfer_jobs
-from annotation.transfer.actions import life
+from annotation.transfer.actions import life, study_import
 from tests import builders as make
+from tests.annotation.transfer.test_study_import import brought as whole_file
 from tests.asserts import assert_queries
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +56,51 @@ def whole_export(study: Study, name: str = "olga") -> Export:
     export_jobs.work(made.pk)
     made.refresh_from_db()
     return made
+
+
+def drawn_with_controls() -> Study:
+    """Sample 1; 2 of what its filter excluded; 3 of what was screened out of it; 4 without 1 and 3; 5 without all."""
+    study = make.study()
+    make.issues(12)
+    seat, here = make.owner_seat(study), {"repository": ["acme/rocket"]}
+    first = sample_actions.draw_sample(seat=seat, filter=here | {"labels": ["bug"]}, size=3, seed=1)
+    sample_actions.draw_sample(seat=seat, filter=here | {"left_out_of": first.pk}, size=2, seed=1)
+    names = [row.issue.identifier for row in first.drawn.select_related("issue__repository")]
+    sample_actions.screen_items(seat=seat, screening="out", reason="Spam", items=names)
+    out = sample_actions.draw_sample(seat=seat, filter=here | {"screened_out_of": str(first.pk)}, size=2, seed=1)
+    both = [str(first.pk), out.pk]
+    sample_actions.draw_sample(seat=seat, filter=here | {"exclude_sample": both}, size=1, seed=1)
+    sample_actions.draw_sample(seat=seat, filter=here | {"exclude_sample": "all"}, size=1, seed=1)
+    return study
+
+
+def filters_of(study: Study) -> tuple[dict[int, int], dict[int, dict[str, Any]]]:
+    """The IDs of a study's samples by number, and the words of their filters that name samples."""
+    rows = list(study.samples.order_by("number"))
+    return {row.number: row.pk for row in rows}, {
+        row.number: {word: value for word, value in row.filter.items() if word not in ("repository", "labels")}
+        for row in rows
+    }
+
+
+def test_a_duplicate_has_the_samples_by_number_but_no_stretch_of_what_another_study_screened_out() -> None:
+    made = life.duplicate_study(seat=make.owner_seat(drawn_with_controls()), slug="copy", with_items=True)
+    ids, filters = filters_of(made)
+    assert filters == {
+        1: {}, 2: {"left_out_of": ids[1]}, 4: {"exclude_sample": [ids[1]]}, 5: {"exclude_sample": "all"},
+    }  # fmt: skip
+    asked = {"filter": {"repository": "acme/rocket", "left_out_of": ids[1]}, "size": 1}
+    assert rest("olga", "post", "studies/copy/samples/", asked).status_code == 201
+
+
+def test_filters_of_an_imported_study_name_its_own_samples() -> None:
+    study = drawn_with_controls()
+    study_import.bring_study(user=make.user("nina"), file=whole_file(study), slug="brought")
+    ids, filters = filters_of(Study.objects.get(slug="brought"))
+    assert filters == {
+        1: {}, 2: {"left_out_of": ids[1]}, 3: {"screened_out_of": ids[1]}, 4: {"exclude_sample": [ids[1], ids[3]]},
+        5: {"exclude_sample": "all"},
+    }  # fmt: skip
 
 
 def test_a_duplicate_has_the_settings_items_and_members_and_no_answer() -> None:
