@@ -634,7 +634,8 @@ def stretches_screened(study: Study) -> list[ControlStretch]:
 def _restrictions(sample: Sample) -> tuple[list[str], list[str]]:
     """The repositories and the other steps that a control stretch was restricted to; one query."""
     controlled = row_number(sample.filter.get(CONTROL) or sample.filter.get("left_out_of"))
-    whole = Sample.objects.filter(study=sample.study_id, pk=controlled).values_list("filter", flat=True).first() or {}
+    of_study = Sample.objects.filter(study=sample.study_id, pk=controlled or 0)
+    whole = of_study.values_list("filter", flat=True).first() or {}
     named = _named_repositories(sample.filter)
     among = {name.lower() for name in _named_repositories(whole)}
     own = ("repository: ", "excluded by the filter of sample ", "screened out of sample ")

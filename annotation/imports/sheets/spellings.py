@@ -144,7 +144,7 @@ def unknown_values(rows: Iterable[SheetRow], reader: ValueReader, meanings: Mean
             keys = [each.title for each in reader.tree.dimensions]
             lists.append(DimensionSpellings(name, names[name], list(by_key.values()), keys, is_known=False))
             continue
-        unsure = []
+        unsure: list[ValueSpelling] = []
         for key, value in by_key.items():
             value.meaning = meanings.get((name, key))
             try:

@@ -291,7 +291,7 @@ def _chunk(round_: Round, tree: VersionTree, chunk: Sequence[RoundItem]) -> Iter
     first: dict[int, int] = dict(asked_first) if training else {}
     wanted = {pk for each in given.values() for one in each for pk in _counting(one, first)}
     said = Annotation.objects.defer("answers_digest", "request_digest").in_bulk(wanted)
-    states = {each.snapshot_id for each in said.values()}
+    states = {each.snapshot_id for each in said.values() if each.snapshot_id is not None}
     read: dict[int | None, str | None] = {None: None}
     read |= dict(Snapshot.objects.filter(pk__in=states).values_list("pk", "sha256"))
     values = read_values(tree, list(wanted))
