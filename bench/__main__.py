@@ -53,7 +53,11 @@ def own_servers() -> Iterator[Path]:
         import django
         from django.core.management import call_command
 
-        django.setup()
+        from config import preload
+
+        with preload.frozen():  # as web processes are that answer the same requests
+            django.setup()
+            preload.load_pages()
         call_command("migrate", verbosity=0)
         yield folder
     shutil.rmtree(folder, ignore_errors=True)

@@ -125,8 +125,8 @@ def prepared(size: int) -> tuple[Study, list[dict[str, Any]]]:
     issues(size)
     study = new_study(f"large-{size}")
     seat = get_seat(user("owner"), study.slug)
-    for name in ("ann", "ben"):
-        add_member(seat=seat, username=user(name).username, roles=["rater"])
+    for name, role in MEMBERS.items():
+        add_member(seat=seat, username=user(name).username, roles=[role])
     wanted = {"repository": f"large/n{size}"}
     found = [row("draw a sample", size, whole(lambda: draw_sample(seat=seat, filter=wanted, size=size)))]
     sample = study.samples.defer("frame").get()
@@ -174,6 +174,15 @@ def imported(size: int) -> dict[str, Any]:
     return row("import ratings from a CSV", n, f"{taken():.1f} s, {2 * n / taken():,.0f} ratings/s, +{grown():.0f} MB")
 
 
+MEMBERS = {"ann": "rater", "ben": "rater", "ada": "adjudicator", "rea": "reader"}
+OF_ROLES = {
+    "rater": ("/", "", "rounds/1/", "rounds/1/label/", "rounds/1/label/mine/", "items/"),
+    "adjudicator": ("/", "", "rounds/1/", "rounds/1/resolve/", "rounds/1/resolve/{item}/", "items/{item}/"),
+    "reader": ("/", "", "rounds/1/", "items/", "items/{item}/", "agreement/"),
+}
+"""Pages that members open who own nothing; {item} is one on which raters differ."""
+AFTER_RATING = ("rounds/1/discuss/", "rounds/1/discuss/{item}/")
+"""Those of a rater once the round is being resolved, in place of the labeling page."""
 ALWAYS = ("", "rounds/", "rounds/1/", "items/", "changes/", "rounds/1/resolve/")
 WHILE_OPEN = (*ALWAYS, "rounds/1/raters/R1/withdraw/")
 PAGES = (*ALWAYS, "rounds/new/", "sample/", "items/?page=200", "items/?search=crash", "agreement/",
@@ -184,14 +193,25 @@ LISTS = ("", "rounds/", "rounds/1/", "samples/", "issues/", "changes/", "updates
     "analysis/counts/?dimension=symptom")  # fmt: skip
 
 
-def addresses(study: Study) -> dict[str, str]:
-    """Pages and lists by what they are called; fewer while the round is open."""
+def addresses(study: Study) -> dict[str, tuple[str, str]]:
+    """User and address of pages and lists by what they are called; fewer while the round is open."""
     page, rest = f"/studies/{study.slug}/", f"/api/v1/studies/{study.slug}/"
-    if study.rounds.get().state == Round.State.OPEN:
-        return {f"{name or 'study'}, round open": page + name for name in WHILE_OPEN}
-    return {f"{name or 'study'}": page + name for name in PAGES} | {
-        f"REST {name or 'study'}": rest + name for name in LISTS
-    }
+    places = RoundItem.objects.filter(round__study=study).order_by("-position")
+    item = next(pk for pk in places.values_list("item", flat=True)[:LABELED_MOST] if pk % 5 == 0)
+    is_open = study.rounds.get().state == Round.State.OPEN
+    then = ", round open" if is_open else ""
+    found = {f"{name or 'study'}{then}": ("owner", page + name) for name in (WHILE_OPEN if is_open else PAGES)}
+    if not is_open:
+        found |= {f"REST {name or 'study'}": ("owner", rest + name) for name in LISTS}
+    of_role = {role: member for member, role in MEMBERS.items()}
+    for role, names in OF_ROLES.items():
+        if role == "rater" and not is_open:
+            names = tuple(name for name in names if "label" not in name) + AFTER_RATING
+        for name in names:
+            address = name if name == "/" else page + name.format(item=item)
+            shown = name.replace("/{item}", "/…") or "study"
+            found[f"{'home' if name == '/' else shown}, {role}{then}"] = (of_role[role], address)
+    return found
 
 
 class Taken(NamedTuple):
@@ -204,17 +224,16 @@ class Taken(NamedTuple):
 def times(study: Study) -> dict[str, list[Taken]]:
     """What each page and list took, the first request first, with an empty cache before each first one."""
     browser, script = Client(), Client()
-    browser.force_login(user("owner"))
     headers = {"Authorization": f"Bearer {make_token(user=user('owner'), name='bench', scope='manage')[1]}"}
     found: dict[str, list[Taken]] = {}
-    for name, address in addresses(study).items():
+    for name, (who, address) in addresses(study).items():
         cache.clear()
-        browser.force_login(user("owner"))
+        browser.force_login(user(who))
         client, sent = (script, headers) if name.startswith("REST") else (browser, {})
         taken = found[name] = []
         while len(taken) < REQUESTS and sum(each.ms for each in taken) < 1000 * REQUESTS * TOO_LONG_SECONDS:
             used, started = processor_seconds(), time.perf_counter()
-            answer = client.get(address, headers=sent)
+            answer = client.get(address, headers=sent, follow=True)
             sum(map(len, answer)) if answer.streaming else answer.content
             seconds = time.perf_counter() - started
             taken.append(Taken(1000 * seconds, 1000 * (processor_seconds() - used)))
