@@ -141,6 +141,9 @@ def _independent(facts: Facts) -> Said:
     if facts.n_rated_before:
         told += [each.text for each in sentences.labeled_before(facts.n_rated_before, facts.n_read_before)]
         mend.append("Explain in the paper why items were labeled again, and which earlier labels raters had seen.")
+    if facts.copied_items:
+        told.append(f"The study was duplicated from another one with {plural(facts.copied_items, 'item')}.")
+        mend.append("Explain in the paper whether raters had seen or labeled these items there.")
     if facts.stated_blind:
         told.append(sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded)).text)
         mend.append("Describe how raters worked independently on the other server.")
@@ -352,6 +355,7 @@ def _fixed(facts: Facts) -> Said:
         return _nothing_measured(facts)
     fixed = [f"{each.title} on {day(each.fixed_on)}" for each in facts.measured if each.fixed_on and each not in late]
     before = "labels were imported from sheets" if facts.n_from_sheets else "labeling began"
+    before += " in this study" if facts.is_copied else ""
     source = ", as the file of the imported study states" if facts.is_start_stated else ""
     told = (
         f"Registered before {before}{source}: {series(fixed)}."
@@ -360,8 +364,14 @@ def _fixed(facts: Facts) -> Said:
     )
     if defaults := [each for each in late if each.is_default]:
         told += f" Default of the software: {series([each.title for each in defaults])}."
+    changed = [each for each in facts.measured if each.registered and each not in late]
+    if changed:
+        ways = series([f"{each.title} as {each.statistic} in place of {each.registered}" for each in changed])
+        told += f" Since the taxonomy changed, computed: {ways}."
     if late:
         return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
+    if changed:
+        return PARTLY, told, f"{facts.titles(changed)}: explain in the paper why the dimension changed after that."
     if facts.n_from_sheets:
         return PARTLY, told, "State in the paper whether labeling in the sheets had begun before that."
     if facts.is_start_stated:

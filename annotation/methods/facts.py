@@ -48,7 +48,8 @@ class DimensionFacts(HasKind):
     95% interval, None for the lowest) of the value; `left_out` counts excluded units by the code of the reason;
     `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
     labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: a rater gave a
-    label on it. `raters` are those who did in any round, third raters apart.
+    label on it. `raters` are those who did in any round, third raters apart. `registered` is the statistic
+    that was registered, where the taxonomy changed the dimension since and another one is computed.
     """
 
     key: str
@@ -77,6 +78,7 @@ class DimensionFacts(HasKind):
     ci_method: str | None = None
     is_rated: bool = True
     raters: Sequence[str] = ()
+    registered: str = ""
 
     @property
     def everyone(self) -> Sequence[str]:
@@ -350,7 +352,9 @@ class Facts:
     `n_third_skipped` are skips of third raters.
     `n_otherwise` are submissions that were made on another snapshot of the issue than the one pinned to its item, for
     `n_items_otherwise` items; of `n_items_apart` of them raters of a round read different snapshots.
-    `n_labeled_out` are labeled items that are screened out: numbers include them if the study `keeps_out`.
+    `applies_chosen_on`: the rule for conditional dimensions was changed on that day, after labeling had begun. The
+    study `is_copied` if it was duplicated from another one, with `copied_items`. `n_labeled_out` are labeled items that
+    are screened out: numbers include them if the study `keeps_out`.
     """
 
     study: str
@@ -388,6 +392,9 @@ class Facts:
     n_changed: int = 0
     n_proposals: int = 0
     applies: str = "both"
+    applies_chosen_on: date | None = None
+    copied_items: int = 0
+    is_copied: bool = False
     hidden: Sequence[int] = ()
     hidden_unrated: Sequence[int] = ()
     headline: Sequence[int] = ()

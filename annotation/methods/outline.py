@@ -82,7 +82,7 @@ def _taxonomy(facts: Facts) -> Iterable[Sentence]:
     if facts.unrated:
         yield sentences.unrated([each.title for each in facts.unrated])
     if conditional := [each.title for each in facts.dimensions if each.is_conditional]:
-        yield sentences.conditional(conditional, facts.applies)
+        yield sentences.conditional(conditional, facts.applies, facts.applies_chosen_on)
     yield sentences.unit()
 
 
@@ -126,6 +126,8 @@ def _independent(facts: Facts) -> Iterable[Sentence]:
     if facts.kept_blind and facts.has_several_raters:
         every = set(facts.kept_blind) == {wave.number for wave in facts.labeled}
         yield sentences.blind(facts.kept_blind, every=every, others=bool(facts.unblinded))
+    if facts.copied_items and facts.labeled:
+        yield sentences.copied(facts.copied_items)
     if facts.n_rated_before:
         yield from sentences.labeled_before(facts.n_rated_before, facts.n_read_before)
     if facts.stated_blind and facts.has_several_raters:
@@ -148,12 +150,14 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
         yield sentences.no_headline(facts.no_headline)
     alike: dict[tuple[object, ...], list[DimensionFacts]] = {}
     for each in facts.measured:
-        same = (each.is_fixed, each.statistic, each.threshold, each.fixed_on, each.is_fixed_before, each.reason)
+        registered = (each.registered, each.fixed_on, each.is_fixed_before, each.reason)
+        same = (each.is_fixed, each.statistic, each.threshold, *registered)
         alike.setdefault(same, []).append(each)
     for those in alike.values():
         one, titles = those[0], facts.titles(those)
         if one.is_fixed:
-            yield from sentences.fixed(titles, one, sheets=bool(facts.n_from_sheets), stated=facts.is_start_stated)
+            sheets, stated = bool(facts.n_from_sheets), facts.is_start_stated
+            yield from sentences.fixed(titles, one, sheets=sheets, stated=stated, copied=facts.is_copied)
             yield sentences.reason(titles, one)
         elif facts.headline and facts.is_compared:
             yield from sentences.not_fixed(titles, one)

@@ -11,7 +11,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum
 
-from agreement import COEFFICIENTS
+from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.agreement_report.queries.across_rounds import (
     OFF_SCALE,
     AgreementQuery,
@@ -91,7 +91,8 @@ from annotation.models import (
 )
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.resolving.queries.queue import queue_of
-from taxonomy.models import Dimension
+from taxonomy.kinds import KINDS
+from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import published_version
 
 OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
@@ -104,7 +105,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-six
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-eight
     more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
@@ -136,6 +137,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         controls=[_control(each) for each in stretches_screened(study)],
         screened=_screened(seat, asked),
         by_hand=_screened_by_hand(seat),
+        **_history(seat, rounds),
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
@@ -367,7 +369,7 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
     return {"n_rated_before": n_before, "n_read_before": n_read, "n_matched": n_matched}
 
 
-def _read_otherwise(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+def _read_otherwise(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """How many submissions were made on other texts than the pinned ones; a query, and one more where there are some.
 
     What raters read whose labels are from a sheet is not known.
@@ -527,11 +529,17 @@ def _dimensions(
     begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
     rated = _rated(seat, rounds) if reports else set()
     raters = _raters_of_dimensions(seat, rounds) if reports else {}
+    registered = _registered(seat, reports)
     found = []
     for each in reports:
         key = each.across.dimension.key
         discussed = after.get(key)
-        of_all = replace(_dimension(each, begun), is_rated=key in rated, raters=raters.get(key, ()))
+        of_all = replace(
+            _dimension(each, begun),
+            registered=registered.get(key, ""),
+            is_rated=key in rated,
+            raters=raters.get(key, ()),
+        )
         if not headline.rounds:
             of_all = replace(
                 of_all,
@@ -588,7 +596,7 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts
     why = [(each["because"], each["n"]) for each in entry.left_out_because if each["n"]]
     if not why and entry.left_out:
         why = [("", entry.left_out)]
-    weights = entry.weights or "quadratic"
+    weights = entry.weights or ""
     return DimensionFacts(
         key=dimension.key,
         title=dimension.title,
@@ -612,6 +620,33 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts
         warnings=entry.warnings,
         ci_method=value.get("ci_method"),
     )
+
+
+def _registered(seat: Seat, reports: Sequence[DimensionReport]) -> dict[str, str]:
+    """By key of a dimension the statistic that was registered, where the kind that it had then makes it another one.
+
+    No query where nothing is registered, else one.
+    """
+    fixed = {each.across.dimension.key: each for each in reports if each.headline.fixed_at}
+    if not fixed:
+        return {}
+    versions = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy_id, published_at__isnull=False)
+    published = list(versions.order_by("number").values_list("published_at", "pk"))
+    found = {}
+    for key, each in fixed.items():
+        at = datetime.fromisoformat(each.headline.fixed_at or "")
+        there = [pk for published_at, pk in published if published_at and published_at <= at]
+        tree = published_version(there[-1]) if there else None
+        then, entry = tree.by_key.get(key) if tree else None, seat.study.primary[key]
+        if then is None or isinstance(entry.get("weights"), list) or not KINDS[then.kind].has_coefficients:
+            continue
+        now = _dimension(each, None)
+        metric = entry.get("metric") or VARIABLES[then.variable].metrics[0]
+        weights = (entry.get("weights") or SCALE_WEIGHTS[0]) if then.is_ordered else ""
+        words = replace(now, metric=metric, weights=weights).statistic
+        if words != now.statistic:
+            found[key] = words
+    return found
 
 
 def _on_scale(found: DimensionReport, metric: str) -> dict[str, Any]:
@@ -759,6 +794,21 @@ def _screened_by_hand(seat: Seat) -> ScreenedByHand | None:
         n_others=len({user for user, _ in pairs if not codes.get(user)}),
         n_by_others=len(others),
     )
+
+
+def _history(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
+    """Whether the rule for conditional dimensions was changed late, and whether the study is a copy; one query."""
+    begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
+    is_change = Q(verb="study changed", detail__has_key="applies")
+    lines = AuditEvent.objects.filter(is_change | Q(verb="duplicated from a study"), study=seat.study).order_by("pk")
+    found: dict[str, Any] = {}
+    for verb, detail, at in lines.values_list("verb", "detail", "at"):
+        if verb != "study changed":
+            n_items = detail.get("items")
+            found |= {"is_copied": True, "copied_items": n_items if type(n_items) is int else 0}
+        elif begun is not None and at > begun:
+            found["applies_chosen_on"] = at.astimezone(UTC).date()
+    return found
 
 
 def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:

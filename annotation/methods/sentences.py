@@ -244,13 +244,14 @@ def unit() -> Sentence:
     return Sentence("The unit of analysis was an item in a round, or each part of an item that raters divided.")
 
 
-def conditional(titles: Sequence[str], applies: str) -> Sentence:
+def conditional(titles: Sequence[str], applies: str, chosen_on: date | None = None) -> Sentence:
     where = "both raters" if applies == "both" else "at least one of two raters"
     n = len(titles)
     also = "" if applies == "both" else ", “does not apply” being the other rater’s label"
+    late = f"; this rule was chosen on {day(chosen_on)}, after labeling had begun" if chosen_on else ""
     return Sentence(
         f"{series(titles)} {was(n)} asked only where an earlier answer called for {'it' if n == 1 else 'them'}, and "
-        f"compared where {where} reached {'it' if n == 1 else 'them'}{also}."
+        f"compared where {where} reached {'it' if n == 1 else 'them'}{also}{late}."
     )
 
 
@@ -401,6 +402,14 @@ def unblinded(who: str) -> Sentence:
     )
 
 
+def copied(n_items: int) -> Sentence:
+    """Of a duplicated study nobody knows here what its raters did with the items in the study that it is a copy of."""
+    return missing(
+        f"whether raters had seen or labeled the items before; the study was duplicated from another one with "
+        f"{plural(n_items, 'item')}"
+    )
+
+
 def stated_blind(rounds: Sequence[int], *, others: bool) -> Sentence:
     """What the file of a study from another server states of who was blind."""
     over = "the round was" if len(rounds) == 1 else "each round was"
@@ -440,7 +449,9 @@ def no_training() -> Sentence:
     return missing("how raters were trained")
 
 
-def fixed(titles: str, one: DimensionFacts, *, sheets: bool = False, stated: bool = False) -> list[Sentence]:
+def fixed(
+    titles: str, one: DimensionFacts, *, sheets: bool = False, stated: bool = False, copied: bool = False
+) -> list[Sentence]:
     """When a coefficient was registered.
 
     With `sheets` some labels are from sheets, and nobody knows when they were given; `stated`: all is as the file of an
@@ -452,8 +463,17 @@ def fixed(titles: str, one: DimensionFacts, *, sheets: bool = False, stated: boo
     before = "before labeling began" if one.is_fixed_before else "after labeling had begun"
     if one.is_fixed_before and sheets:
         before = "before labels were imported from sheets"
+    before += " in this study" if copied else ""
     source = ", as the file of the imported study states" if stated else ""
-    found = [Sentence(f"For {titles}, {one.statistic}{threshold} was {done}{when}, {before}{source}.")]
+    named = one.registered or one.statistic
+    found = [Sentence(f"For {titles}, {named}{threshold} was {done}{when}, {before}{source}.")]
+    if one.registered:
+        found.append(
+            Sentence(
+                f"The taxonomy changed {titles} after that, so agreement is computed as {one.statistic}, which was not "
+                "registered."
+            )
+        )
     if one.is_fixed_before and sheets:
         found.append(missing(f"whether {titles} had been labeled in the sheets before that"))
     return found

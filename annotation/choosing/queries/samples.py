@@ -583,10 +583,13 @@ def _screened_again(sample: Sample) -> list[FlowLine]:
 def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
     """Of a control stretch that was screened whole: what filter or screening missed, and the bound of that share.
 
-    None for strata that are not in proportion, which are no simple random draw.
+    None for strata that are not in proportion, which are no simple random draw, and of what screening excluded in the
+    study that this one was duplicated from.
     """
     is_control = sample.filter.get("left_out_of") or sample.filter.get(CONTROL)
     if not is_control or not _is_in_proportion(sample) or n_of[OPEN] or n_of[UNSCREENED]:
+        return []
+    if CONTROL in sample.filter and sample.created_at < sample.study.created_at:
         return []
     share, n = most_missed(n_of[IN], sample.size), f"{sample.n_frame or 0:,}"
     step = f"missed by the filter: at most {share:.1%} of {n} left out (95%, exact)"

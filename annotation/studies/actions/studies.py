@@ -131,14 +131,16 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
         resolving.update(ruled_until=newest_annotation())
     if "screening_keywords" in changes:
         changes["screening_keywords"] = read_keywords(changes["screening_keywords"], {}, "screening_keywords")
+    said: dict[str, object] = {}
+    if changes.get("applies", study.applies) != study.applies:
+        said["applies"] = changes["applies"]
     for name, value in changes.items():
         setattr(study, name, value.strip() if isinstance(value, str) else value)
     held = hold_coding_rounds(study) if "screened_out" in changes else []
     study.save(update_fields=list(changes))
-    said = {}
     if "screened_out" in changes:
         follow_screening(held)
-        said = {"screened_out": study.screened_out}
+        said["screened_out"] = study.screened_out
         transaction.on_commit(lambda: forget_queue(*Round.objects.filter(study=study)))
     record(study=study, user=seat.user, verb="study changed", fields=sorted(changes), **said)
     seat.study = study

@@ -229,6 +229,9 @@ class Checker:
         wanted |= {"read apart"} if self.read_apart else set()
         self.same("what was withdrawn", sorted(self.seen.get("withdrawn", [])), sorted(self.left_unfinished.items()))
         wanted |= {"third"} if self.third_labels else set()
+        wanted |= {"screened by hand"} if self.hand_screened else set()
+        copies = [line for line in rows.audit if line["what"] == "duplicated from a study" and line["detail"]["items"]]
+        wanted |= {"copied"} if copies and rows.submitted() else set()
         wanted |= {"third asked"} if self.third_asked_for[0] else set()
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
@@ -386,15 +389,9 @@ class Checker:
         self.expect(is_printed(truth, value), claim, truth)
 
     def screened_by_hand(self, claim: str, n: str, inner: str) -> None:
+        self.seen["screened by hand"] = [claim]
         codes = {member["user"]: member["code"] for member in self.rows.members if member["code"]}
-        now = {row["item"] for row in self.rows.tables["items"] if row["screening"] in ("in", "out")}
-        did = {
-            (line["who"], item)
-            for line in self.rows.audit
-            if line["what"] in ("items screened: in", "items screened: out")
-            for item in line["detail"]["items"]
-            if item in now
-        }
+        did = self.hand_screened
         self.same(claim, number(n), len({item for _, item in did}))
         by = Counter(code for code, _ in {(codes.get(who, ""), item) for who, item in did})
         others = len({who for who, _ in did if who not in codes})
@@ -406,6 +403,18 @@ class Checker:
             if people:
                 self.same(claim, int(people), others)
         self.same(claim, told, dict(by))
+
+    @property
+    def hand_screened(self) -> set[tuple[str, str]]:
+        """Who screened which item by hand, by the audit log; of items that are screened now."""
+        now = {row["item"] for row in self.rows.tables["items"] if row["screening"] in ("in", "out")}
+        return {
+            (line["who"], item)
+            for line in self.rows.audit
+            if line["what"] in ("items screened: in", "items screened: out")
+            for item in line["detail"]["items"]
+            if item in now
+        }
 
     def labeled_out(self, claim: str, n: str, how: str) -> None:
         kept = self.rows.study["screened_out"] == "keep"
@@ -461,7 +470,17 @@ class Checker:
         self.seen["unrated"] = [claim]
         self.same(claim, set(self.those(titles)), set(self.rows.dimensions) - self.rated)
 
-    def conditional(self, claim: str, titles: str, where: str) -> None:
+    @property
+    def opened(self) -> list[str]:
+        return [
+            line["at"] for line in self.rows.audit
+            if line["what"] == "round opened" and line["detail"]["round"] in self.rows.rounds
+        ]  # fmt: skip
+
+    def conditional(self, claim: str, titles: str, where: str, chosen: str | None) -> None:
+        changed = [line["at"] for line in self.rows.audit if "applies" in line["detail"]]
+        late = max((at for at in changed if self.opened and at > min(self.opened)), default=None)
+        self.same(claim, day(chosen) if chosen else None, late and late[:10])
         asked = [key for key, row in self.rows.dimensions.items() if row["applies_when"]]
         self.same(claim, self.those(titles), asked)
         self.same(
@@ -862,9 +881,14 @@ class Checker:
             self.same(claim, name, self.name_of(key))
             self.same(claim, None if threshold is None else float(threshold), entry.get("threshold"))
 
-    def name_of(self, key: str) -> str:
+    def registered_name(self, key: str) -> str:
+        """The name under the kind that the dimension had in its first version."""
+        rows = [row for row in self.rows.tables["dimensions"] if row["dimension"] == key]
+        return self.name_of(key, min(rows, key=lambda row: int(row["taxonomy_version"]))["kind"])
+
+    def name_of(self, key: str, kind: str = "") -> str:
         entry = self.rows.study["primary"][key]
-        kind = self.rows.dimensions[key]["kind"]
+        kind = kind or self.rows.dimensions[key]["kind"]
         metric = {"multi": "MASI distance", "ordinal": "ordinal metric", "number": "interval metric"}.get(
             kind, "nominal metric"
         )
@@ -876,10 +900,29 @@ class Checker:
             "percent_agreement": "percent agreement",
         }[entry["coefficient"]]
 
-    def registered(self, claim: str, titles: str, name: str, threshold: str | None, when: str, before: str) -> None:
-        self.chosen(titles, name, threshold, claim)
+    def changed_since(self, claim: str, titles: str, name: str) -> None:
+        for key in self.those(titles):
+            self.seen.setdefault("changed since", []).append(key)
+            self.same(claim, name, self.name_of(key))
+
+    @property
+    def is_copy(self) -> bool:
+        return any(line["what"] == "duplicated from a study" for line in self.rows.audit)
+
+    def copied(self, claim: str, n: str) -> None:
+        self.seen["copied"] = [claim]
+        (line,) = [line for line in self.rows.audit if line["what"] == "duplicated from a study"]
+        self.same(claim, number(n), line["detail"]["items"])
+
+    def registered(
+        self, claim: str, titles: str, name: str, threshold: str | None, when: str, before: str, here: str | None
+    ) -> None:
+        self.same(claim, bool(here), self.is_copy)
         self.same(claim, before == "labeling began", not self.sheets)
         for key in self.those(titles):
+            entry = self.rows.study["primary"][key]
+            self.same(claim, None if threshold is None else float(threshold), entry.get("threshold"))
+            self.same(claim, name, self.registered_name(key))
             self.expect(self.is_registered(key, day(when)), claim, f"nothing registers {key} on that day")
 
     def is_registered(self, key: str, on: str | None = None) -> bool:
@@ -1318,7 +1361,11 @@ class Checker:
         self.sentences(text.replace(some[0], "") if some else text)
         again = bool(self.labeled_again)
         self.same(text, again, "by at least one of the same raters" in text)
-        self.same(text, answer, "partly" if some or again else "yes")
+        copied = [
+            line for line in self.rows.audit if line["what"] == "duplicated from a study" and line["detail"]["items"]
+        ]
+        self.same(text, bool(copied), "was duplicated from another one" in text)
+        self.same(text, answer, "partly" if some or again or copied else "yes")
 
     def check_resolved(self, text: str, answer: str) -> None:
         if text.startswith("There was no disagreement to resolve"):
@@ -1535,6 +1582,17 @@ class Checker:
     def check_fixed(self, text: str, answer: str) -> None:
         early = {key for key in self.rows.measured if self.is_registered(key)}
         before = "labels were imported from sheets" if self.sheets else "labeling began"
+        before += " in this study" if self.is_copy else ""
+        text, _, since = text.partition(" Since the taxonomy changed, computed: ")
+        self.same(
+            text,
+            re.findall(rf"{self.title} as (.*?) in place of (.*?)(?:, | and |\.$)", since),
+            [
+                (self.rows.dimensions[key]["title"], self.name_of(key), self.registered_name(key))
+                for key in self.rows.measured
+                if key in early and self.name_of(key) != self.registered_name(key)
+            ],
+        )
         known = rf"(Registered before {before}: .*? on .*?\.|No coefficient was registered beforehand\.)"
         assert re.fullmatch(known + r"( Default of the software: [^.]*\.)?", text), "no pattern reads it"
         for title, when in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text):
@@ -1771,7 +1829,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),
     (r"\[missing: how the ([\d,]+) items? that no round took from a sample (?:was|were) chosen\]", Checker.by_hand),
     (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
-    (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?\.", Checker.conditional),
+    (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?(?:; this rule was chosen on (\d+ \w+ \d{4}), after labeling had begun)?\.", Checker.conditional),
     (r"No label was given on <TITLES>\.", Checker.unrated),
     (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
@@ -1801,7 +1859,10 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} items? had been labeled in an earlier round by at least one of the same raters\.", Checker.labeled_before),
     (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
     (r"\[missing: the agreement of the study; (.*?)\]", Checker.no_headline),
-    (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before (labeling began|labels were imported from sheets)\.", Checker.registered),
+    (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before (labeling began|labels were imported from sheets)( in this study)?\.", Checker.registered),
+    (r"The taxonomy changed <TITLES> after that, so agreement is computed as (.*?), which was not registered\.", Checker.changed_since),
+    (r"The study was duplicated from another one with ([\d,]+) items?\.", Checker.copied),
+    (r"\[missing: whether raters had seen or labeled the items before; the study was duplicated from another one with ([\d,]+) items?\]", Checker.copied),
     (r"\[missing: whether <TITLES> had been labeled in the sheets before that\]", Checker.nothing),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),

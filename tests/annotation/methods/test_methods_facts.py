@@ -8,9 +8,10 @@ import pytest
 
 from annotation.agreement_report.actions import fix_headline
 from annotation.assignments.jobs import rule_round
-from annotation.choosing.actions.samples import draw_sample
+from annotation.choosing.actions.samples import draw_sample, screen_items
 from annotation.core.access import get_item, get_round, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
+from annotation.members.actions.members import add_member
 from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
@@ -20,7 +21,8 @@ from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
-from annotation.studies.actions.studies import change_study
+from annotation.studies.actions.studies import change_study, register_primary
+from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
 from tests.annotation.claims.checker import Checker
 from tests.annotation.claims.studies import SPLIT, exported
@@ -377,6 +379,80 @@ def resolve(study: Study, number: int, dimension: str, values: list[str], *, ite
         rationale="as the log says",
         expected=None,
     )
+
+
+ONCE = """
+slug: causes
+title: Causes
+dimensions:
+  - key: kind
+    title: Kind
+    kind: single
+    categories: [{key: fault, name: Fault}, {key: other, name: Other}]
+  - key: cause
+    title: Cause
+    kind: single
+    applies_when: {dimension: kind, is: [fault]}
+    categories: [{key: code, name: Code}, {key: build, name: Build}]
+"""
+
+
+def test_what_was_registered_is_told_though_the_dimension_changed_and_a_late_rule_is_dated() -> None:
+    own = {"coefficient": "krippendorff_alpha", "threshold": 0.6}
+    study = make.study(text=ONCE, primary={"kind": own, "cause": own})
+    seat = make.owner_seat(study)
+    change_study(seat=seat, changes={"applies": "both"})  # as it was
+    round_ = make.open_round(study, 3, kind="pilot")
+    for number, values in ((1, ("code", "code")), (2, ("build", "code")), (3, ("build", "build"))):
+        for who, value in zip(("bob", "carol"), values, strict=True):
+            make.submit(round_, who, number, {"kind": ["fault"], "cause": [value]})
+    rounds.close_round(seat=seat, number=1, leave_open=True)
+    make.next_version(study, ONCE.replace("title: Cause\n    kind: single", "title: Cause\n    kind: multi"))
+    later = make.open_round(study, 2, first=20)
+    for number, values in ((20, ("code", "build")), (21, ("code", "code"))):
+        for who, value in zip(("bob", "carol"), values, strict=True):
+            make.submit(later, who, number, {"kind": ["fault"], "cause": [value]})
+    assert "this rule was chosen on" not in said(told(study))
+    change_study(seat=make.owner_seat(study), changes={"applies": "either"})
+    made = exported(study)
+    today = f"{made.facts.dimensions[0].fixed_on:%-d %B %Y}"
+    for words in (
+        f"For Cause, Krippendorff’s α (nominal metric) with a threshold of 0.60 was registered on {today}, before "
+        "labeling began. The taxonomy changed Cause after that, so agreement is computed as Krippendorff’s α (MASI "
+        "distance), which was not registered.",
+        f"“does not apply” being the other rater’s label; this rule was chosen on {today}, after labeling had begun.",
+    ):
+        assert words in said(made.facts), said(made.facts)
+    assert checks(made.facts)["fixed"].answer == "partly"
+    assert complaints(made.rows, made.facts) == []
+    assert complaints(made.rows, replace(made.facts, applies_chosen_on=None))
+    as_now = [replace(each, registered="") for each in made.facts.dimensions]
+    assert complaints(made.rows, replace(made.facts, dimensions=as_now))
+
+
+def test_a_duplicated_study_does_not_claim_what_is_true_of_its_source() -> None:
+    source = make.study()
+    make.issues(6)
+    seat = make.owner_seat(source)
+    sample = draw_sample(seat=seat, size=6, filter={"repository": "acme/rocket"})
+    screen_items(seat=seat, screening="out", reason="Spam", sample=sample)
+    draw_sample(seat=seat, size=2, filter={"repository": "acme/rocket", "screened_out_of": sample.pk})
+    study = duplicate_study(seat=seat, slug="twin", with_items=True)
+    seat = make.owner_seat(study)
+    for name in ("bob", "carol"):
+        add_member(seat=seat, username=name, roles=["rater"])
+    register_primary(seat=seat)
+    screen_items(seat=seat, screening="in", items=[f"acme/rocket#{number}" for number in range(1, 7)])
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 crash hang")
+    made = exported(study)
+    text = said(made.facts)
+    assert made.facts.controls == [] and "before labeling began in this study." in text
+    assert "duplicated from another one with 6 items]" in text and checks(made.facts)["independent"].answer == "partly"
+    assert "Six items were screened by hand, outside of screening rounds: 6 by 1 person without a rater’s code." in text
+    assert complaints(made.rows, made.facts) == []
+    assert complaints(made.rows, replace(made.facts, copied_items=0))
+    assert complaints(made.rows, replace(made.facts, is_copied=False))
+    assert complaints(made.rows, replace(made.facts, by_hand=None))
 
 
 TEXTS = """
