@@ -460,6 +460,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
         .values("round")
         .annotate(
             n_free=Sum("n_free", filter=Q(known__isnull=True, excluded=False), default=0),
+            n_counting=Count("pk", filter=Q(known__isnull=True, excluded=False)),
         )
     }
     labeled = _labeled(seat, rounds).values("round").annotate(n=Count("item", distinct=True))
@@ -484,7 +485,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 kind=round_.kind,
                 version=round_.taxonomy_version.number,
                 is_open=round_.state == Round.State.OPEN,
-                is_resolving=round_.state == Round.State.RESOLVING,
+                is_resolving=round_.state == Round.State.RESOLVING and bool(counts.get("n_counting")),
                 n_items=n_items.get(round_.pk, 0),
                 raters=sorted(raters.get(round_.pk, ()), key=code_order),
                 n_answers=answers.get("n_answers", 0),
@@ -635,7 +636,7 @@ def _registered(seat: Seat, reports: Sequence[DimensionReport]) -> dict[str, str
     found = {}
     for key, each in fixed.items():
         at = datetime.fromisoformat(each.headline.fixed_at or "")
-        there = [pk for published_at, pk in published if published_at and published_at <= at]
+        there = [pk for published_at, pk in published if published_at is not None and published_at <= at]
         tree = published_version(there[-1]) if there else None
         then, entry = tree.by_key.get(key) if tree else None, seat.study.primary[key]
         if then is None or isinstance(entry.get("weights"), list) or not KINDS[then.kind].has_coefficients:

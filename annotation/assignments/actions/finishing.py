@@ -40,7 +40,9 @@ def start_resolving(round_: Round) -> None:
 
 
 def tell_round_waits(round_: Round) -> None:
-    """Tells owner and adjudicators that a round waits for decisions; two statements."""
+    """Tells owner and adjudicators that a round waits for decisions, if not all its items are for training; three queries."""
+    if not RoundItem.objects.counting().filter(round=round_).exists():
+        return
     deciding = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__overlap=[OWNER, ADJUDICATOR])
     InboxLine.objects.bulk_create(
         [InboxLine(member=each, kind=InboxLine.Kind.RESOLVING, round=round_) for each in deciding],

@@ -1209,9 +1209,17 @@ class Checker:
         self.scoped(claim, scope)
         self.expect(not {way for way in self.disputed if way not in ("overruled", "imported")}, claim)
 
+    @property
+    def not_closed(self) -> list[int]:
+        """The rounds that are being resolved, without those of training items alone."""
+        counting = {
+            int(row["round"]) for row in self.rows.tables["round_items"]
+            if (int(row["round"]), row["item"]) not in self.rows.training
+        }  # fmt: skip
+        return [of for of, row in self.rows.rounds.items() if row["state"] == "resolving" and of in counting]
+
     def resolving(self, claim: str, rounds: str) -> None:
-        truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
-        self.same(claim, rounds_in(rounds), truth)
+        self.same(claim, rounds_in(rounds), self.not_closed)
 
     def used(self, claim: str, title: str, n: str, whole: str) -> None:
         key = self.of(title)
@@ -1372,7 +1380,7 @@ class Checker:
             self.sentences(text)
             return
         waiting = re.search(rf"Still being resolved: {ROUNDS}\.", text)
-        truth = [number_ for number_, row in self.rows.rounds.items() if row["state"] == "resolving"]
+        truth = self.not_closed
         self.same(text, rounds_in(waiting[1]) if waiting else [], truth)
         said = text[: waiting.start()].strip() if waiting else text
         if brought := re.search(rf" ?(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", said):

@@ -10,6 +10,9 @@ from annotation.discussion.actions import write_remark
 from annotation.inbox.queries import lines_of, n_unread
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
+from annotation.methods import as_text
+from annotation.methods.outline import paragraph
+from annotation.methods.queries import methods
 from annotation.models import Assignment, InboxLine, Item, Round, Study
 from annotation.rounds.actions import raters as rater_actions
 from annotation.rounds.actions import rounds
@@ -54,11 +57,24 @@ def over() -> Round:
     return round_
 
 
+def test_the_end_of_a_round_of_training_items_alone_is_told_to_nobody() -> None:
+    study = make.study()
+    make.issues(1)
+    known = {"acme/rocket#1": {"labels": {"symptom": ["crash"]}}}
+    asked = rounds.NewRound(raters=["bob"], raters_per_item=1, known=known, kind="pilot")
+    rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    round_ = rounds.open_round(seat=make.owner_seat(study), number=1, unregistered=True)
+    make.submit(round_, "bob", 1, {"symptom": ["hang"]})
+    round_.refresh_from_db()
+    assert round_.state == "resolving" and kinds("ada") == kinds("olga") == []
+    assert "the end of resolving" not in as_text(paragraph(methods(make.owner_seat(study), resamples=0)))
+
+
 def test_the_end_of_a_round_is_told_to_those_who_decide(over: Round) -> None:
     assert {name: kinds(name) for name in ("olga", "ada", "bob", "carol", "rea")} == {
         "olga": ["resolving"], "ada": ["resolving"], "bob": [], "carol": [], "rea": [],
     }  # fmt: skip
-    assert "Round 1 has disagreements to resolve" in words("ada")
+    assert "Labeling of round 1 ended. Resolve any disagreements" in words("ada")
 
 
 def test_it_is_told_as_well_when_the_owner_ends_the_round_by_hand() -> None:
