@@ -31,8 +31,8 @@ def start_resolving(round_: Round) -> None:
     round_.state, round_.resolving_at = Round.State.RESOLVING, timezone.now()
     has_rules = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id).exists()
     round_.ruled_at = None if has_rules else round_.resolving_at
-    round_.ruled_until, round_.ruled_to, round_.rules_error = newest_annotation(), 0, ""
-    round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "ruled_to", "rules_error"])
+    round_.ruled_until, round_.rules_error = newest_annotation(), ""
+    round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])
     if has_rules:  # A message that is lost is sent again by the clock.
         rule_jobs.RULES.send_later(round_.pk)
     RoundItem.objects.filter(round=round_, n_free__gt=0).update(n_free=0)
@@ -40,7 +40,7 @@ def start_resolving(round_: Round) -> None:
 
 
 def tell_round_waits(round_: Round) -> None:
-    """Tells owner and adjudicators that a round waits for decisions, if not all its items are for training; three queries."""
+    """Tells owner and adjudicators that a round is to be resolved, unless all its items are for training."""
     if not RoundItem.objects.counting().filter(round=round_).exists():
         return
     deciding = Membership.objects.filter(study=round_.study_id, user__isnull=False, roles__overlap=[OWNER, ADJUDICATOR])
