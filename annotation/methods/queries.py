@@ -831,7 +831,8 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts]
     """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
 
     Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
-    agreed on. Two queries, those of `ways`, and where there are resolutions those of the queue of their round.
+    agreed on. Two queries, those of `ways`, and where there are resolutions those of the queue of their round, and two
+    more where some are of no open disagreement.
     """
     rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds))
     resolutions = list(with_facts(rows.exclude(method=Resolution.Method.REOPENED).order_by("round")))
@@ -840,10 +841,10 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts]
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
     resolved = {row.round_id for row in resolutions}
     disputed = _disputed([each for each in rounds if each.pk in resolved])
-    confirmed = _confirmed(
-        rounds,
-        [row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed],
-    )
+    undisputed = [
+        row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed
+    ]
+    confirmed, agreed = _confirmed(rounds, undisputed), _labeled_alike(undisputed)
     present = _present([row for row in resolutions if told[row.pk] == MEETING])
     counted: Counter[str] = Counter()
     by: dict[str, set[str]] = {}
@@ -856,7 +857,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts]
         if way != Resolution.Method.IMPORTED:
             if row.pk in present and not present[row.pk].is_of_item:
                 way = OTHER_MEETING
-            if place_of(row) not in disputed:
+            if place_of(row) in agreed:
                 way = OVERRULED
             elif way == OTHER_MEETING:
                 apart.update(present[row.pk].people)
@@ -918,6 +919,33 @@ def _present(resolutions: Sequence[Resolution]) -> dict[int, Present]:
 
 def place_of(row: Resolution) -> tuple[int, int, int, int]:
     return row.round_id, row.item_id, row.part, row.dimension_id
+
+
+def _labeled_alike(resolutions: Sequence[Resolution]) -> set[tuple[int, int, int, int]]:
+    """The places of these resolutions where two raters or more gave the same label last; two queries, or none.
+
+    Those that are no open disagreement only because what they depend on was reopened have one label, or different ones.
+    """
+    if not resolutions:
+        return set()
+    given = Assignment.objects.filter(RATERS, current=OuterRef("annotation"))
+    labels = Rating.objects.filter(
+        Exists(given), round__in={row.round_id for row in resolutions}, item__in={row.item_id for row in resolutions}
+    )
+    wanted = {place_of(row) for row in resolutions}
+    matched = PartMatch.objects.filter(annotation__in=labels.order_by().values("annotation"))
+    parts = {(each, part): agreed for each, part, agreed in matched.values_list("annotation", "part", "agreed_part")}
+    by_rater: dict[tuple[int, int, int, int], dict[int, set[Any]]] = {}
+    for row in labels.order_by().iterator():
+        part = parts.get((row.annotation_id, row.part), row.part)
+        if (place := (row.round_id, row.item_id, part, row.dimension_id)) in wanted:
+            value = (row.category_id, row.proposal_id, row.boolean, row.number, row.text)
+            by_rater.setdefault(place, {}).setdefault(row.rater_id, set()).add(value)
+    return {
+        place
+        for place, those in by_rater.items()
+        if len(those) > 1 and all(values == next(iter(those.values())) for values in those.values())
+    }
 
 
 def _confirmed(rounds: Sequence[Round], rows: Sequence[Resolution]) -> set[int]:

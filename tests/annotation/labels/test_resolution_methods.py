@@ -20,7 +20,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.methods import checklist
 from annotation.methods.queries import methods
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
-from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from tests import builders as make
 from tests.scripts import Script
@@ -288,6 +288,21 @@ def test_what_raters_agreed_on_is_no_disagreement_when_it_is_resolved(disputed) 
     words = paragraph(disputed)
     assert "One disagreement was resolved: 1 by adjudication." in words
     assert "One label on which raters agreed was replaced by resolution." in words
+
+
+def test_what_one_rater_alone_labeled_is_no_label_on_which_raters_agreed() -> None:
+    """The kind is reopened, so the symptom that only one rater labeled is no open disagreement."""
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 1)
+    make.submit(round_, "bob", 1, {"kind": ["fault"], "symptom": ["slow"], "distributed": True})
+    make.submit(round_, "carol", 1, {"kind": ["how-to"]})
+    seat = make.seat(study, "ada")
+    place: dict[str, Any] = {"seat": seat, "round_": get_round(seat, 1), "item": get_item(seat, "acme/rocket#1")}
+    made = resolve(**place, part=1, dimension="kind", values=["fault"])
+    resolve(**place, part=1, dimension="symptom", values=["slow"])
+    reopen(**place, part=1, dimension="kind", rationale="", expected=made.public_id)
+    words = paragraph(round_)
+    assert "replaced by resolution" not in words and "One disagreement was resolved: 1 by adjudication." in words
 
 
 def test_a_resolution_that_is_what_raters_agreed_on_replaces_nothing(disputed) -> None:
