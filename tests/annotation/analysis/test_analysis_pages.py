@@ -322,3 +322,12 @@ def test_titles_of_others_are_hidden_from_whom_results_are_hidden(study: Study) 
         assert "Most are faults" not in words_of(get(name, ANALYSIS))
         assert "Most are faults" not in words_of(get(name, f"{ANALYSIS}1/", 403))
     assert "Most are faults" in words_of(get("ada", ANALYSIS))
+
+
+def test_categories_that_are_equally_frequent_are_all_named() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 hang hang\n3 slow slow")
+    page = "/studies/study/analysis/counts/?dimension=symptom"
+    assert "The most frequent are “Crash”, “Hang” and “Slow”: 1 each, 33.3%" in words_of(get("olga", page))
+    make.rate(make.open_round(study, 1, first=4), "item bob carol\n4 hang hang")
+    assert "The most frequent is “Hang”: 2, 50.0%" in words_of(get("olga", page))

@@ -1717,17 +1717,22 @@ class Checker:
             if row["current"] == "true" and int(row["round"]) in self.rows.rounds
         }
         caption = re.search(
-            rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. The most frequent is “(.*?)”: (\d+), "
-            rf"([\d.]+)%(?: \(([\d.]+)% to ([\d.]+)%\))?\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
+            rf"\\caption\{{.*?\. (\d+) parts? of (\d+) ha(?:ve|s) an agreed value of {title.lower()}\. (?:The most frequent (?:is|are) (“.*?”)|(\d+) categories "
+            rf"are equally frequent, and none is more frequent): (\d+)( each)?, ([\d.]+)%(?: \(([\d.]+)% to ([\d.]+)%\))?\. Shares are of the (\d+) parts? with a value of {title.lower()}\.(.*?) Agreed "
             r"labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: (\d+) parts? of (\d+) items?\.(.*?)\}\n",
             plain,
         )
         if caption is None:
             self.complaints.append(f"no pattern reads the caption of {key}")
             return self.complaints
-        n, of, name, top, share, low, high, base, rest, rounds, version, parts, items, why = caption.groups()
+        n, of, named, tied, top, each_, share, low, high, base, rest, rounds, version, parts, items, why = (
+            caption.groups()
+        )
         self.same(caption[0], (int(n), int(of), int(base)), (whole, len(all_parts), whole))
-        self.expect(int(top) == most and name in {names[each] for each, n_ in found.items() if n_ == most}, caption[0])
+        first = {names[each] for each, n_ in found.items() if n_ == most}
+        told_ = set(re.findall(r"“(.*?)”", named)) if named else int(tied)
+        self.expect(int(top) == most and bool(each_) == (len(first) > 1), caption[0], most)
+        self.same(caption[0], told_, first if named else len(first))
         self.same(caption[0], (int(parts), int(items)), (len(all_parts), len({item for item, _ in all_parts})))
         self.same(caption[0], version, str(max(self.rows.versions)))
         labels = {int(row["round"]) for row in self.rows.tables["labels"]}

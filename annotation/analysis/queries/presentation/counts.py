@@ -26,10 +26,10 @@ from annotation.analysis.shares import Share
 from annotation.charts.analysis import MOST_PANELS, ShareBar, ShareBars, bars
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
 from annotation.labels.columns import MultiColumn, SingleColumn
-from shared.wording import plural
+from shared.wording import plural, series
 
 OF_WORDS = {"group": "of the group", "all": "of all", "category": "of the category"}
-MOST_LISTED, MOST_DRAWN = 100, 20
+MOST_LISTED, MOST_DRAWN, MOST_TIED = 100, 20, 5
 SHARES, WITH_MARK = "share", "share with the mark"
 
 
@@ -79,7 +79,11 @@ def _most(group: CountGroup) -> list[str]:
     if not told or told[0].share.share is None:
         return []
     first = told[0]
-    return [f"The most frequent is “{first.name}”: {first.share.n:,}, {with_interval(first.share)}."]
+    tied = [f"“{each.name}”" for each in told if each.share.n == first.share.n]
+    how_many = f"{first.share.n:,}{' each' if len(tied) > 1 else ''}, {with_interval(first.share)}"
+    if len(tied) > MOST_TIED:
+        return [f"{len(tied)} categories are equally frequent, and none is more frequent: {how_many}."]
+    return [f"The most frequent {'is' if len(tied) == 1 else 'are'} {series(tied)}: {how_many}."]
 
 
 def _of_words(told: Told, found: Counts) -> str:
