@@ -122,6 +122,7 @@ AROUND: Mapping[str, Mapping[str, pa.DataType]] = {
         "sample": pa.int64(),
         "stratum": REPEATED,
         "drawn": pa.int64(),
+        "samples": pa.list_(pa.int64()),
         "rounds": pa.list_(pa.int32()),
         "state": REPEATED,
         "state_reason": REPEATED,

@@ -10,12 +10,13 @@ from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 
 CHUNK = 1000
+NOT_DRAWN: Mapping[str, Any] = {"sample": None, "stratum": None, "drawn": None, "samples": ()}
 
 
 def item_rows(study: Study) -> Iterator[dict[str, Any]]:
     """One row for each item in the order of their keys; four queries for every CHUNK items.
 
-    Sample, stratum and place in the sample are those of the newest sample that drew the issue.
+    Sample, stratum and place in the sample are those of the newest sample that drew the issue; `samples` are all.
     """
     after = 0
     items = Item.objects.filter(study=study).select_related("snapshot", "issue__repository").order_by("pk")
@@ -39,7 +40,7 @@ def item_rows(study: Study) -> Iterator[dict[str, Any]]:
                 **_named(item),
                 "screening": item.screening,
                 "screening_reason": item.screening_reason,
-                **drawn.get(item.issue_id or 0, {"sample": None, "stratum": None, "drawn": None}),
+                **drawn.get(item.issue_id or 0, NOT_DRAWN),
                 "rounds": rounds.get(item.pk, []),
                 **_facts(item),
                 "merged_at": min((each.merged_at for each in merged if each.merged_at), default=None),
@@ -75,8 +76,12 @@ def _facts(item: Item) -> dict[str, Any]:
 
 
 def _drawn(study: Study, issues: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+    """Of each issue the newest sample that drew it, by ID, with its place there, and the numbers of all; one query."""
     rows = SampleIssue.objects.filter(sample__study=study, issue__in=issues).order_by("sample")
-    return {
-        issue: {"sample": sample, "stratum": stratum, "drawn": position}
-        for issue, sample, stratum, position in rows.values_list("issue", "sample", "stratum", "position")
-    }
+    found: dict[int, dict[str, Any]] = {}
+    for issue, sample, number, stratum, position in rows.values_list(
+        "issue", "sample", "sample__number", "stratum", "position"
+    ):
+        earlier = found.get(issue, NOT_DRAWN)["samples"]
+        found[issue] = {"sample": sample, "stratum": stratum, "drawn": position, "samples": [*earlier, number]}
+    return found

@@ -17,6 +17,8 @@ from annotation.choosing.forms import SampleForm
 from annotation.choosing.queries.samples import flow
 from annotation.choosing.sampling import draw
 from annotation.core.errors import Conflict, Forbidden, Invalid
+from annotation.exports import jobs as export_jobs
+from annotation.exports.actions import request_export
 from annotation.models import AuditEvent, Item, Sample, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
@@ -262,6 +264,20 @@ def test_a_control_stretch_of_what_was_screened_out_is_screened_again_and_bounds
     form.is_valid()
     assert form.filter["screened_out_of"] == first.pk and "left_out_of" not in form.filter
     assert SampleForm.initial_of({"screened_out_of": first.pk})["left_out_of"] == f"out-{first.pk}"
+
+
+def test_the_file_of_items_names_all_samples_that_drew_an_item(study: Study) -> None:
+    seat = make.owner_seat(study)
+    first, second = (sample_actions.draw_sample(seat=seat, size=n, filter=BOTH) for n in (36, 4))
+    sample_actions.take_in(seat=seat, sample=first)
+    made = request_export(seat=seat, what="items", format="csv", send=False)
+    export_jobs.work(made.pk)
+    made.refresh_from_db()
+    with made.file.open("rb") as file:
+        rows = list(csv.DictReader(io.StringIO(file.read().decode())))
+    both = {row.issue.identifier for row in second.drawn.select_related("issue__repository")}
+    assert {row["item"] for row in rows if row["samples"] == "1;2"} == both and len(both) == 4
+    assert {(row["sample"], row["samples"]) for row in rows} == {(str(first.pk), "1"), (str(second.pk), "1;2")}
 
 
 def test_the_frame_stays_as_it_was_whatever_comes_in_later(study: Study) -> None:
