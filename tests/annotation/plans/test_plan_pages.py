@@ -257,7 +257,9 @@ def test_undone_the_labels_stand_as_before_and_the_list_says_so(study: Study) ->
     listed = olga.get(HERE)
     assert "Migration 1 version 1 → 2 undone" in words(listed)
     assert "1/undo/" not in listed.content.decode()
-    assert "Relabeling queue of migration 1" in words(olga.get("/studies/study/rounds/2/"))
+    queue = olga.get("/studies/study/rounds/2/")
+    assert "Relabeling queue of migration 1" in words(queue)
+    assert ">Left</th>" not in queue.content.decode(), "nothing is left of what was undone"
 
 
 def test_absent_raters_are_named_and_stand_ins_answer_for_them(study: Study) -> None:

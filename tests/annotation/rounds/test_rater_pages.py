@@ -115,6 +115,21 @@ def test_lists_of_raters_and_the_page_cost_the_same_whatever_their_number(client
     assert counts[0] == counts[1]
 
 
+def test_a_quota_is_no_number_of_items_that_a_rater_of_a_closed_round_was_given() -> None:
+    study = make.study()
+    make.open_round(study, 2, mode="pool", quotas={"bob": 9})
+    client = Client()
+    client.force_login(study.created_by)
+
+    def finished() -> str:
+        page = client.get("/studies/study/rounds/1/").content.decode()
+        return page.partition('data-head="Finished">')[2].partition("</td>")[0]
+
+    assert finished() == "0 of 9"
+    assert Script("olga").send("POST", "studies/study/rounds/1/resolve/", {"withdraw": True}).status_code == 200
+    assert finished() == "0"
+
+
 @pytest.mark.parametrize("mode", ["planned", "pool"])
 def test_what_was_withdrawn_at_the_end_of_a_round_is_neither_left_nor_asked(mode: str) -> None:
     study = make.study(raters=THREE)
