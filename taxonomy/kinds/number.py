@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from .base import LONGEST_SHOWN, NUMBER, Kind, QuestionLike, Value, Values, WrongValue, register
 
-WRITTEN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+WRITTEN = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 """Digits without groups: “1 000”, “1_000” and “1,5” are read differently in different places."""
 
 LARGEST = 1e100

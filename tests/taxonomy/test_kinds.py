@@ -182,3 +182,12 @@ def test_numbers_of_which_nothing_can_be_computed_are_rejected() -> None:
         with pytest.raises(WrongValue, match="Enter a number from −1e"):
             KINDS["number"].read_cell(question, repr(given))
     assert KINDS["number"].read(question, -1e100) == (-1e100,)
+
+
+def test_a_text_of_many_digits_is_no_number_in_short_time() -> None:
+    begun = time.process_time()
+    for text in ("1" * 20_000 + "x", "1." + "1" * 20_000 + "x", "1" * 20_000 + "e"):
+        with pytest.raises(WrongValue, match="is not a number"):
+            KINDS["number"].read_cell(SimpleNamespace(title="Days", by_key={}), text)
+    assert time.process_time() - begun < 1
+    assert [KINDS["number"].parse(text) for text in ("1.", ".5", "-1.5e3", "1 000")] == [1.0, 0.5, -1500.0, "1 000"]
