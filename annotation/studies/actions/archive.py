@@ -1,8 +1,10 @@
 """Archive: archiving and unarchiving a study."""
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.permissions import require_private_account
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
@@ -11,8 +13,13 @@ from annotation.models import Plan, Round, Study
 
 @transaction.atomic
 def archive_study(*, seat: Seat) -> Study:
-    """From now on the study is only read. Raises WrongState while a round is open or a plan is being run."""
+    """From now on the study is only read. Raises WrongState while a round is open or a plan is being run.
+
+    Raises Forbidden for the people of an open demo, who would end it for the next visitor.
+    """
     seat.require(OWNER)
+    if settings.DEMO_OPEN:
+        require_private_account(seat.user, "don't archive it")
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     if study.archived_at is not None:
         return study

@@ -271,9 +271,12 @@ def test_a_visitor_sees_and_ends_no_session_of_another_visitor(demo: Study) -> N
     assert second.get("/me/", **HERE).status_code == 200
 
 
-def test_a_visitor_of_a_public_demo_site_deletes_no_study(demo: Study, settings: Any) -> None:
+def test_a_visitor_of_a_public_demo_site_deletes_and_archives_no_study(demo: Study, settings: Any) -> None:
     settings.DEMO_OPEN = True
     client = Client()
     enter(client, "demo-olga")
     answer = client.post("/studies/demo/delete/", {"typed": "demo"}, **HERE)
     assert answer.status_code == 403 and "delete it" in answer.content.decode()
+    answer = client.post("/studies/demo/archive/", **HERE)
+    demo.refresh_from_db()
+    assert answer.status_code == 403 and demo.archived_at is None
