@@ -1,7 +1,7 @@
 """Shifted values: rows with values of a neighboring dimension, and headers among the values."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.imports.sheets.books import SheetBook
@@ -108,7 +108,7 @@ def _shifted(mapping: SheetMapping, cells: Sequence[str], words: Vocabulary) -> 
 
     One is enough where it hardly ever stands in its own column; two are, where they stand more often in the other.
     """
-    answers = [place for place in block(mapping) if mapping.columns[place].role == "answer"]
+    answers = dict.fromkeys(place for place in block(mapping) if mapping.columns[place].role == "answer")
     for way, name in ((1, "left"), (-1, "right")):
         run: list[int] = []
         for place in reversed(answers) if way == 1 else answers:
@@ -134,7 +134,7 @@ def _shifted(mapping: SheetMapping, cells: Sequence[str], words: Vocabulary) -> 
 
 
 def _counts(
-    mapping: SheetMapping, answers: Sequence[int], cells: Sequence[str], place: int, way: int, words: Vocabulary
+    mapping: SheetMapping, answers: Collection[int], cells: Sequence[str], place: int, way: int, words: Vocabulary
 ) -> tuple[int, int]:
     """How often the text of a cell stands in columns of its own dimension, and of the one beside."""
     text, beside = fold_value(cells[place]), place + way
@@ -147,7 +147,7 @@ def _counts(
 
 
 def _share(
-    mapping: SheetMapping, answers: Sequence[int], cells: Sequence[str], place: int, way: int, words: Vocabulary
+    mapping: SheetMapping, answers: Collection[int], cells: Sequence[str], place: int, way: int, words: Vocabulary
 ) -> float:
     own, there = _counts(mapping, answers, cells, place, way, words)
     return own / there if there else 1.0
