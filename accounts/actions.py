@@ -17,9 +17,17 @@ from accounts.access import get_good_link, keepers_of_links
 from accounts.audit import record
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.keyboard_shortcuts import read_keys
-from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User, digest
+from accounts.models import ApiToken, PasswordLink, Session, User, digest
 from accounts.permissions import require_private_account
-from accounts.queries import GENERATED, MADE_PRIVATE, PASSWORD_CHANGED, PERSON_ADDED, unconfirmed_links
+from accounts.queries import (
+    ADDRESS_CHANGED,
+    GENERATED,
+    MADE_PRIVATE,
+    PASSWORD_CHANGED,
+    PERSON_ADDED,
+    address_changed_since,
+    unconfirmed_links,
+)
 from shared.errors import Conflict, Forbidden, Invalid, NotFound
 from shared.names import wrong_in, wrong_in_user_name
 
@@ -101,7 +109,7 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
         if user.get_full_name() != before:
             record(verb="person renamed", user=user)
         if user.email != address:
-            record(verb="e-mail address changed", user=user)
+            record(verb=ADDRESS_CHANGED, user=user)
     return user
 
 
@@ -227,8 +235,7 @@ def _end_recent_ways_in(link: PasswordLink) -> list[str]:
     ended = []
     if SocialAccount.objects.filter(user=user, date_joined__gte=since).delete()[0]:
         ended.append("connections with providers")
-    changes = ServerEvent.objects.filter(user=user, verb="e-mail address changed", at__gte=since)
-    if user.email and not link.by_email and changes.exists():
+    if user.email and not link.by_email and address_changed_since(user, since):
         user.email = ""
         user.save(update_fields=["email"])
         ended.append("the e-mail address")
@@ -240,8 +247,7 @@ def _changed_address_since_notice(link: PasswordLink) -> bool:
     first = unconfirmed_links(link.user).exclude(pk=link.pk).order_by("used_at").first()
     if not link.by_email or first is None:
         return False
-    changes = ServerEvent.objects.filter(user=link.user, verb="e-mail address changed", at__gte=first.used_at)
-    return changes.exists()
+    return first.used_at is not None and address_changed_since(link.user, first.used_at)
 
 
 def confirm_password_link(*, link: PasswordLink, by: User, began_with: int | None) -> None:

@@ -14,6 +14,7 @@ from shared.compiled_queries import CompiledQuery
 
 LINES = 5
 PERSON_ADDED, PASSWORD_CHANGED = "person added", "password changed"
+ADDRESS_CHANGED = "e-mail address changed"
 MADE_PRIVATE = "public account made private"
 GENERATED = "generated"
 """In the log entry of a person who was added: their first password was printed, so others may have seen it."""
@@ -75,6 +76,11 @@ def has_first_password(user: User) -> bool:
     changed = ServerEvent.objects.filter(user=user, verb=PASSWORD_CHANGED)
     added = ServerEvent.objects.filter(about=user, verb=PERSON_ADDED, detail__password=GENERATED)
     return added.filter(~Exists(changed)).exists()
+
+
+def address_changed_since(user: User, since: datetime) -> bool:
+    """Whether a person's e-mail address was changed since then; one query."""
+    return ServerEvent.objects.filter(user=user, verb=ADDRESS_CHANGED, at__gte=since).exists()
 
 
 def unconfirmed_links(user: User | None = None) -> QuerySet[PasswordLink]:

@@ -1,5 +1,8 @@
 """User settings page: profile, tokens, sessions, shortcuts, linked providers."""
 
+from contextlib import suppress
+from datetime import timedelta
+
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -7,11 +10,13 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
+from kombu.exceptions import OperationalError
 
-from accounts import actions
+from accounts import actions, jobs
 from accounts.access import get_own_token, get_used_link, who
 from accounts.confirmation import confirmation_of, require_confirmed
 from accounts.forms import (
@@ -25,9 +30,17 @@ from accounts.forms import (
     TokenForm,
 )
 from accounts.known_browsers import remember
+from accounts.models import User
 from accounts.permissions import is_public_account
 from accounts.providers import CONNECT, get_provider, providers
-from accounts.queries import connections_of, has_first_password, password_links_of, sessions_of, tokens_of
+from accounts.queries import (
+    address_changed_since,
+    connections_of,
+    has_first_password,
+    password_links_of,
+    sessions_of,
+    tokens_of,
+)
 from accounts.sessions import began_with
 from accounts.views.providers import onward
 from shared.errors import Invalid, NotFound
@@ -47,6 +60,7 @@ def change_profile(request: HttpRequest) -> HttpResponse:
     user = who(request)
     form = ProfileForm(request.POST, has_password=user.has_usable_password())
     if form.is_valid():
+        address, was_changed = user.email, address_changed_since(user, timezone.now() - timedelta(days=1))
         with explaining(form, caught=Invalid):
             actions.rename_user(
                 user=user,
@@ -54,9 +68,20 @@ def change_profile(request: HttpRequest) -> HttpResponse:
                 email=form.cleaned_data["email"],
                 confirmation=confirmation_of(request, form.own_password),
             )
+            if settings.SENDS_EMAIL and address and user.email != address and not was_changed:
+                with suppress(OperationalError):  # the address is saved, and the log has it
+                    jobs.send_message.delay(address, "Your e-mail address for Concord was changed", _moved(user))
             messages.success(request, "Your name and address are saved.")
             return redirect("me")
     return _page(request, profile=form)
+
+
+def _moved(user: User) -> str:
+    return (
+        f"{user.display_name},\n\nthe e-mail address of {user.username} was changed. E-mails to {user.username}, such "
+        "as links for a new password, go to the new address from now on.\n\nIf this was not you, tell the server's "
+        "operator at once.\n"
+    )
 
 
 @login_required

@@ -122,6 +122,17 @@ def thief_adds_ways_in(alice: User) -> None:
     actions.rename_user(user=alice, full_name="Alice", email="thief@evil.example", confirmation=Confirmation(FIRST))
 
 
+def test_the_earlier_address_is_told_of_a_new_one_once_a_day(alice: User, settings: Any, mailoutbox: list[Any]) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org")
+    client = signed_in(FIRST)
+    for address in ("thief@evil.example", "other@evil.example"):
+        sent = {"full_name": "Alice", "email": address, "password": FIRST}
+        assert client.post("/me/profile/", sent).status_code == 302
+    assert [mail.to for mail in mailoutbox] == [["alice@example.org"]]
+    assert "the e-mail address of alice was changed" in mailoutbox[0].body
+
+
 def test_a_link_of_staff_ends_the_ways_in_that_a_thief_of_the_password_added(
     alice: User, settings: Any, mailoutbox: list[Any]
 ) -> None:

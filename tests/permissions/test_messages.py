@@ -24,14 +24,16 @@ pytestmark = pytest.mark.django_db
 BASE_DIR = Path(__file__).resolve().parents[2]
 SECRETS = OF_OPEN | OF_ROUND_1 | {"known": KNOWN}
 SENDERS = {
+    "accounts/views/me.py": {"send_message"},
     "accounts/views/passwords.py": {"send_password_links", "send_link_notice"},
     "annotation/members/views/invitations.py": {"send_message"},
     "annotation/overview/actions/mails.py": {"send_message"},
     "annotation/jobs.py": {"send_due_mails"},
     "config/settings.py": {"send_due_mails"},
 }
-"""Where e-mail comes from: a link for a new password, the notice that one was used, an invitation, daily mails about
-waiting work (`tests/annotation/overview/test_mails.py` has them in two worlds); `accounts/jobs.py` alone sends it.
+"""Where e-mail comes from: a link for a new password, the notice that one was used, that an address was changed, an
+invitation, daily mails about waiting work (`tests/annotation/overview/test_mails.py` has them in two worlds);
+`accounts/jobs.py` alone sends it.
 """
 INBOX = [(PAGES, "inbox/"), (BASE, "inbox/")]
 
