@@ -520,8 +520,17 @@ def get_sample(seat: Seat, identifier: object) -> Sample:
     number = row_number(identifier)
     found = None if number is None else Sample.objects.defer("frame").filter(study=seat.study, pk=number).first()
     if found is None:
-        raise NotFound(f"The study “{seat.study.slug}” has no sample {str(identifier)[:40]}.")
+        raise NotFound(
+            f"The study “{seat.study.slug}” has no sample with the ID {str(identifier)[:40]}.{_numbered(seat, number)}"
+        )
     return found
+
+
+def _numbered(seat: Seat, number: int | None) -> str:
+    """A hint to the sample that pages show under this number."""
+    other = None if number is None else Sample.objects.filter(study=seat.study, number=number)
+    found = None if other is None else other.values_list("pk", flat=True).first()
+    return f" Sample number {number} has the ID {found}." if found else ""
 
 
 def get_export_at(seat: Seat, number: int) -> Export:

@@ -39,6 +39,11 @@ def test_samples_are_numbered_within_their_study(client: Client) -> None:
     for path in ("rounds/1/", "sample/", "rounds/", "rounds/new/"):
         page = client.get(f"/studies/study/{path}").content.decode()
         assert "ample 2" in page and not any(f"ample {each.pk}<" in page for each in made if each.pk > 3), path
+    answer = olga.send("GET", f"studies/study/samples/{first.pk}/")
+    told = f"has no sample with the ID {first.pk}."
+    assert answer.status_code == 404 and answer.json()["message"].endswith(
+        told + (f" Sample number 1 has the ID {made[0].pk}." if first.pk == 1 else "")
+    )
     answer = olga.send("DELETE", f"studies/study/samples/{made[1].pk}/")
     assert (answer.status_code, answer.json()["message"]) == (
         409,
