@@ -53,7 +53,7 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
         kinds=[(kind, reverse("analysis_kind", args=[slug, kind.key])) for kind in KINDS.values()],
         saved=[(each, KINDS[each.kind].title) for each in saved_analyses(seat) if each.kind in KINDS],
         hidden=found.hidden,
-        n_parts=found.columns.n_rows,
+        n_parts=found.n_parts,
         n_waiting=found.n_waiting,
     )
 

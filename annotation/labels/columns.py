@@ -177,6 +177,18 @@ class Columns:
         return len(self.items)
 
     @cached_property
+    def is_labeled(self) -> Flags:
+        """N: whether something was agreed on the row; raters may have agreed on nothing of it."""
+        found = np.zeros(self.n_rows, dtype=bool)
+        for single in self.singles.values():
+            found |= ~np.isin(single.codes, [NONE, NOT_AGREED])
+        for multi in self.multis.values():
+            found |= ~np.isin(multi.state, [NONE, NOT_AGREED])
+        for number in self.numbers.values():
+            found |= ~np.isnan(number.values)
+        return found
+
+    @cached_property
     def in_several_parts(self) -> Flags:
         """N: whether the row's item has more than one part."""
         _, place, n = np.unique(self.items, return_inverse=True, return_counts=True)

@@ -44,9 +44,14 @@ class StudyLabels:
     n_screened_out: int = 0
 
     @cached_property
+    def n_parts(self) -> int:
+        """How many parts have an agreed label."""
+        return int(self.columns.is_labeled.sum())
+
+    @cached_property
     def n_items(self) -> int:
-        """How many items the parts are of."""
-        return len(np.unique(self.columns.items))
+        """How many items these parts are of."""
+        return len(np.unique(self.columns.items[self.columns.is_labeled]))
 
 
 def study_labels(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> StudyLabels:

@@ -331,3 +331,11 @@ def test_categories_that_are_equally_frequent_are_all_named() -> None:
     assert "The most frequent are “Crash”, “Hang” and “Slow”: 1 each, 33.3%" in words_of(get("olga", page))
     make.rate(make.open_round(study, 1, first=4), "item bob carol\n4 hang hang")
     assert "The most frequent is “Hang”: 2, 50.0%" in words_of(get("olga", page))
+
+
+def test_a_part_on_which_raters_agree_on_nothing_has_no_agreed_label() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
+    assert "2 parts of items have agreed labels." in get("olga", "/studies/study/analysis/").content.decode()
+    page = get("olga", "/studies/study/analysis/counts/?dimension=symptom").content.decode()
+    assert "2 parts of 2 items." in page and "1 further part has no agreed label" in page

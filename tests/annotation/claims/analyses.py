@@ -82,6 +82,17 @@ class Analyses:
         )
 
     @cached_property
+    def with_label(self) -> set[tuple[str, int]]:
+        """The parts of which something other than a text was agreed."""
+        kinds = {key: row["kind"] for key, row in self.rows.dimensions.items()}
+        return {
+            (row["item"], int(row["part"]))
+            for row in self.rows.tables["labels"]
+            if (kind := kinds.get(row["dimension"], "")) != "text"
+            and (row["values"] not in ("", "[]") or kind == "multi" or row["unmapped"])
+        }
+
+    @cached_property
     def labels(self) -> dict[tuple[str, int], Mapping[str, str]]:
         return {(row["item"], int(row["part"])): row for row in self.rows.tables["labels_wide"]}
 
@@ -145,17 +156,19 @@ class Analyses:
     def about_labels(self, caption: str, is_single: bool) -> str:
         """Reads the end, on which labels an analysis rests; what is before it."""
         end = re.search(
-            rf"Agreed labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: {N} parts? of {N} items?\.(?: The analysis includes {N} parts? of {N} items?\.)?(?: {N} parts are of {N} items, so they are not independent, and shares have no confidence interval\.)?$",
+            rf"Agreed labels of (rounds? [\d, and]+), mapped to version (\d+) of the taxonomy: {N} parts? of {N} items?\.(?: {N} further parts? (?:has|have) no agreed label; free text is not counted\.)?(?: The analysis includes {N} parts? of {N} items?\.)?(?: {N} parts are of {N} items, so they are not independent, and shares have no confidence interval\.)?$",
             caption,
         )
         if end is None:
             self.complaints.append(f"no pattern reads the labels of {caption!r}")
             return caption
-        rounds, version, n, n_items, looked_at, of, dependent, on = end.groups()
+        rounds, version, n, n_items, further, looked_at, of, dependent, on = end.groups()
         labels = {int(row["round"]) for row in self.rows.tables["labels"]}
         self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), end[0], labels)
         self.same(end[0], version, str(max(self.rows.versions)))
-        self.same(end[0], (number(n), number(n_items)), (len(self.parts), len({item for item, _ in self.parts})))
+        agreed = self.with_label
+        self.same(end[0], (number(n), number(n_items)), (len(agreed), len({item for item, _ in agreed})))
+        self.same(end[0], number(further or "0"), len(set(self.parts) - agreed))
         self.same(end[0], looked_at is not None, is_single)
         if looked_at is not None:
             chosen = self.looked_at(True)

@@ -48,8 +48,11 @@ def from_which(asked: AnalysisRequest) -> list[str]:
         which = f"round {rounds[0]}" if len(rounds) == 1 else f"rounds {series(rounds)}"
         versions = sorted(set(labels.versions.values()))
         of = f"version {versions[0]}" if len(versions) == 1 else f"versions {series(versions)}"
-        parts = f"{plural(labels.columns.n_rows, 'part')} of {plural(labels.n_items, 'item')}"
+        parts = f"{plural(labels.n_parts, 'part')} of {plural(labels.n_items, 'item')}"
         found.append(f"Agreed labels of {which}, mapped to {of} of the taxonomy: {parts}.")
+        if n := labels.columns.n_rows - labels.n_parts:
+            are = "has" if n == 1 else "have"
+            found.append(f"{plural(n, 'further part')} {are} no agreed label; free text is not counted.")
     if n := labels.n_screened_out:
         found.append(f"{plural(n, 'item')} of them {'is' if n == 1 else 'are'} screened out and kept by the study.")
     for told in asked.answers[-1:]:
