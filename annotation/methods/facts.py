@@ -352,6 +352,7 @@ class Facts:
     `n_third_skipped` are skips of third raters.
     `n_otherwise` are submissions that were made on another snapshot of the issue than the one pinned to its item, for
     `n_items_otherwise` items; of `n_items_apart` of them raters of a round read different snapshots.
+    Of `n_models_shown` items a person resolved something after a model had labeled them.
     `applies_chosen_on`: the rule for conditional dimensions was changed on that day, after labeling had begun. The
     study `is_copied` if it was duplicated from another one, with `copied_items`. `n_labeled_out` are labeled items that
     are screened out: numbers include them if the study `keeps_out`.
@@ -389,6 +390,7 @@ class Facts:
     n_disputed: int | None = None
     n_unresolved: int = 0
     n_resolvers_without_labels: int = 0
+    n_models_shown: int = 0
     n_changed: int = 0
     n_proposals: int = 0
     applies: str = "both"

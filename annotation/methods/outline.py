@@ -196,6 +196,8 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
     codes = sorted({code for each in facts.decided for code in each.by}, key=lambda code: (len(code), code))
     if codes or facts.n_resolvers_without_labels:
         yield sentences.entered_by(codes, facts.n_resolvers_without_labels)
+    if facts.n_models_shown:
+        yield sentences.models_shown(facts.n_models_shown)
     if n := facts.n_decided(IMPORTED):
         yield from sentences.final_values(n)
     elif facts.had_no_disagreement and not facts.resolved:

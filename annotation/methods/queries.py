@@ -75,6 +75,7 @@ from annotation.methods import (
 )
 from annotation.methods.outline import paragraph
 from annotation.models import (
+    Annotation,
     Assignment,
     AuditEvent,
     Item,
@@ -105,7 +106,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
     Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
-    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-eight
+    third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-nine
     more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
@@ -123,6 +124,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     resolved_elsewhere = _resolved_elsewhere(seat)
     n_disputed, n_unresolved = _places(seat, rounds)
     third, n_third_skipped = _third(seat, rounds)
+    machines = [machine.code or "" for machine in machines_in(rounds)]
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
@@ -130,7 +132,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         waves=waves,
         dimensions=_dimensions(seat, rounds, headline, asked, reports),
         raters=sorted({code for wave in waves for code in wave.raters}, key=code_order),
-        machines=[machine.code or "" for machine in machines_in(rounds)],
+        machines=machines,
+        n_models_shown=_n_models_shown(seat, rounds) if machines else 0,
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
         drawn=[_drawn(sample) for sample in _samples(rounds)],
@@ -888,6 +891,21 @@ def _resolved_elsewhere(seat: Seat) -> list[OtherResolutions]:
         if resolved:
             found.append(OtherResolutions(kind, [each.number for each in those], resolved))
     return found
+
+
+def _n_models_shown(seat: Seat, rounds: Sequence[Round]) -> int:
+    """Of how many items a person resolved something after a model had labeled them, and so could see it; one query."""
+    before = Annotation.objects.filter(
+        assignment__round=OuterRef("round"),
+        assignment__item=OuterRef("item"),
+        rater__kind=Membership.Kind.MACHINE,
+        created_at__lt=OuterRef("created_at"),
+    )
+    rows = Resolution.objects.filter(
+        seat.not_withheld(), COUNTS_HERE, Exists(before), round__in=rounds, decided_by__isnull=False
+    )
+    rows = rows.exclude(method__in=[Resolution.Method.REOPENED, Resolution.Method.IMPORTED])
+    return rows.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
 class Present(NamedTuple):

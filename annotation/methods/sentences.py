@@ -356,6 +356,13 @@ def model_raters(codes: Sequence[str]) -> Sentence:
     return Sentence(f"{series(codes)} {what}, and {whose} in none of these numbers.")
 
 
+def models_shown(n: int) -> Sentence:
+    """Of how many items labels of models could be seen by those who resolved something of them."""
+    return Sentence(
+        f"For {plural(n, 'item')}, whoever entered a resolution could see labels of model raters before that."
+    )
+
+
 def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
     """That raters could not see each other's labels in `rounds`, which are named unless they are `every` round.
 

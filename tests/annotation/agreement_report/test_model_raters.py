@@ -162,6 +162,9 @@ def test_machines_cost_agreement_a_fixed_number_of_queries(round_: Round) -> Non
 
 
 def test_a_machine_is_no_third_rater_where_answers_stand_side_by_side(round_: Round, client: Client) -> None:
+    client.force_login(make.user("olga"))
+    report = client.get("/studies/study/agreement/").content.decode()
+    assert "affect neither" not in report and "Adjudicators see them next to the raters’ labels" in report
     item = round_.round_items.get(position=3).item_id
     pages = []
     for name, address in (("olga", "resolve"), ("bob", "discuss")):

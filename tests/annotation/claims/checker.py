@@ -232,6 +232,7 @@ class Checker:
         wanted |= {"screened by hand"} if self.hand_screened else set()
         copies = [line for line in rows.audit if line["what"] == "duplicated from a study" and line["detail"]["items"]]
         wanted |= {"copied"} if copies and rows.submitted() else set()
+        wanted |= {"models shown"} if self.read_with_models else set()
         wanted |= {"third asked"} if self.third_asked_for[0] else set()
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
@@ -727,6 +728,24 @@ class Checker:
     def model_raters(self, claim: str, codes: str) -> None:
         truth = sorted({row["rater"] for row in self.rows.tables["raters"] if row["kind"] == "machine"})
         self.same(claim, several(codes), truth)
+
+    @property
+    def read_with_models(self) -> set[str]:
+        """The items that a model labeled and of which a person resolved something."""
+        machine = {
+            (row["round"], row["item"])
+            for row in self.rows.tables["answers"]
+            if row["role"] == "machine" and row["current"] == "true"
+        }
+        return {
+            row["item"]
+            for row in self.rows.tables["resolutions"]
+            if row["decider"] == "person" and row["method"] != "reopened" and (row["round"], row["item"]) in machine
+        }
+
+    def models_shown(self, claim: str, n: str) -> None:
+        self.seen["models shown"] = [claim]
+        self.same(claim, number(n), len(self.read_with_models))
 
     def unblinded(self, claim: str, who: str) -> None:
         found: dict[str, list[int]] = {}
@@ -1890,6 +1909,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts of an item, in all rounds, count once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) \(for ([\d,]+) items?\) (?:was|were) made on another snapshot of the issue than the one pinned to the item now: title, description, comments, status, or labels differ\.", Checker.on_other_states),
+    (r"For ([\d,]+) items?, whoever entered a resolution could see labels of model raters before that\.", Checker.models_shown),
     (r"For ([\d,]+) items?, raters of the same round read different snapshots; agreement includes their labels\.", Checker.apart),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements?( in pilot and main rounds)? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),

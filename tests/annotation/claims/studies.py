@@ -24,6 +24,7 @@ from annotation.choosing.actions.samples import draw_sample, screen_items
 from annotation.core.access import get_item, get_round
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions.members import add_member
 from annotation.methods import Facts
 from annotation.methods.queries import methods
 from annotation.models import Assignment, Study
@@ -171,7 +172,11 @@ def repeated_study() -> Study:
     One of them is renamed and pinned again between the two answers, and after them.
     """
     study = make.study(raters=[*RATERS, "erin"])
-    made = make.open_round(study, 4, raters=RATERS[:2], raters_per_item=2)
+    make.user("model")
+    add_member(seat=make.owner_seat(study), username="model", roles=["rater"], kind="machine", machine={"name": "M"})
+    made = make.open_round(study, 4, raters=[*RATERS[:2], "model"], raters_per_item=2)
+    for number in (1, 2):
+        make.submit(made, "model", number, {"symptom": ["crash"]})
     make.rate(made, "item bob carol\n1 crash hang\n2 crash crash\n3 hang hang")
     make.submit(made, "bob", 4, {"symptom": ["slow"]})
     rounds.resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
