@@ -106,7 +106,7 @@ class ImportReportShape(serializers.Serializer[Any]):
     )
     n_rows = serializers.IntegerField()
     n_rows_without_label = serializers.IntegerField(help_text="Further rows, of raters, that give no label.")
-    n_ratings = serializers.IntegerField(help_text="New ratings.")
+    n_ratings = serializers.IntegerField(help_text="New ratings: one per dimension, also of several values.")
     n_resolutions = serializers.IntegerField()
     n_left_blank = serializers.IntegerField()
     n_unchanged = serializers.IntegerField(help_text="Answers and resolutions that were there before.")
@@ -127,7 +127,7 @@ class ImportReportShape(serializers.Serializer[Any]):
             "label": serializers.CharField(),
             "state": serializers.CharField(),
             "new": serializers.BooleanField(),
-            "n_items": serializers.IntegerField(),
+            "n_items": serializers.IntegerField(help_text="Items of the sheet with a label there."),
             "newest": serializers.BooleanField(
                 help_text="Whether it is the newest round of the study: its labels count for items of several rounds."
             ),

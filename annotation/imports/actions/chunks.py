@@ -1,11 +1,11 @@
 """Chunks of a sheet: a thousand items at a time are stored, unchanged, completed, or rejected."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.core.imported import MARK
-from annotation.imports.actions.rows import NewAnswer, NewDecision, RoundWriter
+from annotation.imports.actions.rows import NewAnswer, NewDecision, RoundWriter, n_ratings
 from annotation.imports.queries.ratings import standing_assignments, standing_decisions
 from annotation.imports.sheets import (
     Blank,
@@ -241,11 +241,6 @@ def _completes(before: Sequence[Mapping[str, Values]], after: Sequence[Mapping[s
         for old, new in zip(before, after, strict=False)
         for key, values in old.items()
     )
-
-
-def n_ratings(parts: Iterable[Mapping[str, Values]]) -> int:
-    """How many ratings these labels are stored as: one for each value, and one for an empty set."""
-    return sum(max(len(values), 1) for part in parts for values in part.values())
 
 
 def _sides_with_a_rater(blank: Blank, given: Sequence[ReadAnswer]) -> bool:

@@ -593,6 +593,7 @@ class _Import:
     def _import_round(self, label: str, number: int) -> bool:
         """Whether the round is to stay: a new one of which everything was refused is not."""
         round_, is_new = self._round(label, number)
+        told: set[int] = set()
         if is_new:
             self._refuse_apart(label, number)
         self._refuse_other_kinds(label)
@@ -626,6 +627,7 @@ class _Import:
                 )
                 chunk.write(writer)
                 self.told |= chunk.told
+                told |= {item for item, _ in chunk.told}
                 self.report.n_unchanged += chunk.n_unchanged
                 self.report.n_ratings_unchanged += chunk.n_ratings_unchanged
                 self.n_done += len(chunk.keys)
@@ -639,7 +641,7 @@ class _Import:
             self.report.n_resolutions += writer.n_decided
             self.report.n_left_blank += writer.n_left_blank
             self._move_on(round_, is_new)
-        self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(keys)))
+        self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(told)))
         return True
 
     def _refuse_apart(self, label: str, number: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.imports.sheets import ReadAnswer, ReadDecision
 from annotation.labels.answers import digest
+from annotation.labels.consensus import Values
 from annotation.labels.value_rows import value_columns
 from annotation.models import (
     Annotation,
@@ -63,6 +64,11 @@ class NewDecision:
     item: Item
     decided: ReadDecision
     revision: int = 1
+
+
+def n_ratings(parts: Iterable[Mapping[str, Values]]) -> int:
+    """How many ratings these labels are, as files of ratings have them: one per dimension, also of several values."""
+    return sum(len(part) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +259,7 @@ class RoundWriter:
             for columns in value_columns(dimension, part.values[dimension.key], ids.get((place, number, dimension.key)))
         ]  # fmt: skip
         copy("annotation_rating", _RATING, ratings)
-        self.n_ratings += len(ratings)
+        self.n_ratings += sum(n_ratings(part.values for part in answer.read.parts) for answer in answers)
         self._point(answers, places)
 
     def _point(self, answers: Sequence[NewAnswer], places: Sequence[_Place]) -> None:

@@ -396,7 +396,7 @@ def test_a_csv_of_doccano_is_read_as_its_json_also_from_the_shell(db: None) -> N
     report = import_ratings(
         user=make.user("olga"), study="d", file=rows.encode(), name="all.csv", attributes=["venue"], create=True
     )
-    assert (report.n_ratings, report.n_attributes, report.n_refused) == (3, 1, 0)
+    assert (report.n_ratings, report.n_attributes, report.n_refused) == (2, 1, 0)
     assert list(Membership.objects.filter(code="R1").values_list("name", flat=True)) == ["annotator"]
 
 
