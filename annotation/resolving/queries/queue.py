@@ -32,6 +32,7 @@ from annotation.models import Annotation, Assignment, Item, Meeting, Resolution,
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from ingest.models import Comment, Snapshot
 from shared import cached_values
+from shared.wording import plural
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -141,6 +142,13 @@ class Queue:
     @cached_property
     def n_open_items(self) -> int:
         return sum(line.n_open > 0 for line in self.lines)
+
+    @cached_property
+    def open_words(self) -> str:
+        """What waits for a decision, in words: disagreements, and questions that nobody answered."""
+        n_unanswered = sum(NOBODY in place.clashes for line in self.lines for place in line.places if place.is_open)
+        found = [plural(self.n_open - n_unanswered, "disagreement")] if self.n_open > n_unanswered else []
+        return " and ".join([*found, *([plural(n_unanswered, "unanswered question")] if n_unanswered else [])])
 
     @cached_property
     def n_places(self) -> int:
@@ -305,6 +313,8 @@ def lines_of(round_: Round, standing: Iterable[ItemVerdicts]) -> Iterator[QueueL
 def clashes(tree: VersionTree, verdict: Verdict) -> tuple[str, ...]:
     """The pairs of values that stand against each other (`crash~hang`), or the reason alone."""
     dimension = tree.by_key[verdict.dimension]
+    if verdict.reason == "one_sided" and all(rating.values is None for rating in verdict.ratings):
+        return (NOBODY,)
     if verdict.reason != "differ" or dimension.is_open:
         return (verdict.reason or "",)
     before = verdict.replaces.values if verdict.replaces else None
@@ -332,7 +342,10 @@ def _rank(dimension: TreeDimension, each: tuple[str, Values]) -> tuple[list[int]
     return [dimension.by_key[str(value)].position for value in values if str(value) in dimension.by_key], name
 
 
+NOBODY = "nobody"
+"""In place of a clash: the question arises from a resolution, and nobody labeled it."""
 REASONS = {
+    NOBODY: "Nobody labeled it",
     "differ": "Values differ",
     "parts": "Different numbers of parts",
     "one_sided": "Not every rater labeled it",
@@ -475,9 +488,10 @@ class DisagreementCounts:
     """How many decisions wait in a round."""
 
     n: int
+    words: str
 
     def __str__(self) -> str:
-        return f"{self.n} disagreement" if self.n == 1 else f"{self.n} disagreements"
+        return self.words or "0 disagreements"
 
 
 def open_disagreements(seat: Seat, round_: Round) -> DisagreementCounts:
@@ -485,4 +499,5 @@ def open_disagreements(seat: Seat, round_: Round) -> DisagreementCounts:
 
     As dear as the queue of the round, which is kept while it is being resolved.
     """
-    return DisagreementCounts(queue_of(round_).without(seat.withheld_in(round_)).n_open)
+    queue = queue_of(round_).without(seat.withheld_in(round_))
+    return DisagreementCounts(queue.n_open, queue.open_words)
