@@ -19,6 +19,12 @@ def earlier_imports(study: Study) -> list[Mapping[str, object]]:
     return [detail for detail in events.values_list("detail", flat=True) if isinstance(detail, dict)]
 
 
+def rounds_of(detail: Mapping[str, object]) -> list[int]:
+    """The numbers of the rounds that an import brought rows into, by what was noted of it."""
+    rounds = detail.get("rounds")
+    return [int(number) for number in rounds.values()] if isinstance(rounds, dict) else []
+
+
 def round_labels(study: Study) -> dict[int, str]:
     """What sheets call the rounds of a study, by number; empty for those that came from no sheet."""
     return dict(Round.objects.filter(study=study).order_by("number").values_list("number", "label"))

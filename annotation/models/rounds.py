@@ -107,6 +107,11 @@ class Round(models.Model):
         """What its sheet calls it, where that is not its number."""
         return "" if self.label == str(self.number) else self.label
 
+    @property
+    def is_from_sheet(self) -> bool:
+        """Whether an import made it: that opens it and starts its resolving at one moment, as nothing else does."""
+        return self.opened_at is not None and self.opened_at == self.resolving_at
+
 
 class RoundRater(models.Model):
     """A rater of a round and how far they are; in a pool, how far they have walked through its order."""

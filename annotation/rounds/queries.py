@@ -240,6 +240,12 @@ def leases(round_: Round) -> dict[int, datetime]:
     return {rater: until.replace(minute=0, second=0, microsecond=0) + hour for rater, until in ends}
 
 
+def rater_counts(round_: Round) -> list[tuple[int, int]]:
+    """How many items have so many raters, the most raters first; one query."""
+    places = RoundItem.objects.present().filter(round=round_).order_by()
+    return list(places.values_list("n_raters").annotate(n=Count("pk")).order_by("-n_raters"))
+
+
 def double_coded(round_: Round) -> dict[int, tuple[int, int]]:
     """How many items each rater of a round has that another rater has, too, and how many in all, by membership's id.
 

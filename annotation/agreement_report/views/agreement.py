@@ -24,6 +24,7 @@ from annotation.agreement_report.views.words import Names, which_rounds
 from annotation.assignments.actions.reading_log import PAGE, note_reading, note_results
 from annotation.core.access import Seat, get_round
 from annotation.core.errors import Invalid
+from annotation.core.imported import earlier_imports, rounds_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.item_history import value_words
 from annotation.labels.queries.version_mapping import target_version
@@ -129,7 +130,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         only=_only(asked),
         round=round_,
         chosen=found_rounds,
-        of_sheets=which_rounds(of_sheets) if (of_sheets := [each for each in found.chosen if each.label]) else "",
+        of_sheets=_of_sheets(seat, found.chosen),
         headline=headline,
         headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
         filters=[*_filters(request, seat, found.dimensions), *_slices(seat, asked)],
@@ -152,6 +153,13 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         wide_url=links.page(),
         whole_url=links.page(repository="", stratum="", raters=""),
     )
+
+
+def _of_sheets(seat: Seat, chosen: Sequence[Round]) -> str:
+    """Which of these rounds have labels from a sheet, in words; one query."""
+    numbers = {number for detail in earlier_imports(seat.study) for number in rounds_of(detail)}
+    found = [each for each in chosen if each.label or each.is_from_sheet or each.number in numbers]
+    return f"{which_rounds(found)} {'has' if len(found) == 1 else 'have'}" if found else ""
 
 
 def _plan(request: HttpRequest, sections: Sequence[DimensionSection], links: Links) -> dict[str, Any]:

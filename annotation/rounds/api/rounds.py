@@ -52,8 +52,8 @@ class RoundShape(serializers.Serializer[Any]):
     taxonomy = serializers.DictField()
     taxonomy_version = serializers.IntegerField()
     raters = serializers.ListField(child=serializers.CharField())
-    raters_per_item = serializers.IntegerField()
-    mode = serializers.CharField()
+    raters_per_item = serializers.IntegerField(help_text="Planned; of a round from a sheet the most raters of an item.")
+    mode = serializers.CharField(help_text="planned or pool; says nothing of a round from a sheet, like `seed`.")
     double_share = serializers.FloatField()
     seed = serializers.IntegerField()
     n_items = serializers.IntegerField()
@@ -63,7 +63,9 @@ class RoundShape(serializers.Serializer[Any]):
     quotas = serializers.DictField(child=serializers.IntegerField(), help_text="By rater code, where there is one.")
     left = serializers.ListField(child=serializers.CharField(), help_text="Codes of raters who left the round.")
     due_on = serializers.DateField(allow_null=True, help_text="Its due date, if any.")
-    opened_at = serializers.DateTimeField(allow_null=True)
+    opened_at = serializers.DateTimeField(
+        allow_null=True, help_text="Of a round from a sheet, when it was imported, like `resolving_at`."
+    )
     resolving_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
     gold_minimum = serializers.DictField(

@@ -31,7 +31,14 @@ from annotation.rounds.actions import rounds as round_actions
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due
 from annotation.rounds.forms import RoundForm
-from annotation.rounds.queries import RoundLine, lacking_registration, round_lines, round_plan, with_shares
+from annotation.rounds.queries import (
+    RoundLine,
+    lacking_registration,
+    rater_counts,
+    round_lines,
+    round_plan,
+    with_shares,
+)
 from annotation.studies.actions import studies as study_actions
 from shared.forms import explain, form_page, status_of
 from taxonomy.models import TaxonomyVersion
@@ -146,6 +153,7 @@ def _round_page(
         round=round_,
         line=line,
         with_days=with_days,
+        rater_counts=rater_counts(round_) if round_.is_from_sheet else [],
         own=own,
         is_held=own is not None and is_held(round_, own.rater),
         job=job_of(round_),

@@ -288,7 +288,7 @@ def test_labels_from_a_sheet_are_not_called_independent() -> None:
     assert "independent (“blind”) labels" in words_of(get("olga", AGREEMENT))
     study.rounds.update(label="pilot")
     text = words_of(get("olga", AGREEMENT))
-    assert "came from a sheet, which does not show whether its raters worked independently" in text
+    assert "labels from a sheet, which does not show whether its raters worked independently" in text
     assert "independent (“blind”)" not in text
 
 
@@ -403,7 +403,7 @@ def test_queries_of_the_pages_do_not_grow_with_the_study(study: Study) -> None:
     make.rate(make.open_round(study, 30, first=30), "item bob carol\n" + lines)
     client = visitor("olga")
     for address, n in (
-        ("/studies/study/agreement/?round={}", 19),
+        ("/studies/study/agreement/?round={}", 20),
         ("/studies/study/agreement/items/?dimension=symptom&round={}", 10),
     ):
         for number in (1, 3):

@@ -85,6 +85,50 @@ def test_a_pilot_is_older_than_round_1_whatever_comes_first() -> None:
     }
 
 
+UNEVEN = "item,rater,s,t\n" + "a,ann,x,p;q\na,bo,y,p\na,cy,x,p\nb,ann,x,\nb,bo,x,\nc,ann,x,p;q\nd,ann,bad,\n"
+
+
+@pytest.mark.django_db
+def test_the_pages_of_a_round_from_a_sheet_show_only_what_is_known_of_it(client: Client) -> None:
+    take(UNEVEN.replace("d,ann,bad,\n", ""), dimensions=["s", "t"], several=["t"], blank="none")
+    client.force_login(make.user("olga"))
+    page = " ".join(client.get("/studies/study/rounds/1/").content.decode().split())
+    assert "3 for 1 item, 2 for 1 item, 1 for 1 item" in page and "imported from a sheet" in page
+    for words in ("<dt>Assignment</dt>", "<dt>Seed</dt>", 'course-name">Open<', 'course-name">Created<'):
+        assert words not in page
+    assert page.count("Imported</span>") == 1
+    agreement = client.get("/studies/study/agreement/").content.decode()
+    assert "which does not show whether its raters worked independently" in agreement and "“blind”" not in agreement
+
+
+@pytest.mark.django_db
+def test_a_report_counts_ratings_as_files_have_them_and_items_with_a_label() -> None:
+    first = take("item,rater,s,t\nz,ann,x,p;q\nz,bo,y,p\n", dimensions=["s", "t"], several=["t"])
+    assert first.n_ratings == len(exported("ratings")) == 4
+    text = UNEVEN.replace("item,rater", "item,round,rater").replace("\na,", "\na,2,").replace("\nb,", "\nb,2,")
+    text = text.replace("\nc,", "\nc,2,").replace("\nd,", "\nd,2,")
+    report = take(text, dimensions=["s", "t"], several=["t"], blank="none", create=False)
+    assert (report.n_refused, report.n_items, [each.n_items for each in report.rounds]) == (1, 3, [3])
+    assert report.n_ratings == len(exported("ratings")) - 4
+    noted = AuditEvent.objects.filter(verb="ratings imported").latest("pk")
+    assert noted.detail["ratings"] == report.n_ratings
+    again = take(text, dimensions=["s", "t"], several=["t"], blank="none", create=False)
+    assert (again.n_ratings, again.n_ratings_unchanged) == (0, report.n_ratings)
+
+
+@pytest.mark.django_db
+def test_a_question_that_only_a_final_label_raises_is_unanswered_and_no_disagreement(client: Client) -> None:
+    make.study(text=make.FAULTS)
+    rows = "item,rater,kind,symptom\nb,bob,how-to,\nb,final,fault,\nc,bob,fault,hang\nc,carol,fault,crash\n"
+    take(rows, dimensions=["kind", "symptom"], create=False)
+    client.force_login(make.user("olga"))
+    page = client.get("/studies/study/rounds/1/resolve/").content.decode()
+    assert "1 disagreement and 2 unanswered questions in 2 items" in page and "Nobody labeled it" in page
+    assert (
+        "Resolve 1 disagreement and 2 unanswered questions" in client.get("/studies/study/rounds/1/").content.decode()
+    )
+
+
 @pytest.mark.django_db
 def test_the_same_labels_are_the_same_rounds_in_the_next_import() -> None:
     take()
