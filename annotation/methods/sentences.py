@@ -359,7 +359,7 @@ def model_raters(codes: Sequence[str]) -> Sentence:
 def models_shown(n: int) -> Sentence:
     """Of how many items labels of models could be seen by those who resolved something of them."""
     return Sentence(
-        f"For {plural(n, 'item')}, whoever entered a resolution could see labels of model raters before that."
+        f"For {plural(n, 'item')}, those who entered resolutions could see labels of model raters before that."
     )
 
 

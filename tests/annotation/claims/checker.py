@@ -1909,7 +1909,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts of an item, in all rounds, count once)?\.", Checker.few_units),
     (r"Agreement was computed with (Concord \S+)\.(?= |$)", Checker.no_interval),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) \(for ([\d,]+) items?\) (?:was|were) made on another snapshot of the issue than the one pinned to the item now: title, description, comments, status, or labels differ\.", Checker.on_other_states),
-    (r"For ([\d,]+) items?, whoever entered a resolution could see labels of model raters before that\.", Checker.models_shown),
+    (r"For ([\d,]+) items?, those who entered resolutions could see labels of model raters before that\.", Checker.models_shown),
     (r"For ([\d,]+) items?, raters of the same round read different snapshots; agreement includes their labels\.", Checker.apart),
     (rf"(?:In total, )?{COUNT} submissions? of ([\d,]+) (?:was|were) revised after raters could see each other’s labels\.", Checker.revised),
     (rf"(?:In total, )?{COUNT} disagreements?( in pilot and main rounds)? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),

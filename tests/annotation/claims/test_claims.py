@@ -177,7 +177,7 @@ def test_what_was_read_before_withdrawn_and_skipped_is_borne_out_and_lies_about_
         "Four items had been labeled in an earlier round by at least one of the same raters. Before labeling 3 of them "
         "again, such a rater could read and discuss the labels that others gave in the earlier round",
         "Four submissions of 15 (for 1 item) were made on another snapshot of the issue than the one pinned",
-        "For 1 item, whoever entered a resolution could see labels of model raters before that.",
+        "For 1 item, those who entered resolutions could see labels of model raters before that.",
         "For 1 item, raters of the same round read different snapshots; agreement includes their labels.",
         "1 in meetings without a rater of the item, as reported in Concord (R4 and 1 other person).",
     ):
