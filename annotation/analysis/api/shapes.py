@@ -50,7 +50,7 @@ class LabelsShape(serializers.Serializer[Any]):
     rounds = serializers.ListField(child=Whole())
     versions = serializers.DictField(child=Whole(), help_text="By round, the version to which its labels are mapped.")
     version = Whole(allow_null=True, help_text="The requested version.")
-    hidden_rounds = serializers.ListField(child=Whole(), help_text="Rounds in which you are blind.")
+    hidden_rounds = serializers.ListField(child=Whole(), help_text="Rounds whose labels are hidden from you.")
     items_waiting = Whole(help_text="Items whose raters have not finished.")
     items_hidden = Whole(help_text="Items that you still have to label as a third rater.")
     items_screened_out = Whole(help_text="Items that are screened out and count here, because the study keeps them.")
