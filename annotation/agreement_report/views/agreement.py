@@ -138,8 +138,8 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         dimensions=[(each.across.dimension.key, each.across.dimension.title) for each in found.dimensions],
         sections=sections,
         drawn=[
-            (each, section_charts(each, links), comparison_tables(told, each.key, links))
-            for each, told in zip(sections, found.raters, strict=True)
+            (each, section_charts(each, links), comparison_tables(told, each.key, links, of.across))
+            for each, told, of in zip(sections, found.raters, found.dimensions, strict=True)
         ],
         plan=_plan(request, sections, links),
         trend_charts=trend_charts(found.dimensions, found.compared, links),

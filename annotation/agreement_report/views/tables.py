@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from agreement import COEFFICIENTS, ConfusionEntry
+from annotation.agreement_report.queries.across_rounds import DimensionPatterns
 from annotation.agreement_report.queries.coefficients import (
     AgreementEntry,
     DimensionReport,
@@ -255,8 +256,15 @@ def section(report: DimensionReport, links: Links, machines: Sequence[ModelRater
     )
 
 
-def comparison_tables(found: RatersEntry, key: str, links: Links) -> dict[str, list[dict[str, Any]]]:
-    """Raters beside the agreed labels, and beside themselves, with the addresses of the items behind."""
+def comparison_tables(
+    found: RatersEntry, key: str, links: Links, of: DimensionPatterns
+) -> dict[str, list[dict[str, Any]]]:
+    """Raters beside the agreed labels, and beside themselves, with the addresses of the items behind.
+
+    Those beside themselves are in the version in which labels of several versions are compared.
+    """
+    numbers = {each.round.taxonomy_version.number for each in of.counted}
+    version = {"version": str(max(numbers))} if len(numbers) > 1 and "version" not in links.slice else {}
     return {
         "by_rater": [
             {
@@ -267,7 +275,8 @@ def comparison_tables(found: RatersEntry, key: str, links: Links) -> dict[str, l
             for each in found["by_rater"]
         ],
         "intra_rater": [
-            {**each, "url": links.units(key, rater=each["rater"], show="twice")} for each in found["intra_rater"]
+            {**each, "url": links.units(key, rater=each["rater"], show="twice", **version)}
+            for each in found["intra_rater"]
         ],
     }
 

@@ -5,6 +5,7 @@ import io
 import json
 import random
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -538,4 +539,11 @@ def test_a_rater_beside_themselves_is_compared_in_one_version_whichever_the_roun
         (entry,) = agreement_and_raters(seat, visible_rounds(seat), asked, round_number=None)
         return {each["rater"]: (each["n"], each["percent_agreement"]) for each in entry["intra_rater"]}
 
+    client = Client()
+    client.force_login(make.user("olga"))
+    page = client.get("/studies/study/agreement/?round=all").content.decode()
+    table = page.partition("Intra-rater agreement")[2].partition("</table>")[0]
+    link = unescape(re.findall(r'href="([^"]+)"', table)[0])
+    items = re.findall(r'#round-(\d+)">acme/rocket#(\d+)<', client.get(link).content.decode())
+    assert items == [("1", "1"), ("1", "2"), ("1", "4"), ("2", "1"), ("2", "2"), ("2", "3"), ("2", "4")]
     assert beside_themselves() == beside_themselves(3) == {"R1": (3, 1.0), "R2": (2, 0.5)}
