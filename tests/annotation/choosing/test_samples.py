@@ -512,7 +512,7 @@ def test_the_frame_is_counted_while_the_form_is_filled_in(study: Study) -> None:
     )
     assert "Draws 20 of 36" in seen and "acme/boat (all of it) 6 6" in seen
     margin = text_of(client.post(path, sent | {"size_by": "margin", "margin": "5", "confidence": "0.95"}))
-    assert "Draws 33 of 36: enough for ±5% at 95% confidence" in margin
+    assert "Draws 33 of 36: ±5.1% at 95% confidence" in margin
     equal = sent | {"size_by": "margin", "margin": "5", "confidence": "0.95", "stratify_by": "state"}
     equal |= {"allocation": "equal"}
     assert "confidence for a share that is weighted by strata" in text_of(client.post(path, equal))

@@ -82,17 +82,6 @@ class Analyses:
         )
 
     @cached_property
-    def with_label(self) -> set[tuple[str, int]]:
-        """The parts of which something other than a text was agreed."""
-        kinds = {key: row["kind"] for key, row in self.rows.dimensions.items()}
-        return {
-            (row["item"], int(row["part"]))
-            for row in self.rows.tables["labels"]
-            if (kind := kinds.get(row["dimension"], "")) != "text"
-            and (row["values"] not in ("", "[]") or kind == "multi" or row["unmapped"])
-        }
-
-    @cached_property
     def labels(self) -> dict[tuple[str, int], Mapping[str, str]]:
         return {(row["item"], int(row["part"])): row for row in self.rows.tables["labels_wide"]}
 
@@ -166,7 +155,7 @@ class Analyses:
         labels = {int(row["round"]) for row in self.rows.tables["labels"]}
         self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), end[0], labels)
         self.same(end[0], version, str(max(self.rows.versions)))
-        agreed = self.with_label
+        agreed = self.rows.with_label
         self.same(end[0], (number(n), number(n_items)), (len(agreed), len({item for item, _ in agreed})))
         self.same(end[0], number(further or "0"), len(set(self.parts) - agreed))
         self.same(end[0], looked_at is not None, is_single)

@@ -602,9 +602,13 @@ class Checker:
         self.seen["third asked"] = [claim]
         whole, by_hand, n_withdrawn = self.third_asked_for
         rule, people = "by the study’s rule for items on which raters disagree", "by the adjudicator or the owner"
-        both = f"{whole - by_hand:,} {rule} and {by_hand:,} {people}"
-        self.same(claim, (number(n), number(withdrawn or "0")), (whole, n_withdrawn))
-        self.same(claim, how, rule if not by_hand else people if by_hand == whole else both)
+        # Of requests about items that were screened out later the files have nothing but their number in the log.
+        n_out = sum(row["screening"] == "out" for row in self.rows.tables["items"])
+        unknown = whole - number(n)
+        self.expect(0 <= unknown <= n_out, claim, whole)
+        self.same(claim, number(withdrawn or "0"), n_withdrawn - unknown)
+        both = f"{number(n) - by_hand:,} {rule} and {by_hand:,} {people}"
+        self.same(claim, how, rule if not by_hand else people if by_hand == number(n) else both)
 
     def migrated(self, claim: str, n: str, apart: str | None, version: str, without: str, more: str | None) -> None:
         rows = self.rows.tables["labels"]
@@ -1752,13 +1756,21 @@ class Checker:
         told_ = set(re.findall(r"“(.*?)”", named)) if named else int(tied)
         self.expect(int(top) == most and bool(each_) == (len(first) > 1), caption[0], most)
         self.same(caption[0], told_, first if named else len(first))
-        self.same(caption[0], (int(parts), int(items)), (len(all_parts), len({item for item, _ in all_parts})))
+        agreed = self.rows.with_label
+        self.same(caption[0], (int(parts), int(items)), (len(agreed), len({item for item, _ in agreed})))
+        n_further, n_items = len(all_parts - agreed), len({item for item, _ in all_parts})
+        if n_further:
+            have = "part has" if n_further == 1 else "parts have"
+            further = f" {n_further} further {have} no agreed label; free text is not counted."
+            self.expect(why.startswith(further), caption[0], n_further)
+            why = why.removeprefix(further)
         self.same(caption[0], version, str(max(self.rows.versions)))
         labels = {int(row["round"]) for row in self.rows.tables["labels"]}
         self.expect(labels <= set(rounds_in(rounds)) <= set(self.rows.rounds), caption[0], labels)
-        is_of_single_parts = int(parts) == int(items)
+        is_of_single_parts = len(all_parts) == n_items
         reason = (
-            f" {parts} parts are of {items} items, so they are not independent, and shares have no confidence interval."
+            f" {len(all_parts)} parts are of {n_items} items, so they are not independent, and shares have no "
+            "confidence interval."
         )
         self.same(caption[0], (low is None, why), (not is_of_single_parts, "" if is_of_single_parts else reason))
         for words, truth in zip((share, low, high), (most / whole, *wilson(most, whole)), strict=True):

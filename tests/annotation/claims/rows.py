@@ -170,6 +170,17 @@ class Exported:
             for row in self.tables["answers"]
         }
 
+    @cached_property
+    def with_label(self) -> set[tuple[str, int]]:
+        """The parts of which something other than a text was agreed."""
+        kinds = {key: row["kind"] for key, row in self.dimensions.items()}
+        return {
+            (row["item"], int(row["part"]))
+            for row in self.tables["labels"]
+            if (kind := kinds.get(row["dimension"], "")) != "text"
+            and (row["values"] not in ("", "[]") or kind == "multi" or row["unmapped"])
+        }
+
     def units(self, key: str, rounds: Sequence[int], when: str) -> dict[tuple[int, str, int], dict[str, Any]]:
         """Round, item and part → rater → value, before or after discussion."""
         flag, kind, places = {"before": "blind", "after": "current"}[when], self.dimensions[key]["kind"], self.places()
