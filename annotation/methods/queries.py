@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.agreement_report.queries.across_rounds import (
@@ -196,7 +196,7 @@ def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
 NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
 COUNTS_HERE = ~LookupExists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
 """Of an assignment, a resolution or a proposal: its item counts in its round. Few do not, and indexes find those."""
-HAS_LABEL = Exists(Rating.objects.filter(annotation=OuterRef("current")))
+HAS_LABEL = LookupExists(Rating.objects.filter(annotation=OuterRef("current")))
 """An answer in which at least one dimension was labeled."""
 
 
@@ -401,7 +401,7 @@ def _n_training(seat: Seat, rounds: Sequence[Round]) -> int:
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
     labeled = Assignment.objects.filter(
         seat.not_withheld(),
-        Exists(training),
+        LookupExists(training),
         round__in=rounds,
         state=Assignment.State.SUBMITTED,
         rater__kind=Membership.Kind.PERSON,
@@ -573,7 +573,7 @@ def _rated(seat: Seat, rounds: Sequence[Round]) -> set[str]:
     """The keys of the dimensions on which a person gave a label in these rounds; one query."""
     given = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, current=OuterRef("annotation"))
     labels = Rating.objects.filter(
-        Exists(given), round__in=rounds, rater__kind=Membership.Kind.PERSON, dimension=OuterRef("pk")
+        LookupExists(given), round__in=rounds, rater__kind=Membership.Kind.PERSON, dimension=OuterRef("pk")
     )
     asked = Dimension.objects.filter(version__in={each.taxonomy_version_id for each in rounds})
     return set(asked.filter(Exists(labels)).values_list("key", flat=True))
@@ -582,11 +582,18 @@ def _rated(seat: Seat, rounds: Sequence[Round]) -> set[str]:
 def _raters_of_dimensions(seat: Seat, rounds: Sequence[Round]) -> dict[str, list[str]]:
     """By key of a dimension who labeled it in these rounds, third raters apart; one query."""
     asked = "round__taxonomy_version__dimensions"
-    given = _assigned(seat, rounds).filter(current=OuterRef("annotation"), state=Assignment.State.SUBMITTED)
-    labels = Rating.objects.filter(
-        Exists(given), round=OuterRef("round"), rater=OuterRef("rater"), dimension=OuterRef(asked)
+    given = Assignment.objects.filter(
+        seat.not_withheld(),
+        COUNTS_HERE,
+        RATERS,
+        current=OuterRef("annotation"),
+        state=Assignment.State.SUBMITTED,
+        rater__kind=Membership.Kind.PERSON,
     )
-    rows = RoundRater.objects.filter(Exists(labels), round__in=rounds).order_by()
+    labels = Rating.objects.filter(
+        LookupExists(given), round=OuterRef("round"), rater=OuterRef("rater"), dimension=OuterRef(asked)
+    )
+    rows = RoundRater.objects.filter(LookupExists(labels), round__in=rounds).order_by()
     found: dict[str, set[str]] = {}
     for key, code in rows.values_list(f"{asked}__key", "rater__code").distinct():
         found.setdefault(key, set()).add(code or "")
@@ -818,11 +825,12 @@ def _history(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
 def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
     """How many items that a rater labeled in these rounds are screened out; one query."""
     place = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=True)
-    labeled = Assignment.objects.filter(
+    screening = Subquery(Item.objects.filter(pk=OuterRef("item")).order_by().values("screening"))
+    labeled = Assignment.objects.alias(screening=screening).filter(
         seat.not_withheld(),
-        Exists(place),
+        LookupExists(place),
         HAS_LABEL,
-        LookupExists(Item.objects.filter(pk=OuterRef("item"), screening=OUT)),
+        screening=OUT,
         round__in=rounds,
         state=Assignment.State.SUBMITTED,
         rater__kind=Membership.Kind.PERSON,
@@ -902,7 +910,7 @@ def _n_models_shown(seat: Seat, rounds: Sequence[Round]) -> int:
         created_at__lt=OuterRef("created_at"),
     )
     rows = Resolution.objects.filter(
-        seat.not_withheld(), COUNTS_HERE, Exists(before), round__in=rounds, decided_by__isnull=False
+        seat.not_withheld(), COUNTS_HERE, LookupExists(before), round__in=rounds, decided_by__isnull=False
     )
     rows = rows.exclude(method__in=[Resolution.Method.REOPENED, Resolution.Method.IMPORTED])
     return rows.aggregate(n=Count("item", distinct=True))["n"] or 0
@@ -948,7 +956,9 @@ def _labeled_alike(resolutions: Sequence[Resolution]) -> set[tuple[int, int, int
         return set()
     given = Assignment.objects.filter(RATERS, current=OuterRef("annotation"))
     labels = Rating.objects.filter(
-        Exists(given), round__in={row.round_id for row in resolutions}, item__in={row.item_id for row in resolutions}
+        LookupExists(given),
+        round__in={row.round_id for row in resolutions},
+        item__in={row.item_id for row in resolutions},
     )
     wanted = {place_of(row) for row in resolutions}
     matched = PartMatch.objects.filter(annotation__in=labels.order_by().values("annotation"))
