@@ -27,8 +27,8 @@ PLACES = ("title", "body", "comments")
 USUAL_PLACES = ("title", "body")
 ORDERS = ("created", "updated", "comments")
 NOT_STORED = {
-    "assignee": "Concord does not store assignees.",
-    "milestone": "Concord does not store milestones.",
+    "assignee": "Concord stores when an issue was assigned, but not to whom it is assigned now.",
+    "milestone": "Concord stores when an issue got or lost a milestone, but not which one it has.",
     "project": "Concord does not store projects.",
 }
 """Values and qualifiers of GitHub that ask for what is not stored."""

@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from ingest.search.grammar import LONGEST_SEARCH, TERMS_MOST, Condition, Range, SearchError, Term, read_search
+from ingest.search.grammar import (
+    LONGEST_SEARCH,
+    NOT_STORED,
+    TERMS_MOST,
+    Condition,
+    Range,
+    SearchError,
+    Term,
+    read_search,
+)
 from ingest.search.suggestions import suggest
 
 
@@ -91,8 +100,8 @@ def test_a_search_that_is_typed_is_completed(typed: str, suggested: list[str]) -
     [
         ("lable:bug", ["Unknown qualifier “lable:”.", "Did you mean “label:”?", 'quote it: "lable:bug"']),
         ("zzzzzz:1", ["Unknown qualifier “zzzzzz:”.", "Use one of is:, state:, label:"]),
-        ("assignee:ann", ["“assignee:” can't be searched. Concord does not store assignees."]),
-        ("no:milestone", ["“no:milestone” is not valid. Concord does not store milestones."]),
+        ("assignee:ann", [f"“assignee:” can't be searched. {NOT_STORED['assignee']}"]),
+        ("no:milestone", [f"“no:milestone” is not valid. {NOT_STORED['milestone']}"]),
         ("no:author", ["Write label."]),
         ("is:pr", ["Concord stores issues, not pull requests."]),
         ("is:nice", ["Write open, closed, locked"]),
