@@ -96,10 +96,16 @@ from taxonomy.kinds import KINDS
 from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import published_version
 
-OWN = (Q(blind__submitted_by=F("rater__user")) | Q(blind__submitted_by=F("rater__formerly"))) & ~Q(
-    blind__idempotency_key__startswith=MARK
-)
-"""Answers that the raters gave themselves, here or on the server that the study came from, and not by a sheet."""
+OWN = (
+    Q(blind__submitted_by=F("rater__user"))
+    | Q(blind__submitted_by=F("rater__former_user"))
+    | Q(blind__submitted_by=F("rater__invited_user"))
+    | Q(blind__submitted_by=F("rater__formerly"))
+) & ~Q(blind__idempotency_key__startswith=MARK)
+"""Answers that the raters gave themselves, here or on the server that the study came from, and not by a sheet.
+
+Who left the study, and was invited again, gave theirs as well.
+"""
 
 
 def methods(seat: Seat, *, resamples: int = 1000) -> Facts:

@@ -11,7 +11,8 @@ from annotation.assignments.jobs import rule_round
 from annotation.choosing.actions.samples import draw_sample, screen_items
 from annotation.core.access import get_item, get_round, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
-from annotation.members.actions.members import add_member
+from annotation.members.actions.leaving import remove_member
+from annotation.members.actions.members import add_member, set_member
 from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
@@ -498,3 +499,19 @@ def test_where_everything_was_skipped_no_version_of_the_scheme_is_named() -> Non
     make.rate(make.open_round(study, 2), "item bob carol\n1 - -\n2 - -")
     rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     assert checks(told(study))["materials"].evidence == "Nothing has been labeled yet."
+
+
+@pytest.mark.parametrize("is_invited_again", [False, True])
+def test_labels_of_raters_who_left_the_study_came_from_no_sheet(is_invited_again: bool) -> None:
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 hang hang\n3 slow crash")
+    rounds.close_round(seat=make.owner_seat(study), number=round_.number, leave_open=True)
+    for name in ("bob", "carol"):
+        remove_member(seat=make.owner_seat(study), member=make.member(study, name))
+        if is_invited_again:
+            set_member(seat=make.owner_seat(study), username=name, roles=["rater"])
+    made = exported(study, resamples=10)
+    (wave,) = made.facts.waves
+    assert (wave.n_answers, wave.n_from_sheets) == (6, 0)
+    assert "sheet" not in as_text(paragraph(made.facts))
+    assert complaints(made.rows, made.facts) == []
