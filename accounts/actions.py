@@ -199,7 +199,7 @@ def make_password_link(
 def use_password_link(*, link: PasswordLink, new: str) -> list[str]:
     """Sets the password of the link's person, once; every session, token and other link of theirs ends.
 
-    So do ways in of the last 30 days, which are given in words: whoever knew the old password may have added them.
+    So do ways in of the last 30 days, which are given in words: someone who knew the old password may have added them.
     Raises Invalid, NotFound.
     """
     _check_password(new, link.user, field="new")
@@ -297,7 +297,7 @@ def told_of_links(*, user: User) -> list[PasswordLink]:
 
 
 def end_session(*, user: User, number: str) -> None:
-    """Signs somebody out of one browser; raises NotFound for a session that is not theirs.
+    """Signs a person out of one browser; raises NotFound for a session that is not theirs.
 
     Raises Forbidden for the people of the demo.
     """
@@ -310,7 +310,7 @@ def end_session(*, user: User, number: str) -> None:
 
 
 def end_other_sessions(*, user: User, keep: str | None) -> int:
-    """Signs somebody out everywhere but in the session with this key; how many there were.
+    """Signs a person out everywhere but in the session with this key; how many there were.
 
     Raises Forbidden for the people of the demo.
     """

@@ -63,7 +63,7 @@ def send_password_links(address: str, site: str) -> None:
 
 @shared_task(name="accounts.jobs.send_link_notice", **TRIES)
 def send_link_notice(user_id: int, address: str = "") -> None:
-    """Tells somebody that a new password was set for them by a link, at the address that they had then."""
+    """Tells a person that a link set a new password for them, at the address that they had then."""
     user = User.objects.get(pk=user_id)
     address = address or user.email
     if address and user.is_active:

@@ -35,7 +35,7 @@ class SessionLine:
 
 
 def sessions_of(user: User, this: str | None, *, only_this: bool) -> list[SessionLine]:
-    """Where somebody is signed in, this browser first, then the last seen; with `only_this` no other browser."""
+    """Where a person is signed in, this browser first, then the last seen; with `only_this` no other browser."""
     rows = Session.objects.filter(user=user, expire_date__gt=timezone.now()).order_by("-seen_at", "-begun_at")
     rows = rows.filter(pk=this or "") if only_this else rows
     lines = [SessionLine(each, browser_named(each.browser), each.pk == this) for each in rows]

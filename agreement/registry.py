@@ -83,7 +83,7 @@ class Setting:
 
     @property
     def is_beyond_ratio(self) -> bool:
-        """Whether the metric is the ratio metric and somebody gave a number below 0."""
+        """Whether the metric is the ratio metric and a rating is a number below 0."""
         is_ratio = isinstance(self.metric, str) and self.metric == "ratio"
         return is_ratio and bool(scores_of(self.patterns.categories).min(initial=0) < 0)
 

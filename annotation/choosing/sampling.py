@@ -150,9 +150,14 @@ def sample_size(n_frame: int, confidence: float, margin: float, expected_share: 
     return min(n_frame, math.ceil(wanted / (1 + (wanted - 1) / n_frame) - 1e-9))
 
 
+def _quantile(confidence: float) -> float:
+    """The normal quantile of a two-sided interval; finite, however near to 1 the confidence is."""
+    return NormalDist().inv_cdf(min((1 + confidence) / 2, math.nextafter(1, 0)))
+
+
 def unbounded_size(confidence: float, margin: float, expected_share: float = 0.5) -> float:
     """n₀ of `sample_size`: for a population without end."""
-    z = NormalDist().inv_cdf(min((1 + confidence) / 2, math.nextafter(1, 0)))
+    z = _quantile(confidence)
     share = z / margin
     return share * share * expected_share * (1 - expected_share)
 
@@ -171,4 +176,4 @@ def weighted_margin(strata: Sequence[tuple[int, int]], confidence: float, expect
         for size, drawn in strata
         if size > 1
     )
-    return NormalDist().inv_cdf(min((1 + confidence) / 2, math.nextafter(1, 0))) * math.sqrt(variance)
+    return _quantile(confidence) * math.sqrt(variance)
