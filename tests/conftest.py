@@ -289,6 +289,14 @@ def quick_passwords() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def figures_drawn_by_one_process() -> Iterator[None]:
+    from tests.one_drawing_process import one_drawing_process
+
+    with one_drawing_process():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def site_of_test_clients() -> Iterator[None]:
     """Links lead where Django's test client is."""
     from django.test import override_settings

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from subprocess import PIPE
 from threading import BoundedSemaphore, Timer
 from typing import Any
@@ -17,19 +18,15 @@ TYPES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 """The formats with their media types."""
 DOTS_PER_INCH = 300
 SECONDS = 60
-DRAWING = f"""
+DRAW = f"""
 import json, sys, vl_convert
 
-def draw(format, spec):
+for line in sys.stdin:
+    format, spec = json.loads(line)
     more = {{"ppi": {DOTS_PER_INCH}}} if format == "png" else {{}}
     kind = "vegalite" if "vega-lite" in spec["$schema"] else "vega"
     drawn = getattr(vl_convert, kind + "_to_" + format)(spec, allowed_base_urls=[], **more)
-    return drawn.encode() if isinstance(drawn, str) else drawn
-"""
-DRAW = f"{DRAWING}\nsys.stdout.buffer.write(draw(sys.argv[1], json.load(sys.stdin)))"
-DRAW_EACH = f"""{DRAWING}
-for line in sys.stdin:
-    drawn = draw(*json.loads(line))
+    drawn = drawn.encode() if isinstance(drawn, str) else drawn
     sys.stdout.buffer.write(b"%d\\n" % len(drawn) + drawn)
     sys.stdout.buffer.flush()
 """
@@ -40,58 +37,58 @@ class CannotDraw(Exception):
     """The specification could not be drawn; what was said of it is the message."""
 
 
+class DrawingProcess:
+    """A process that draws one specification after the other, until the block is left."""
+
+    def __enter__(self) -> "DrawingProcess":
+        self._process = subprocess.Popen([sys.executable, "-c", DRAW], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(BrokenPipeError):
+            self._process.__exit__(None, None, None)
+
+    def draw(self, spec: Mapping[str, Any], format: str) -> bytes:
+        """Raises CannotDraw; then the process has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        late = Timer(SECONDS, self._process.kill)
+        late.start()
+        try:
+            self._process.stdin.write(json.dumps([format, spec]).encode() + b"\n")
+            self._process.stdin.flush()
+            size = self._process.stdout.readline()
+            drawn = self._process.stdout.read(int(size)) if size else b""
+        except BrokenPipeError:
+            drawn = b""
+        finally:
+            late.cancel()
+        if not drawn:
+            said = self._process.stderr.read().decode(errors="replace")[-2000:]
+            raise CannotDraw(said or f"It took longer than {SECONDS} seconds.")
+        return _in_points(drawn) if format == "svg" else drawn
+
+
 def draw(spec: Mapping[str, Any], format: str) -> bytes:
     """The file; a px of the specification is a point (1/72 inch) on paper. Two are drawn at once, others wait.
 
     Raises CannotDraw, and KeyError for an unknown format.
     """
-    TYPES[format]
-    with _at_once:
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", DRAW, format],
-                input=json.dumps(spec).encode(),
-                capture_output=True,
-                timeout=SECONDS,
-                check=True,
-            )
-        except subprocess.CalledProcessError as error:
-            raise CannotDraw(error.stderr.decode(errors="replace")[-2000:]) from error
-        except subprocess.TimeoutExpired as error:
-            raise CannotDraw(f"It took longer than {SECONDS} seconds.") from error
-    return _in_points(done.stdout) if format == "svg" else done.stdout
+    (drawn,) = draw_each([(spec, format)])
+    return drawn
+
+
+def draw_each(wanted: Sequence[tuple[Mapping[str, Any], str]]) -> Iterator[bytes]:
+    """The files of several (specification, format), one after the other and all in one process; raises as `draw`."""
+    for _, format in wanted:
+        TYPES[format]
+    with _at_once, DrawingProcess() as process:
+        for spec, format in wanted:
+            yield process.draw(spec, format)
 
 
 def _in_points(svg: bytes) -> bytes:
     """An SVG whose size is told in points, so that its letters have the size they were given."""
     head, end, rest = svg.partition(b">")
     return re.sub(rb' (width|height)="([\d.]+)"', rb' \1="\2pt"', head) + end + rest
-
-
-def draw_each(wanted: Sequence[tuple[Mapping[str, Any], str]]) -> Iterator[bytes]:
-    """The files of several (specification, format), one after the other and all in one process.
-
-    Raises CannotDraw, and KeyError for an unknown format.
-    """
-    for _, format in wanted:
-        TYPES[format]
-    with _at_once, subprocess.Popen([sys.executable, "-c", DRAW_EACH], stdin=PIPE, stdout=PIPE, stderr=PIPE) as drawing:
-        assert drawing.stdin is not None
-        assert drawing.stdout is not None
-        assert drawing.stderr is not None
-        for spec, format in wanted:
-            late = Timer(SECONDS, drawing.kill)
-            late.start()
-            try:
-                drawing.stdin.write(json.dumps([format, spec]).encode() + b"\n")
-                drawing.stdin.flush()
-                size = drawing.stdout.readline()
-                drawn = drawing.stdout.read(int(size)) if size else b""
-            except BrokenPipeError:
-                drawn = b""
-            finally:
-                late.cancel()
-            if not drawn:
-                said = drawing.stderr.read().decode(errors="replace")[-2000:]
-                raise CannotDraw(said or f"It took longer than {SECONDS} seconds.")
-            yield _in_points(drawn) if format == "svg" else drawn

@@ -15,11 +15,8 @@ from django.utils import timezone
 from accounts.actions import make_token
 from annotation import api_urls as api
 from annotation import urls
-from annotation.agreement_report.views import figures
-from annotation.analysis import views as analysis_views
 from annotation.analysis.actions import save_analysis
 from annotation.analysis.queries.presentation.kinds import KINDS
-from annotation.charts import drawing
 from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_item
 from annotation.discussion import actions as discussion_actions
@@ -79,22 +76,6 @@ def is_title(found: str) -> bool:
 
 BLIND = ("dan", "olga", "sam")
 """A rater of the open rounds, the owner and somebody of the staff who rate there, too."""
-
-
-def _draw_each_figure_once() -> None:
-    """A figure takes most of a second; for the same specification it is the same to the byte, whoever asks for it."""
-    kept: dict[tuple[str, str], bytes] = {}
-
-    def drawn(spec: Mapping[str, Any], format: str) -> bytes:
-        key = format, json.dumps(spec, sort_keys=True)
-        if key not in kept:
-            kept[key] = drawing.draw(spec, format)
-        return kept[key]
-
-    figures.draw = analysis_views.draw = drawn
-
-
-_draw_each_figure_once()
 
 
 def make_permission_study() -> Study:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotation.charts.drawing import CannotDraw, draw
+from annotation.charts import drawing
+from annotation.charts.drawing import CannotDraw, DrawingProcess, draw
 from annotation.charts.heat_map import HEATS, HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Sankey, SankeyBand, SankeyNode, sankey
 from annotation.charts.specifications import COLUMN, PAPER, PRINT, Panel, TrendPoint, hue, on_paper, tint, trend, trends
@@ -137,3 +138,9 @@ def test_what_cannot_be_drawn_says_so() -> None:
         draw({"mark": "nonsense"}, "svg")
     with pytest.raises(KeyError):
         draw({}, "gif")
+
+
+def test_a_figure_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "SECONDS", 0.01)
+    with pytest.raises(CannotDraw, match="longer than"), DrawingProcess() as process:
+        process.draw(on_paper(heat_map(matrix(), PRINT)), "svg")
