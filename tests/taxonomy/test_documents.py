@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from shared.names import wrong_in
-from taxonomy import schema
+from taxonomy import parsing, schema
 from taxonomy.checking import load
 from taxonomy.errors import DocumentProblem, InvalidDocument, UnreadableDocument
 from taxonomy.kinds import KINDS
@@ -137,6 +137,29 @@ def test_what_cannot_be_read_says_where_it_breaks(text: str, line: int, column: 
     assert (problem.line, problem.column) == (line, column), problem
     assert words in problem.sentence
     assert caught.value.message.startswith(f"Line {line}, column {column}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("- a\n" * 60_000, 1_000, 3),
+        ("- [" + "a," * 100_000 + "]\n", 1, 2_000),
+        ("a:\n" * 60_000, 501, 1),
+        ('["a"' + ',\n"a"' * 60_000 + "]", 1_000, 1),
+    ],
+    ids=["list", "flow", "keys", "JSON"],
+)
+def test_a_document_is_read_no_further_than_its_thousands_of_values(
+    text: str, line: int, column: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert parsing.NODES_MAX == 60_000
+    monkeypatch.setattr(parsing, "NODES_MAX", 1_000)
+    started_at = time.process_time()
+    with pytest.raises(UnreadableDocument) as caught:
+        load(text)
+    assert "more than 1,000 values" in caught.value.message
+    assert (caught.value.problems[0].line, caught.value.problems[0].column) == (line, column)
+    assert time.process_time() - started_at < 1
 
 
 def test_a_bomb_of_aliases_and_a_deep_well_cost_nothing() -> None:
