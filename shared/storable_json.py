@@ -18,8 +18,10 @@ FIELD_VALUES_MAX = 50_000
 UNSTORABLE = re.compile("[\\0\\ud800-\\udfff]")
 
 
-def n_values(text: bytes) -> int:
-    """At least how many values JSON holds, before it is read: its marks, those in texts included."""
+def n_values(text: bytes | str) -> int:
+    """At most how many values JSON holds, before it is read: its marks, those in texts included."""
+    if isinstance(text, str):
+        return text.count("{") + text.count("[") + text.count(",")
     return text.count(b"{") + text.count(b"[") + text.count(b",")
 
 

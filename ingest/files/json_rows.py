@@ -17,9 +17,12 @@ from ingest.errors import RowError
 from ingest.files.seen import SeenNumbers
 from ingest.github.rest_objects import NotAnIssue, Repository, parse_issue
 from ingest.records import IssueRecord, storable
+from shared.storable_json import BODY_VALUES_MAX, n_values
 
 CHUNK_CHARACTERS = 1 << 20
 ROW_CHARACTERS_MAX = 32 << 20
+ROW_VALUES_MAX = BODY_VALUES_MAX
+"""So many values, counted by their marks, a row may hold: each takes up to 30 times its bytes."""
 ROW_CHARACTERS_KEPT = 100_000
 BATCH_ROWS = 2000
 BATCH_BYTES = 8 << 20
@@ -130,6 +133,10 @@ def _rows(
 
 
 def _row(line: int, text: str, repository: Repository | None) -> Iterator[JsonRow]:
+    if n_values(text) > ROW_VALUES_MAX:
+        fault = f"This row has more than {ROW_VALUES_MAX:,} values, counted by the characters {{, [ and the comma."
+        yield JsonRow(line, refusal=fault, text=shown_text(text))
+        return
     try:
         value = _loaded(text)
     except (ValueError, RecursionError) as error:
@@ -308,6 +315,8 @@ def _stream(reader: io.TextIOWrapper, text: str, line: int) -> Iterator[tuple[in
 
 def _ends_object(rest: str) -> bool:
     """Whether this, after the first value of an object, is the rest of the object and nothing more."""
+    if n_values(rest) > ROW_VALUES_MAX:
+        return False
     try:
         json.loads(f'{{"issues":[]{rest}')
     except (ValueError, RecursionError):
@@ -316,7 +325,14 @@ def _ends_object(rest: str) -> bool:
 
 
 def _end_of_value(text: str, start: int) -> tuple[int, bool]:
-    """Where the value at `start` ends, and whether all of it is there."""
+    """Where the value at `start` ends, and whether all of it is there; no more than ROW_VALUES_MAX are built for it."""
+    if text[start] == "{" and len(text) - start > 2 * CHUNK_CHARACTERS:
+        try:
+            return start + _SCAN(text[start : start + CHUNK_CHARACTERS])[1], True
+        except (ValueError, RecursionError):
+            end, complete = _end_of_object(text, start)
+        if n_values(text[start:end]) > ROW_VALUES_MAX:
+            return end, complete
     try:
         end = _SCAN(text, start)[1]
         return end, end < len(text) or text[start] in '{"'

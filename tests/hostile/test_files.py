@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -22,6 +23,7 @@ from annotation.imports.sheets import books
 from annotation.imports.sheets.books import SheetBook, open_book
 from ingest.actions.uploads import asked_of_file, take_file
 from ingest.errors import Unreadable
+from ingest.files import json_rows
 from ingest.files.json_rows import read_rows
 from ingest.tables import files, open_table
 from shared.storable_json import DEEPEST
@@ -297,6 +299,29 @@ def test_json_that_is_too_deep_too_large_or_double_is_refused_by_row(text: str) 
     rows = list(read_rows(io.BytesIO(f'{text}\n{{"number": 7, "title": "t", "repository": "o/r"}}\n'.encode())))
     assert any(row.refusal for row in rows)
     assert any(row.record for row in rows) or len(rows) == 1
+
+
+@pytest.mark.parametrize(("before", "between", "after"), [("", "\n", ""), ("[", ",\n", "]")], ids=["lines", "a list"])
+@pytest.mark.parametrize("n_words", [0, 10_000])
+def test_a_row_of_very_many_values_is_refused_before_they_are_built(
+    before: str, between: str, after: str, n_words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_rows, "ROW_VALUES_MAX", 1_000)
+    monkeypatch.setattr(json_rows, "CHUNK_CHARACTERS", 1_000)
+    monkeypatch.setattr(json_rows, "ROW_CHARACTERS_KEPT", 100)
+    row = '{"number": %d, "title": "t", "body": "%s", "repository": "o/r", "of": [%s{}]}'
+    rows = (row % (1, "word " * n_words, ""), row % (2, "", "{}," * 20_000), row % (3, "", "{}," * 400))
+    content = f"{before}{between.join(rows)}{after}".encode()
+    tracemalloc.start()
+    try:
+        found = list(read_rows(io.BytesIO(content)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [row.record.number if row.record else row.refusal for row in found] == [
+        1, "This row has more than 1,000 values, counted by the characters {, [ and the comma.", 3
+    ]  # fmt: skip
+    assert peak < 1_200_000
 
 
 @pytest.mark.parametrize(
