@@ -23,13 +23,17 @@ def lines_of(user: User) -> QuerySet[InboxLine]:
 def _lines_of(user: int) -> QuerySet[InboxLine]:
     """What tells of others in a round that this person is blind in comes later.
 
-    So does what is said of an item that they are yet to answer as a third rater or rate again in an open round, or of
-    a round whose discussion they do not take part in. A line that calls to work goes once its round has none any more.
+    So does what is said, in any round under the same taxonomy, of an item that they are yet to answer as a third rater
+    or rate again in an open round, or of a round whose discussion they do not take part in. A line that calls to work
+    goes once its round has none any more.
     """
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     rates = Exists(own.exclude(state=Assignment.State.WITHDRAWN)) | Exists(in_round.filter(left_at__isnull=True))
-    arbitrates = own.filter(EXTRA_RATERS, item=OuterRef("item"), state__in=Assignment.UNFINISHED)
+    taxonomy = "round__taxonomy_version__taxonomy"
+    same = {"item": OuterRef("item"), taxonomy: OuterRef(taxonomy)}
+    asked = Assignment.objects.filter(EXTRA_RATERS, rater=OuterRef("member"), **same)
+    arbitrates = asked.filter(state__in=Assignment.UNFINISHED)
     decides = Q(member__roles__overlap=[OWNER, ADJUDICATOR])
     takes_part = decides | (Q(round__state__in=Round.OVER) & Exists(in_round))
     is_blind = Q(round__state=Round.State.OPEN) & rates
@@ -37,9 +41,8 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
     answers_there = Assignment.objects.filter(**there).exclude(state=Assignment.State.WITHDRAWN)
     again = RoundItem.objects.filter(
         Exists(RoundRater.objects.filter(**there, left_at=None)) | Exists(answers_there),
-        item=OuterRef("item"),
         round__state=Round.State.OPEN,
-        round__taxonomy_version__taxonomy=OuterRef("round__taxonomy_version__taxonomy"),
+        **same,
     ).exclude(round__kind=Round.Kind.RELABEL)
     seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~Exists(arbitrates) & ~Exists(again))
     has_work = ~Q(kind__in=WHILE_OPEN) | Q(round__state=Round.State.OPEN)

@@ -20,7 +20,7 @@ from annotation.labels.queries.verdicts import read_values, round_verdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.registration import primary_of
 from annotation.models import Annotation, Assignment, Item, Membership, Remark, Resolution, Round, RoundItem, RoundRater
-from annotation.models.assignment_kinds import RATERS
+from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -141,7 +141,7 @@ def _feedback(assignment: Assignment, annotation: Annotation, known: Mapping[str
     """An answer against what is known of its item, None where nothing is; two queries where something is.
 
     It is for the rater who gave the answer: nobody else is told by it what is known. Nothing while the rater has the
-    item in another open round: what is known may be what others said.
+    item in another open round, or is asked about it there as a third rater: what is known may be what others said.
     """
     if known is None or rated_elsewhere(assignment.round, [assignment.item_id], assignment.rater):
         return None
@@ -215,7 +215,7 @@ class TrainingItem:
 
 def training_items(seat: Seat, round_: Round) -> list[TrainingItem]:
     """The training items in order, for the owner; what is known is left out of those this person is to answer, here or
-    in another open round.
+    in another round.
 
     Three queries, four for a rater of the round.
     """
@@ -245,9 +245,9 @@ def _training_item(tree: VersionTree, place: RoundItem, is_hidden: bool) -> Trai
 
 
 def rated_elsewhere(round_: Round, items: Sequence[int], rater: Membership | None) -> set[int]:
-    """Those of the items that a rater also has in another open round under the same taxonomy; one query.
+    """Those of the items that a rater also has in another open round, or has still to answer as a third rater there.
 
-    Who was withdrawn there and has an answer can still revise it.
+    Of rounds under the same taxonomy; one query. Who was withdrawn there and has an answer can still revise it.
     """
     if rater is None or not items:
         return set()
@@ -260,7 +260,15 @@ def rated_elsewhere(round_: Round, items: Sequence[int], rater: Membership | Non
         taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
     )
     others = others.exclude(pk=round_.pk).exclude(kind=Round.Kind.RELABEL)
-    return set(RoundItem.objects.filter(round__in=others, item__in=list(items)).values_list("item_id", flat=True))
+    places = RoundItem.objects.filter(round__in=others, item__in=list(items)).order_by()
+    asked = Assignment.objects.filter(
+        EXTRA_RATERS,
+        rater=rater,
+        item__in=list(items),
+        state__in=Assignment.UNFINISHED,
+        round__taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
+    ).exclude(round=round_)
+    return set(places.values_list("item_id", flat=True).union(asked.order_by().values_list("item_id", flat=True)))
 
 
 def _unanswered(seat: Seat, round_: Round, items: Sequence[int]) -> set[int]:
@@ -318,8 +326,8 @@ class TrainingResult:
 def training_results(seat: Seat, round_: Round) -> list[TrainingResult]:
     """How raters did: all of them for an owner who is not blind in the round, else only the person asking.
 
-    Without the items that the person asking has in another open round. Six queries where the round has training items,
-    one where it has none.
+    Without the items that the person asking is to answer in another round. Six queries where the round has training
+    items, one where it has none.
     """
     known = _known_of(round_)
     for item in rated_elsewhere(round_, list(known), seat.membership):
@@ -436,7 +444,7 @@ def tries_of_people(rounds: Sequence[Round], which: Q) -> list[TrainingResult]:
 def visible_gold(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[int, Any]]:
     """By round the known answers of its training items by item, excluded ones left out; one query, and two per round.
 
-    Without those of items that this person has in another open round.
+    Without those of items that this person is to answer in another round.
     """
     found: dict[int, dict[int, Any]] = defaultdict(dict)
     places = RoundItem.objects.present().filter(round__in=rounds, known__isnull=False).order_by("round", "position")

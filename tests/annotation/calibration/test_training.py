@@ -11,9 +11,10 @@ from annotation.calibration.queries.training import training_items, training_res
 from annotation.core.errors import Forbidden, Invalid, WrongState
 from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions.members import add_member
-from annotation.models import Assignment, Round, RoundItem, Study
+from annotation.models import Assignment, Item, Round, RoundItem, Study
 from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
+from annotation.rounds.actions.raters import withdraw_rater
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
 
@@ -281,6 +282,31 @@ def test_what_others_said_of_an_item_that_is_rated_elsewhere_is_known_to_nobody_
     rounds.resolve_round(seat=make.seat(study, "ida"), number=again.number, withdraw=True)
     own = Caller("dave", "rate").get(f"studies/{study.slug}/rounds/{made.number}/training/").json()
     assert [each["n_items"] for each in own["results"]] == [1]
+
+
+@pytest.mark.parametrize("has_it", ["withdrawn with an answer", "withdrawn without", "third rater"])
+def test_no_feedback_tells_what_others_said_of_an_item_that_a_rater_can_still_answer(study: Study, has_it: str) -> None:
+    """Who was withdrawn from an open round can revise an answer; a third rater has yet to give theirs."""
+    owner = make.owner_seat(study)
+    add_member(seat=owner, username=make.user("dave").username, roles=["rater"])
+    other = make.open_round(study, 2, raters=("dave", "bob") if has_it == "third rater" else ("carol", "bob"))
+    if has_it == "withdrawn with an answer":
+        make.submit(other, "carol", 1, {"symptom": ["hang"]})
+    made = opened(study, 4, known={name(1): CRASH}, raters=["carol"], raters_per_item=1)
+    if has_it == "third rater":
+        Round.objects.filter(pk=other.pk).update(state="resolving")
+        item, rater = Item.objects.get(identifier=name(1)), make.member(study, "carol")
+        asked = Assignment.objects.create(round=other, item=item, rater=rater, position=9)
+    else:
+        withdraw_rater(seat=owner, number=other.number, rater="carol")
+    is_told = has_it == "withdrawn without"
+    carol = Caller("carol", "rate")
+    assert ('id="feedback"' in posted(made, "carol", 1, HANG).content.decode()) == is_told
+    training = f"studies/{study.slug}/rounds/{made.number}/training/"
+    assert bool(carol.get(training).json()["results"]) == is_told
+    if has_it == "third rater":
+        Assignment.objects.filter(pk=asked.pk).update(state="skipped")
+        assert carol.get(training).json()["results"]
 
 
 def test_a_round_with_known_answers_is_made_over_rest(study: Study) -> None:

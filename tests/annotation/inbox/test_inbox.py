@@ -184,6 +184,21 @@ def test_an_arbiter_is_asked_but_hears_what_was_said_only_after_their_answer(ove
     assert "it hangs" in words("dave")
 
 
+def test_a_third_rater_hears_nothing_of_the_item_from_other_rounds_either(over: Round) -> None:
+    study = over.study
+    members.add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["rater"])
+    again = make.open_round(study, 2, raters=("carol", "dave"))
+    Round.objects.filter(pk=again.pk).update(state="resolving")
+    asked = Assignment.objects.create(round=again, item=item(), rater=make.member(study, "bob"), position=9)
+    say("carol", "@bob dave said that it hangs", 1)
+    say("carol", "@bob it crashes", 3)
+    assert "it hangs" not in words("bob") and "it crashes" in words("bob")
+    told = Script("bob").send("GET", "inbox/").json()["results"]
+    assert [line["item"] for line in told if line["kind"] == "mention"] == ["acme/rocket#3"]
+    Assignment.objects.filter(pk=asked.pk).update(state="skipped")
+    assert "it hangs" in words("bob")
+
+
 def test_who_leaves_a_role_is_told_no_more_of_what_it_shows(over: Round) -> None:
     assert kinds("ada") == ["resolving"]
     members.add_member(seat=make.owner_seat(over.study), username="ada", roles=["reader"])
