@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.analysis.queries.filters import ItemsWithLabels, items_with, label_filters
+from annotation.assignments.actions.reading_log import PAGE, note_results
 from annotation.choosing.actions import samples as actions
 from annotation.choosing.forms import ItemFilter, SampleForm
 from annotation.choosing.queries import samples as queries
@@ -244,7 +245,7 @@ def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> 
     version = request.GET.get("version", "")
     if version and not (version.isascii() and version.isdecimal() and len(version) < 10):
         raise Invalid("Items not valid.", fields={"version": ["Enter a whole number."]})
-    return items_with(
+    found = items_with(
         seat,
         label_filters(words),
         round_number=round_number,
@@ -253,6 +254,8 @@ def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> 
         where=request.GET.getlist("where"),
         parts=request.GET.get("parts", ""),
     )
+    note_results(seat, "items by label", PAGE, round_number)
+    return found
 
 
 def _near(request: HttpRequest, items: Ints) -> list[int]:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
     "path",
     ["api:agreement/?round=1", "api:labels/", "api:labels/?format=csv", "api:analysis/counts/?dimension=symptom",
      "api:agreement/methods/", "agreement/", "analysis/", "exports/labels.csv", "exports/resolutions.csv",
-     "taxonomy:usage/?version=1"],
+     "taxonomy:usage/?version=1", "items/?label=symptom:hang"],
 )  # fmt: skip
 def test_a_rater_who_read_results_of_a_round_that_is_resolved_is_no_blind_third_rater(path: str) -> None:
     round_, free = resolving_with_carol_free()
