@@ -2,12 +2,18 @@
 
 import errno
 from collections.abc import Mapping, Sequence
+from itertools import islice
+
+FIELDS_MAX = 100
+SENTENCES_MAX = 10
+"""So many fields, and sentences of a field, an error names: a request can have a hundred thousand wrong names."""
 
 
 class ConcordError(Exception):
     """A refusal in words.
 
-    `code` is a short name for programs; `fields` maps the path of an input field to its sentences.
+    `code` is a short name for programs; `fields` maps the path of an input field to its sentences, the first hundred
+    fields and ten sentences of each.
     """
 
     status = 400
@@ -17,7 +23,14 @@ class ConcordError(Exception):
         super().__init__(message)
         self.message = message
         self.code = code or self.code
-        self.fields = {name: list(sentences) for name, sentences in (fields or {}).items()}
+        first = islice((fields or {}).items(), FIELDS_MAX)
+        self.fields = {name: _first_ones(sentences) for name, sentences in first}
+
+
+def _first_ones(sentences: Sequence[str]) -> list[str]:
+    """The first sentences of a field, and how many more there are."""
+    n_more = len(sentences) - SENTENCES_MAX
+    return [*sentences[:SENTENCES_MAX], *([f"And {n_more:,} more."] if n_more > 0 else [])]
 
 
 class Unreadable(ConcordError):

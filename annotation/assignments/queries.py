@@ -496,7 +496,9 @@ def raters_by_name(
     for name in raters:
         member = by_name.get(str(name).lower())
         if member is None or not member.has_role(RATER) or not (member.user or member.is_invited):
-            fields.setdefault(field, []).append(f"“{name}” is not a rater of this study. Add them as a member first.")
+            fields.setdefault(field, []).append(
+                f"“{str(name)[:100]}” is not a rater of this study. Add them as a member first."
+            )
         elif member not in found:
             found.append(member)
     return found

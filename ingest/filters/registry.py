@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from ingest.errors import Invalid
 from ingest.filters import conditions, fixes, reading
 from ingest.models import Issue
+from shared.errors import FIELDS_MAX
 from shared.wording import nearest
 
 
@@ -171,6 +172,8 @@ def read(filter: object, *, others: Sequence[str] = ()) -> dict[str, Any]:
     for name, value in filter.items():
         if name in others:
             continue
+        if len(fields) >= FIELDS_MAX:
+            break
         if name not in WORDS:
             near = nearest(str(name)[:60].lower(), [*WORDS, *others])
             hint = f" Did you mean {near}?" if near else f" Known: {', '.join([*WORDS, *others])}."

@@ -23,6 +23,7 @@ from annotation.core.member_lists import code_order
 from annotation.labels.answers import read_parts
 from annotation.labels.registration import NOT_MEASURED, Primary, primary_of
 from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem, RoundRater
+from shared.errors import FIELDS_MAX
 from shared.storable_json import check_storable
 from shared.wording import did_you_mean, plural
 from taxonomy.kinds import LONGEST_TEXT
@@ -261,6 +262,8 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
         fields["gold_minimum.dimensions"] = ['Give {"key": 0.6}.']
         dimensions = {}
     for key, least in dimensions.items():
+        if len(fields) >= FIELDS_MAX:
+            break
         at = f"gold_minimum.dimensions.{key}"
         if key not in tree.by_key:
             fields[at] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
@@ -270,8 +273,8 @@ def read_minimum(tree: VersionTree, primary: Primary, given: object, fields: dic
             name, least = least.get("coefficient", name), least.get("minimum")
         if name is None:
             fields[at] = [NOT_MEASURED]
-        elif name not in COEFFICIENTS:
-            fields[at] = [f"There is no coefficient “{name}”.{did_you_mean(str(name), COEFFICIENTS)}"]
+        elif str(name) not in COEFFICIENTS:
+            fields[at] = [f"There is no coefficient “{str(name)[:60]}”.{did_you_mean(str(name)[:60], COEFFICIENTS)}"]
         elif not _is_number(least) or not 0 < least <= 1:
             fields[at] = ["Enter a minimum above 0, up to 1."]
         else:

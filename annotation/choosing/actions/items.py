@@ -135,7 +135,7 @@ def named_items(
     stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
     for name, each in identified.items():
         if each not in stored:
-            fields.setdefault("issues", []).append(f"“{name}” is not stored. Fetch it first (owner/name#number).")
+            fields.setdefault("issues", []).append(f"“{name[:100]}” is not stored. Fetch it first (owner/name#number).")
     if not to_screen and (other := _not_taken(known, n_new=len(stored), standings=standings)):
         fields["screening"] = [other]
     if fields:

@@ -68,7 +68,7 @@ def repin_items(*, seat: Seat, items: Sequence[str] | None = None, everything: b
     wanted = [name.replace("\x00", "") for name in items]
     found = {name: item.pk for name, item in items_by_identifier(seat.study, wanted).items()}
     if unknown := [name for name in wanted if name not in found]:
-        sentences = [f"The study has no item “{name[:100]}”." for name in unknown[:10]]
+        sentences = [f"The study has no item “{name[:100]}”." for name in unknown]
         raise Invalid("Some of these are not items of the study.", fields={"items": sentences})
     for item in Item.objects.filter(pk__in=found.values(), issue__repository__private=True).select_related(
         "issue__repository"

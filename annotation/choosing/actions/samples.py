@@ -247,9 +247,7 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
         drawn = _drawn(seat).filter(number__in=[int(n) for n in map(_number, unknown) if n])
         by_name = {issue.identifier: issue for issue in drawn.select_related("repository")}
         if missing := sorted(name for name, now in present.items() if now not in by_name):
-            sentences = [
-                f"“{name[:100]}” is neither an item of this study nor drawn in a sample." for name in missing[:20]
-            ]
+            sentences = [f"“{name[:100]}” is neither an item of this study nor drawn in a sample." for name in missing]
             raise Invalid("Items not screened.", fields={"items": sentences})
         items |= {item.pk for item in items_for(seat, [by_name[name] for name in sorted(set(present.values()))])}
     return Item.objects.filter(pk__in=items)

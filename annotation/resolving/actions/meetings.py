@@ -18,6 +18,8 @@ from shared.storable_json import check_storable
 from shared.wording import series
 
 LEAST_PARTICIPANTS, MOST_PARTICIPANTS, LONGEST_NAME = 2, 100, 200
+NAMED_MAX = 10
+"""So many unknown codes are named."""
 ANYWHERE = timedelta(hours=14)
 """By so much the day of some place on earth is ahead of, or behind, that of UTC."""
 CODE = re.compile(r"R\d+", re.IGNORECASE)
@@ -103,7 +105,9 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
     found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"
-        wrong.append(f"{series(unknown)} {are} not a code of this study. Enter names or codes of its raters.")
+        more = [f"{len(unknown) - NAMED_MAX:,} more"] if len(unknown) > NAMED_MAX else []
+        named = series([*unknown[:NAMED_MAX], *more])
+        wrong.append(f"{named} {are} not a code of this study. Enter names or codes of its raters.")
     if not LEAST_PARTICIPANTS <= len(found) <= MOST_PARTICIPANTS:
         wrong.append(f"List {LEAST_PARTICIPANTS} to {MOST_PARTICIPANTS} people who took part.")
     return found

@@ -93,7 +93,7 @@ def confirmed(primary: Primary, dimensions: Iterable[TreeDimension], now: dateti
 def _read(entry: Mapping[str, Any], dimension: TreeDimension, found: dict[str, object]) -> str:
     """Reads what was fixed for a dimension into `found`; the first thing that is wrong, else empty."""
     coefficient, threshold = entry.get("coefficient"), entry.get("threshold")
-    if coefficient not in COEFFICIENTS:
+    if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:
         return f"Choose one of {', '.join(COEFFICIENTS)}."
     if threshold is not None and (
         isinstance(threshold, bool) or not isinstance(threshold, int | float) or not -1 <= threshold <= 1

@@ -141,6 +141,29 @@ def test_an_unknown_field_of_a_form_is_named_with_the_nearest(
     assert Rating.objects.count() == n_ratings and not FetchRun.objects.exists()
 
 
+def test_of_very_many_wrong_names_ten_are_named_and_the_others_counted(study: Study) -> None:
+    names = [f"acme/none#{number}" for number in range(1, 2_001)]
+    body = {"raters": [f"none-{number}" for number in range(2_000)], "issues": names, "known": {}}
+    body["gold_minimum"] = {"dimensions": {f"d{number}": 1 for number in range(2_000)}}
+    fields = Script("olga").refused("POST", "studies/study/rounds/", body)
+    assert len(fields["raters"]) == len(fields["issues"]) == 11
+    assert fields["raters"][-1] == fields["issues"][-1] == "And 1,990 more."
+    assert "“acme/none#10”" in fields["issues"][9]
+    assert len(fields) <= 100
+    fields = Script("olga").refused("POST", "studies/study/screening/", {"items": names[:30], "screening": "in"})
+    assert fields["items"][10:] == ["And 20 more."]
+
+
+@pytest.mark.parametrize("name", [[], {}, "x", 7])
+def test_a_minimum_names_a_coefficient_that_there_is(study: Study, name: object) -> None:
+    body = {"raters": ["bob"], "issues": ["acme/rocket#1"], "known": {}}
+    body["gold_minimum"] = {"dimensions": {"symptom": {"coefficient": name, "minimum": 0.5}}}
+    fields = Script("olga").refused("POST", "studies/study/rounds/", body)
+    assert "There is no coefficient" in fields["gold_minimum.dimensions.symptom"][0]
+    body = {"slug": "other", "title": "T", "taxonomy": "symptoms", "primary": {"symptom": {"coefficient": name}}}
+    assert "Choose one of" in Script("olga").refused("POST", "studies/", body)["primary.symptom"][0]
+
+
 def test_of_very_many_unknown_fields_a_hundred_are_named(study: Study) -> None:
     many = {f"name-{number}": 1 for number in range(300)}
     bob = Script("bob")
