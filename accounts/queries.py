@@ -65,6 +65,12 @@ def connections_of(user: User) -> list[Connection]:
     ]
 
 
+def ways_in_of(user: User) -> list[str]:
+    """What opens the account in addition to its password, in words; one query."""
+    found = [f"{each.called} at {each.provider}, connected {each.at:%-d %b %Y}" for each in connections_of(user)]
+    return [*found, *([f"links sent to {user.email}"] if user.email else [])]
+
+
 def password_links_of(user: User) -> QuerySet[PasswordLink]:
     """The newest links for a new password that somebody else made for this person."""
     rows = PasswordLink.objects.select_related("made_by").filter(user=user, made_by__isnull=False)

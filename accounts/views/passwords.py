@@ -10,9 +10,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from kombu.exceptions import OperationalError
 
-from accounts import actions, jobs
+from accounts import actions, jobs, queries
 from accounts.access import get_password_link
 from accounts.forms import EmailForm, FirstPasswordForm
+from accounts.models import User
 from shared.errors import Invalid, NotFound
 from shared.forms import explaining, form_page
 from shared.rate_limits import LINKS, RESETS_OF_ADDRESS, RESETS_OF_EMAIL, count, require_room
@@ -51,6 +52,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
     form = FirstPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
+        is_recovery = not link.by_email and link.of_study is None and link.user.has_usable_password()
         with explaining(form, caught=Invalid):
             ended = actions.use_password_link(link=link, new=form.cleaned_data["new"])
             if settings.SENDS_EMAIL and link.user.email:
@@ -64,6 +66,12 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
                     request,
                     f"Removed, because they were added in the last 30 days: {series(ended)}. Add them again under "
                     "“My settings” if they are yours.",
+                )
+            if is_recovery and (left := queries.ways_in_of(User.objects.get(pk=link.user_id))):
+                messages.warning(
+                    request,
+                    f"These also open your account: {'; '.join(left)}. Sign in, then remove under “My settings” what "
+                    "is not yours.",
                 )
             return redirect("sign_in")
     context = {"form": form, "person": link.user}

@@ -144,6 +144,23 @@ def test_a_link_of_staff_ends_the_ways_in_that_a_thief_of_the_password_added(
     alice.refresh_from_db()
     assert not alice.email and not alice.socialaccount_set.exists()
     assert [mail.to for mail in mailoutbox] == [["thief@evil.example"]], "who had that address is told"
+    assert "also open your account" not in page
+
+
+def test_who_comes_back_by_a_link_of_staff_is_told_what_else_opens_the_account(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thief can have added it more than 30 days ago, when it stays."""
+    thief_adds_ways_in(alice)
+    monkeypatch.setattr(actions, "RECENT", timedelta(0))
+    _, plaintext = actions.make_password_link(user=alice, made_by=make.user("sam", staff=True))
+    page = Client().post(f"/new-password/{plaintext}/", {"new": BY_LINK}, follow=True).content.decode()
+    assert "These also open your account: thief at " in page
+    assert "links sent to thief@evil.example. Sign in, then remove" in page
+    link, plaintext = actions.make_password_link(user=alice, made_by=make.user("olga"))
+    PasswordLink.objects.filter(pk=link.pk).update(of_study=1)
+    page = Client().post(f"/new-password/{plaintext}/", {"new": BY_LINK + "!"}, follow=True).content.decode()
+    assert "thief@evil.example" not in page
 
 
 @pytest.mark.parametrize(("older", "of_study"), [(True, None), (False, 1)])
