@@ -7,19 +7,35 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import numpy as np
 
-from agreement.intervals import beta_quantile
+def most_missed(n_missed: int, n: int, n_frame: int) -> int:
+    """The exact upper bound, at 95%, of how many of a frame were missed, of which `n_missed` are among `n` drawn.
 
-
-def most_missed(n_missed: int, n: int) -> float:
-    """The exact upper bound, at 95%, of the share of which `n_missed` were found among `n` drawn at random.
-
-    One-sided, by Clopper and Pearson (1934): 0 of 200 give 0.0149. For draws without replacement it is never too low.
+    One-sided, by the hypergeometric distribution (Buonaccorsi 1987, The American Statistician 41, 215-218): the largest
+    number with which a simple random draw without replacement finds so few or fewer in more than 5% of all draws. 0 of
+    6 out of 15 give 4; of the whole frame it is what was found.
     """
-    if n_missed >= n:
-        return 1.0
-    return float(beta_quantile(0.95, np.array([n_missed + 1.0]), np.array([float(n - n_missed)]))[0])
+    low, high = n_missed, n_frame - n + n_missed
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _chance_of_so_few(n_missed, n, middle, n_frame) > 0.05:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _chance_of_so_few(n_found: int, n: int, n_missed: int, n_frame: int) -> float:
+    """The probability that a draw of `n` finds `n_found` or fewer of the `n_missed` in a frame."""
+    least = max(0, n - (n_frame - n_missed))
+    return math.fsum(
+        math.exp(_log_ways(n_missed, k) + _log_ways(n_frame - n_missed, n - k) - _log_ways(n_frame, n))
+        for k in range(least, min(n_found, n_missed) + 1)
+    )
+
+
+def _log_ways(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 @dataclass(frozen=True)

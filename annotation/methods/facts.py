@@ -206,7 +206,7 @@ class SampleFacts:
 
     `out` has the reasons with how many issues each screened out; `stand` how many others were kept, not screened or
     left open, `coded` the same of those in coding rounds, each with its words. `per_stratum`: the fewest and the most
-    that were drawn from one stratum.
+    that were drawn from one stratum. `n_kept_again` had been screened out and were kept in a control stretch.
     """
 
     n_found: int | None
@@ -219,25 +219,31 @@ class SampleFacts:
     stand: Sequence[tuple[str, int]] = ()
     coded: Sequence[tuple[str, int]] = ()
     per_stratum: tuple[int, int] | None = None
+    n_kept_again: int = 0
 
 
 @dataclass(frozen=True)
 class ControlFacts:
     """A random sample of what a filter or screening (`by`) excluded, screened whole: how many were kept, the bound.
 
-    `most_share` is the exact one-sided 95% bound of the share that was missed among the `n_frame` excluded issues, None
-    for strata by `stratify_by` of equal size. The draw was restricted to `repositories` and by the `steps` of a filter,
-    where it had any.
+    `n_most` is the one-sided 95% bound of how many of the `n_frame` excluded issues were missed (exact for a simple
+    draw), None for strata by `stratify_by` of equal size. The draw was restricted to `repositories` and by the `steps`
+    of a filter, where it had any.
     """
 
     by: str
     size: int
     n_frame: int
     n_kept: int
-    most_share: float | None
+    n_most: int | None
     repositories: Sequence[str] = ()
     steps: Sequence[str] = ()
     stratify_by: str = ""
+
+    @property
+    def is_census(self) -> bool:
+        """All that was excluded was screened, so what was missed is known."""
+        return self.size == self.n_frame
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from annotation.choosing.queries.samples import (
     SCREENED_OUT,
     ControlStretch,
     flow,
+    n_kept_again,
     stretches_screened,
 )
 from annotation.core.access import Seat
@@ -131,6 +132,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     n_disputed, n_unresolved = _places(seat, rounds)
     third, n_third_skipped = _third(seat, rounds)
     machines = [machine.code or "" for machine in machines_in(rounds)]
+    controls = stretches_screened(study)
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
@@ -142,8 +144,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_models_shown=_n_models_shown(seat, rounds) if machines else 0,
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
-        drawn=[_drawn(sample) for sample in _samples(rounds)],
-        controls=[_control(each) for each in stretches_screened(study)],
+        drawn=[_drawn(sample, controls) for sample in _samples(rounds)],
+        controls=[_control(each) for each in controls],
         screened=_screened(seat, asked),
         by_hand=_screened_by_hand(seat),
         **_history(seat, rounds),
@@ -702,9 +704,10 @@ CODED_WORDS = {
 }
 
 
-def _drawn(sample: Sample) -> SampleFacts:
-    """A sample as it was drawn, and what screening made of it; two queries."""
+def _drawn(sample: Sample, controls: Sequence[ControlStretch]) -> SampleFacts:
+    """A sample as it was drawn, and what screening made of it; two queries, and one where some was screened again."""
     lines = flow(sample)
+    is_again = CONTROL not in sample.filter and any(each.is_of_screening for each in controls)
     by_kind = {line.kind: line.n for line in lines}
     coded = {
         IN: by_kind.get("kept", 0) - by_kind.get("uncoded", 0),
@@ -723,6 +726,7 @@ def _drawn(sample: Sample) -> SampleFacts:
         coded=[(words, coded[each]) for each, words in CODED_WORDS.items() if coded.get(each)]
         if "coded" in by_kind
         else [],
+        n_kept_again=n_kept_again(sample) if is_again else 0,
     )
 
 
@@ -732,9 +736,9 @@ def _control(each: ControlStretch) -> ControlFacts:
     return ControlFacts(
         by,
         sample.size,
-        sample.n_frame or 0,
+        each.n_frame,
         each.n_kept,
-        each.most_share,
+        each.n_most,
         each.repositories,
         each.steps,
         sample.stratify_by,

@@ -160,9 +160,19 @@ def drawn(each: SampleFacts) -> list[Sentence]:
         by = BY_FIX.get(each.stratify_by, each.stratify_by)
         found.append(Sentence(f"The draw was stratified by {by} with {how} allocation{limit}."))
     if each.out:
-        n = sum(n for _, n in each.out)
+        n, again = sum(n for _, n in each.out), each.n_kept_again
         reasons = "; ".join(f"{n:,} “{reason}”" for reason, n in each.out)
-        found.append(Sentence(f"{opening(n, 'drawn issue')} {was(n)} excluded at screening: {reasons}."))
+        told = f"{opening(n, 'drawn issue')} {was(n)} excluded at screening"
+        told += f", without {again:,} that {was(again)} excluded first and kept when screened again" if again else ""
+        found.append(Sentence(f"{told}: {reasons}."))
+    elif each.n_kept_again:
+        n = each.n_kept_again
+        found.append(
+            Sentence(
+                f"No drawn issue was excluded at screening, without {n:,} that {was(n)} excluded first and kept when "
+                "screened again."
+            )
+        )
     if each.stand:
         told = series([f"{n:,} {was(n)} {words}" for words, n in each.stand])
         found.append(Sentence(f"Of the other drawn issues, {told}."))
@@ -177,16 +187,29 @@ def control(each: ControlFacts) -> Sentence:
     """What a filter or screening missed at most, by a random sample of what it excluded, and of which issues of it."""
     where = f" in {series(each.repositories)}" if each.repositories else ""
     only = f" ({'; '.join(each.steps)})" if each.steps else ""
-    of = f"of the {plural(each.n_frame, 'issue')}{where}{only} that {each.by} excluded"
+    what = f"{where}{only} that {each.by} excluded"
+    if each.is_census:
+        n = each.n_frame
+        whole = f"The only issue{what} was" if n == 1 else f"All {n:,} issues{what} were"
+        again = " again" if each.by == "screening" else ""
+        return Sentence(f"{whole} screened{again}; {each.n_kept:,} ({each.n_kept / n:.1%}) {was(each.n_kept)} kept.")
+    of = f"of the {plural(each.n_frame, 'issue')}{what}"
     kept = f"{each.n_kept:,} {was(each.n_kept)} kept on screening"
-    if each.most_share is None:
-        by = BY_FIX.get(each.stratify_by, each.stratify_by)
+    by = BY_FIX.get(each.stratify_by, each.stratify_by)
+    if each.n_most is None:
         return Sentence(
             f"Of {each.size:,} {of}, drawn at random with equal allocation by {by}, {kept}; no bound is given, because "
             "strata of equal size are no simple random sample."
         )
-    bound = f"at most {each.most_share:.1%} were missed (exact one-sided 95% bound)"
-    return Sentence(f"Of a random sample of {each.size:,} {of}, {kept}; {bound}.")
+    most = f"at most {each.n_most:,} of the {each.n_frame:,} ({each.n_most / each.n_frame:.1%}) were missed"
+    if each.stratify_by:
+        return Sentence(
+            f"Of {each.size:,} {of}, drawn at random with proportional allocation by {by}, {kept}; {most} (one-sided "
+            "95% hypergeometric bound as of a simple random sample)."
+        )
+    return Sentence(
+        f"Of a random sample of {each.size:,} {of}, {kept}; {most} (exact one-sided 95% hypergeometric bound)."
+    )
 
 
 def screened(each: ScreeningFacts) -> list[Sentence]:

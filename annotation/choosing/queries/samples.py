@@ -583,23 +583,35 @@ def _screened_again(sample: Sample) -> list[FlowLine]:
 def _missed(sample: Sample, n_of: Mapping[str, int]) -> list[FlowLine]:
     """Of a control stretch that was screened whole: what filter or screening missed, and the bound of that share.
 
-    None for strata that are not in proportion, which are no simple random draw, and of what screening excluded in the
-    study that this one was duplicated from.
+    Of a stretch that is the whole frame, what was missed is known. None for strata of equal size, which are no simple
+    random draw, and of what screening excluded in the study that this one was duplicated from.
     """
     is_control = sample.filter.get("left_out_of") or sample.filter.get(CONTROL)
-    if not is_control or not _is_in_proportion(sample) or n_of[OPEN] or n_of[UNSCREENED]:
+    if not is_control or n_of[OPEN] or n_of[UNSCREENED]:
         return []
     if CONTROL in sample.filter and sample.created_at < sample.study.created_at:
         return []
-    share, n = most_missed(n_of[IN], sample.size), f"{sample.n_frame or 0:,}"
-    step = f"missed by the filter: at most {share:.1%} of {n} left out (95%, exact)"
-    if sample.filter.get(CONTROL):
-        step = f"missed by screening: at most {share:.1%} of {n} screened out (95%, exact)"
-    return [FlowLine(step, n_of[IN], "missed")]
+    n_most, n_frame = _most_missed(sample, n_of[IN]), _n_frame(sample)
+    if n_most is None:
+        return []
+    by, whole = ("screening", "screened out") if sample.filter.get(CONTROL) else ("the filter", "left out")
+    share = f"{n_most / n_frame:.1%} of {n_frame:,} {whole}"
+    if sample.size == n_frame:
+        return [FlowLine(f"missed by {by}: {share} (all of them screened)", n_of[IN], "missed")]
+    how = "hypergeometric, as of a simple draw" if sample.stratify_by else "exact hypergeometric"
+    return [FlowLine(f"missed by {by}: at most {share} (95%, {how})", n_of[IN], "missed")]
 
 
-def _is_in_proportion(sample: Sample) -> bool:
-    return not sample.stratify_by or sample.allocation == Sample.Allocation.PROPORTIONAL
+def _most_missed(sample: Sample, n_kept: int) -> int | None:
+    """How many of its frame a control stretch with so many kept leaves at most; None for strata of equal size."""
+    n_frame = _n_frame(sample)
+    is_in_proportion = not sample.stratify_by or sample.allocation == Sample.Allocation.PROPORTIONAL
+    return most_missed(n_kept, sample.size, n_frame) if is_in_proportion or sample.size == n_frame else None
+
+
+def _n_frame(sample: Sample) -> int:
+    n_frame: int = sample.counts[-1]["n"] if sample.n_frame is None else sample.n_frame
+    return n_frame
 
 
 @dataclass(frozen=True)
@@ -607,15 +619,31 @@ class ControlStretch:
     """A control stretch that was screened whole: of what screening excluded (`is_of_screening`), or a filter.
 
     `repositories` and `steps` are what else restricted the draw: repositories where they are not all of the sample
-    that it controls, and further steps of its filter. `most_share` is None for strata that are not in proportion.
+    that it controls, and further steps of its filter. `n_most` of the `n_frame` issues were missed at most, by the
+    exact 95% bound; None for strata that are not in proportion.
     """
 
     sample: Sample
+    n_frame: int
     n_kept: int
-    most_share: float | None
+    n_most: int | None
     is_of_screening: bool
     repositories: Sequence[str] = ()
     steps: Sequence[str] = ()
+
+
+def n_kept_again(sample: Sample) -> int:
+    """How many issues of a sample screening excluded, and kept when a control stretch was screened again; one query."""
+    again = SampleIssue.objects.filter(
+        issue=OuterRef("issue"),
+        sample__study=sample.study_id,
+        sample__filter__has_key=CONTROL,
+        sample__created_at__gt=sample.study.created_at,
+        sample__created_at__lt=OuterRef("screened_at"),
+    )
+    drawn = SampleIssue.objects.filter(issue=OuterRef("issue"), sample=sample)
+    items = Item.objects.filter(Exists(drawn), Exists(again), study=sample.study_id, screening=IN)
+    return items.count()
 
 
 def stretches_screened(study: Study) -> list[ControlStretch]:
@@ -629,8 +657,9 @@ def stretches_screened(study: Study) -> list[ControlStretch]:
         n_of = {line.kind: line.n for line in flow(sample)}
         if "kept" in n_of and not n_of.keys() & {"open", "unscreened"}:
             repositories, steps = _restrictions(sample)
-            share = most_missed(n_of["kept"], sample.size) if _is_in_proportion(sample) else None
-            found.append(ControlStretch(sample, n_of["kept"], share, CONTROL in sample.filter, repositories, steps))
+            n_kept, n_frame, is_of_screening = n_of["kept"], _n_frame(sample), CONTROL in sample.filter
+            n_most = _most_missed(sample, n_kept)
+            found.append(ControlStretch(sample, n_frame, n_kept, n_most, is_of_screening, repositories, steps))
     return found
 
 

@@ -1,6 +1,7 @@
 """Draws: without repeats, by seed alone, shared out among strata as asked; sizes as published tables have them."""
 
 from collections import Counter
+from math import comb
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from annotation.choosing.sampling import (
     allocate,
     draw,
     equal,
+    most_missed,
     proportional,
     sample_size,
     unbounded_size,
@@ -139,3 +141,18 @@ def test_the_margin_of_a_share_weighted_by_equal_strata_is_wider_than_that_of_a_
     assert weighted_margin([(30, 25), (70, 25), (215, 24)], 0.95) == pytest.approx(0.1339, abs=1e-4)
     assert weighted_margin([(315, sample_size(315, 0.95, 0.1))], 0.95) == pytest.approx(0.1, abs=1e-3)
     assert weighted_margin([(30, 30), (1, 1)], 0.95) == 0 and weighted_margin([(30, 25), (70, 0)], 0.95) is None
+
+
+@given(st.integers(1, 60), st.data())
+@settings(max_examples=examples(200), deadline=None)
+def test_the_bound_of_what_was_missed_is_the_largest_number_that_one_draw_in_twenty_allows(n_frame, data) -> None:
+    n = data.draw(st.integers(1, n_frame))
+    n_missed = data.draw(st.integers(0, n))
+    most = most_missed(n_missed, n, n_frame)
+
+    def is_likely(missed: int) -> bool:
+        ways = sum(comb(missed, k) * comb(n_frame - missed, n - k) for k in range(n_missed + 1))
+        return 20 * ways > comb(n_frame, n)
+
+    assert n_missed <= most <= n_frame - n + n_missed and (n < n_frame or most == n_missed)
+    assert is_likely(most) and (most == n_frame - n + n_missed or not is_likely(most + 1))

@@ -277,11 +277,22 @@ class Checker:
                 found[{"in": "kept", "out": "out"}.get(row["screening"], other)].append(row)
         return found
 
-    def screened_out(self, claim: str, n: str, reasons: str) -> None:
-        told = {reason: int(each.replace(",", "")) for each, reason in re.findall(r"([\d,]+) “(.*?)”", reasons)}
-        self.same(claim, number(n), sum(told.values()))
-        every = [Counter(row["screening_reason"] for row in self.stands(each)["out"]) for each in self.rows.samples]
-        self.expect(told in every, claim, every)
+    def kept_again(self, sample: Mapping[str, Any]) -> int:
+        """How many items of a sample are kept that are of a control stretch of what screening excluded."""
+        if "screened_out_of" in sample["filter"]:
+            return 0
+        controls = {str(each["sample"]) for each in self.rows.samples if "screened_out_of" in each["filter"]}
+        return sum(bool(controls & set(row["samples"].split(";"))) for row in self.stands(sample)["kept"])
+
+    def screened_out(self, claim: str, n: str, again: str | None, reasons: str | None) -> None:
+        inner = re.findall(r"([\d,]+) “(.*?)”", reasons or "")
+        told = {reason: int(each.replace(",", "")) for each, reason in inner}
+        self.same(claim, 0 if n == "No" else number(n), sum(told.values()))
+        every = [
+            (Counter(row["screening_reason"] for row in self.stands(each)["out"]), self.kept_again(each))
+            for each in self.rows.samples
+        ]
+        self.expect((told, number(again or "0")) in every, claim, every)
 
     def stood(self, claim: str, inner: str) -> None:
         told = {
@@ -318,10 +329,8 @@ class Checker:
         ]
         self.expect(told in every, claim, every)
 
-    def control(
-        self, claim: str, is_simple: str | None, n: str, n_frame: str, repositories: str | None, steps: str | None,
-        by: str, stratified: str | None, n_kept: str, most: str | None,
-    ) -> None:  # fmt: skip
+    def stretch(self, claim: str, by: str, told: tuple[Any, ...]) -> None:
+        """Holds what is told of a control stretch against each that was screened whole."""
         word = "left_out_of" if by == "the filter" else "screened_out_of"
         own = r"excluded by the filter of sample (\d+)|screened out of sample (\d+)"
         every = []
@@ -337,23 +346,52 @@ class Checker:
             n_in, size = len(stands["kept"]), sample["size"]
             if len(stands["out"]) + n_in < size:
                 continue
-            low, high = 0.0, 1.0  # the share at which so few or fewer are found in 5% of samples
-            for _ in range(60):
-                middle = (low + high) / 2
-                chance = sum(math.comb(size, k) * middle**k * (1 - middle) ** (size - k) for k in range(n_in + 1))
-                low, high = (middle, high) if chance > 0.05 else (low, middle)
-            is_equal = bool(sample["stratify_by"]) and sample["allocation"] == "equal"
+            n_of = sample["n_frame"]
+            most = max(  # the number missed with which more than 5% of all draws have so few or fewer
+                missed
+                for missed in range(n_in, n_of - size + n_in + 1)
+                if 20 * sum(math.comb(missed, k) * math.comb(n_of - missed, size - k) for k in range(n_in + 1))
+                > math.comb(n_of, size)
+            )
+            how = "census" if size == n_of else sample["allocation"] if sample["stratify_by"] else "simple"
             every.append(
                 (
-                    size, sample["n_frame"], set() if among <= named else named, "; ".join(further),
-                    sample["stratify_by"] if is_equal else None, n_in, None if is_equal else f"{high:.1%}",
+                    size, n_of, set() if among <= named else named, "; ".join(further), how,
+                    sample["stratify_by"] if how in ("equal", "proportional") else None, n_in,
+                    None if how == "equal" else (n_in if how == "census" else most, f"{most / n_of:.1%}"),
                 )
             )  # fmt: skip
+        self.expect(told in every, claim, every)
+
+    def control(
+        self, claim: str, is_simple: str | None, n: str, n_frame: str, repositories: str | None, steps: str | None,
+        by: str, allocation: str | None, stratified: str | None, n_kept: str, most: str | None, whole: str | None,
+        share: str | None, bound: str | None,
+    ) -> None:  # fmt: skip
+        how = allocation or "simple"
+        self.same(claim, bool(is_simple), how == "simple")
+        self.same(claim, whole, n_frame if most else None)
+        exact = {"simple": "exact one-sided 95% hypergeometric bound", "equal": None}
+        as_of = "one-sided 95% hypergeometric bound as of a simple random sample"
+        self.same(claim, bound, exact.get(how, as_of))
         told = (
-            number(n), number(n_frame), set(several(repositories)) if repositories else set(), steps or "", stratified,
-            number(n_kept), f"{most}%" if most else None,
+            number(n), number(n_frame), set(several(repositories)) if repositories else set(), steps or "", how,
+            stratified, number(n_kept), (number(most), f"{share}%") if most else None,
         )  # fmt: skip
-        self.expect(told in every and bool(is_simple) == bool(most), claim, every)
+        self.stretch(claim, by, told)
+
+    def census(
+        self, claim: str, n: str | None, repositories: str | None, steps: str | None, by: str, again: str | None,
+        n_kept: str, share: str,
+    ) -> None:  # fmt: skip
+        self.same(claim, bool(again), by == "screening")
+        n_frame = number(n or "1")
+        self.same(claim, n is None, n_frame == 1)
+        told = (
+            n_frame, n_frame, set(several(repositories)) if repositories else set(), steps or "", "census", None,
+            number(n_kept), (number(n_kept), f"{share}%"),
+        )  # fmt: skip
+        self.stretch(claim, by, told)
 
     def screeners(self, claim: str, n: str, codes: str, n_items: str, rounds: str) -> None:
         over = [
@@ -1863,10 +1901,11 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
     (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
     (r"The draw was stratified by ([\w ]+) with (equal|proportional) allocation\.", Checker.stratified),
-    (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening: (.*?”)\.", Checker.screened_out),
+    (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening(?:, without ([\d,]+) that (?:was|were) excluded first and kept when screened again)?(?:: (.*?”))?\.", Checker.screened_out),
     (r"Of the other drawn issues, ([^.]*)\.", Checker.stood),
     (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
-    (r"Of (a random sample of )?([\d,]+) of the ([\d,]+) issues?(?: in (\S+(?:, \S+)*(?: and \S+)?))?(?: \((.*?)\))? that (the filter|screening) excluded(?:, drawn at random with equal allocation by ([\w ]+))?, ([\d,]+) (?:was|were) kept on screening; (?:at most ([\d.]+)% were missed \(exact one-sided 95% bound\)|no bound is given, because strata of equal size are no simple random sample)\.", Checker.control),
+    (r"Of (a random sample of )?([\d,]+) of the ([\d,]+) issues?(?: in (\S+(?:, \S+)*(?: and \S+)?))?(?: \((.*?)\))? that (the filter|screening) excluded(?:, drawn at random with (equal|proportional) allocation by ([\w ]+))?, ([\d,]+) (?:was|were) kept on screening; (?:at most ([\d,]+) of the ([\d,]+) \(([\d.]+)%\) were missed \((.*?)\)|no bound is given, because strata of equal size are no simple random sample)\.", Checker.control),
+    (r"(?:All ([\d,]+) issues|The only issue)(?: in (\S+(?:, \S+)*(?: and \S+)?))?(?: \((.*?)\))? that (the filter|screening) excluded (?:was|were) screened( again)?; ([\d,]+) \(([\d.]+)%\) (?:was|were) kept\.", Checker.census),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) screened ([\d,]+) items? in {ROUNDS}\.", Checker.screeners),
     (rf"Agreement on what was screened in or out(?: in {ROUNDS})?(, where issues that had been screened out were screened again)?, before discussion, was (?:([^=]*?) = )?{NUMBER}, n = ([\d,]+) units?, (\d+) raters?\.", Checker.screening_agreement),
     (rf"(?:In total, )?{COUNT} items? (?:was|were) screened by hand, outside of screening rounds: ([^.]*)\.", Checker.screened_by_hand),

@@ -4,6 +4,7 @@ import csv
 import io
 import random
 from dataclasses import dataclass, field
+from math import comb
 from typing import Any
 
 import pytest
@@ -150,9 +151,12 @@ def carry_to_the_end(way: Way, filter: dict[str, Any], n: int, n_control: int, n
     way.screen(control, ("bob",), n_control, lambda name, item: True)
     n_left_out = next(each["n"] for each in control["counts"] if each["step"].startswith("excluded by the filter"))
     (missed,) = [line for line in way.flow(control) if line[0].startswith("missed by the filter")]
-    # None of n: the exact bound is 1 - 0.05 ** (1 / n).
-    bound = f"{100 * (1 - 0.05 ** (1 / n_control)):.1f}"
-    assert missed == (f"missed by the filter: at most {bound}% of {n_left_out:,} left out (95%, exact)", 0)
+    # None of n: the most with which more than 5% of all draws have none.
+    few = (n for n in range(n_left_out) if 20 * comb(n_left_out - n, n_control) <= comb(n_left_out, n_control))
+    bound = f"{(next(few) - 1) / n_left_out:.1%}"
+    how = f"at most {bound} of {n_left_out:,} left out (95%, exact hypergeometric)"
+    how = how if n_control < n_left_out else f"0.0% of {n_left_out:,} left out (all of them screened)"
+    assert missed == (f"missed by the filter: {how}", 0)
 
     before = Annotation.objects.count()
     number = way.label(sample, len(kept))
