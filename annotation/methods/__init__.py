@@ -12,10 +12,12 @@ from annotation.methods.checklist import (
     n_answered,
 )
 from annotation.methods.facts import (
+    ALONE,
     IMPORTED,
     JOINED,
     LEFT,
     MEETING,
+    NO_DISAGREEMENT,
     OTHER_MEETING,
     OVERRULED,
     REJOINED,
@@ -40,10 +42,12 @@ from annotation.methods.sentences import Sentence
 from annotation.methods.table import AgreementRow, head_of, latex, markdown_table, rows, under_heads
 
 __all__ = [
+    "ALONE",
     "IMPORTED",
     "JOINED",
     "LEFT",
     "MEETING",
+    "NO_DISAGREEMENT",
     "OTHER_MEETING",
     "OVERRULED",
     "REJOINED",

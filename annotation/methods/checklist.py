@@ -165,6 +165,7 @@ def _resolved(facts: Facts) -> Said:
     if not taken and not imported and not waiting:
         return MISSING, " ".join([none, *elsewhere]), "Resolve them, or import a final column."
     told = [sentences.resolved(taken, scope=scope).text if taken else none, *elsewhere]
+    told += [sentences.reopened(facts.n_reopened).text] if facts.n_reopened else []
     mend = []
     if imported:
         told.append(sentences.final_values(imported)[0].text)

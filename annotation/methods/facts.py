@@ -307,8 +307,9 @@ class ScreenedByHand:
     n_by_others: int = 0
 
 
-IMPORTED, OVERRULED = "imported", "overruled"
-"""Resolutions that are no resolved disagreement: final labels from sheets, and places on which raters agreed."""
+IMPORTED, OVERRULED, ALONE = "imported", "overruled", "alone"
+NO_DISAGREEMENT = (IMPORTED, OVERRULED, ALONE)
+"""Final labels from sheets, and resolutions where raters agreed or fewer than two of them gave a label."""
 MEETING, OTHER_MEETING = "meeting", "other_meeting"
 """Meetings that were stated: with a rater of the item among those who took part, and without one."""
 
@@ -353,7 +354,9 @@ class Facts:
     the second, and so on. `by_rater` are the codes of raters with how many items each labeled, and `turnover` is who
     left or joined an open round. `n_third_asked` are requests to third raters, `n_third_by_hand` those of a person, and
     `n_third_withdrawn` those withdrawn unanswered. `resolved_elsewhere` is what was resolved in relabeling and
-    screening rounds, which `decided` does not count. The parts of `n_matched` items were matched by hand. Before
+    screening rounds, which `decided` does not count. It counts what stands: `n_reopened` places were reopened and not
+    resolved again, and `n_moot` resolutions are of questions that do not apply now, or wait for another one. The parts
+    of `n_matched` items were matched by hand. Before
     `n_read_before` of those that were `n_rated_before`, the rater could read labels of others.
     `n_third_skipped` are skips of third raters.
     `n_otherwise` are submissions that were made on another snapshot of the issue than the one pinned to its item, for
@@ -396,6 +399,8 @@ class Facts:
     n_disputed: int | None = None
     n_unresolved: int = 0
     n_resolvers_without_labels: int = 0
+    n_reopened: int = 0
+    n_moot: int = 0
     n_models_shown: int = 0
     n_changed: int = 0
     n_proposals: int = 0
@@ -535,7 +540,7 @@ class Facts:
     @property
     def resolved(self) -> list[ResolutionFacts]:
         """The ways in which disagreements were resolved in Concord."""
-        return [each for each in self.decided if each.method not in (IMPORTED, OVERRULED)]
+        return [each for each in self.decided if each.method not in NO_DISAGREEMENT]
 
     def n_decided(self, method: str) -> int:
         return sum(each.n for each in self.decided if each.method == method)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from annotation.core.latex import escape_latex
 from annotation.methods import sentences
-from annotation.methods.facts import IMPORTED, OVERRULED, DimensionFacts, Facts
+from annotation.methods.facts import ALONE, IMPORTED, OVERRULED, DimensionFacts, Facts
 from annotation.methods.sentences import Sentence
 from annotation.methods.table import latex, markdown_table, rows
 from shared.wording import for_markdown
@@ -193,6 +193,12 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
         yield sentences.resolved(facts.resolved, scope=scope)
     if n := facts.n_decided(OVERRULED):
         yield sentences.overruled(n)
+    if n := facts.n_decided(ALONE):
+        yield sentences.alone(n)
+    if facts.n_reopened:
+        yield sentences.reopened(facts.n_reopened)
+    if facts.n_moot:
+        yield sentences.moot(facts.n_moot)
     codes = sorted({code for each in facts.decided for code in each.by}, key=lambda code: (len(code), code))
     if codes or facts.n_resolvers_without_labels:
         yield sentences.entered_by(codes, facts.n_resolvers_without_labels)

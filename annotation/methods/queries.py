@@ -48,10 +48,11 @@ from annotation.labels.queries.resolution_facts import meetings_of, ways, with_f
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
 from annotation.methods import (
-    IMPORTED,
+    ALONE,
     JOINED,
     LEFT,
     MEETING,
+    NO_DISAGREEMENT,
     OTHER_MEETING,
     OVERRULED,
     REJOINED,
@@ -127,7 +128,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     )
     known = _answers(seat, rounds)
     waves = _waves(seat, rounds, known)
-    decided, n_resolvers_without_labels = _decided(seat, rounds)
+    decided = _decided(seat, rounds)
     resolved_elsewhere = _resolved_elsewhere(seat)
     n_disputed, n_unresolved = _places(seat, rounds)
     third, n_third_skipped = _third(seat, rounds)
@@ -158,11 +159,13 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         **_third_asked(seat, rounds),
         migrated=_migrated(seat),
         relabeled=_relabeled(seat),
-        decided=decided,
+        decided=decided.ways,
+        n_reopened=decided.n_reopened,
+        n_moot=decided.n_moot,
         resolved_elsewhere=resolved_elsewhere,
         n_disputed=n_disputed,
         n_unresolved=n_unresolved,
-        n_resolvers_without_labels=n_resolvers_without_labels,
+        n_resolvers_without_labels=decided.n_others,
         **_rated_before_and_matched(seat, rounds),
         **_read_otherwise(seat, rounds),
         n_changed=sum(each["n_changed"] for each in known.values()),
@@ -848,38 +851,53 @@ def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:
     return labeled.aggregate(n=Count("item", distinct=True))["n"] or 0
 
 
-def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts], int]:
+class Decided(NamedTuple):
     """The resolutions that count, by the way in which they are reported, and how many people without a code took them.
 
+    `n_reopened` places were resolved, reopened, and not resolved again; `n_moot` resolutions are of questions that no
+    longer apply, or wait for one that was reopened.
+    """
+
+    ways: list[ResolutionFacts]
+    n_others: int
+    n_reopened: int
+    n_moot: int
+
+
+def _decided(seat: Seat, rounds: Sequence[Round]) -> Decided:
+    """How disagreements were resolved, as the queue of each round counts them: only resolutions that stand.
+
     Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
-    agreed on. Two queries, those of `ways`, and where there are resolutions those of the queue of their round, and two
-    more where some are of no open disagreement.
+    agreed on; `alone` are those of places where fewer than two raters gave a label. Two queries, those of `ways`, and
+    where there are resolutions those of the queue of their round, and of verdicts where some are of no disagreement.
     """
     rows = newest_of_each_place(Resolution.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds))
-    resolutions = list(with_facts(rows.exclude(method=Resolution.Method.REOPENED).order_by("round")))
+    every = list(with_facts(rows.order_by("round")))
+    resolutions = [row for row in every if row.method != Resolution.Method.REOPENED]
     told = ways(resolutions)
     members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
     codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
     resolved = {row.round_id for row in resolutions}
     disputed = _disputed([each for each in rounds if each.pk in resolved])
-    undisputed = [
-        row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed
-    ]
-    confirmed, agreed = _confirmed(rounds, undisputed), _labeled_alike(undisputed)
+    standing = _standing(
+        rounds,
+        [row for row in resolutions if row.method != Resolution.Method.IMPORTED and place_of(row) not in disputed],
+    )
+    n_moot = sum(way == MOOT for way in standing.values())
     present = _present([row for row in resolutions if told[row.pk] == MEETING])
     counted: Counter[str] = Counter()
     by: dict[str, set[str]] = {}
     others: set[int] = set()
     apart: set[str] = set()
     for row in resolutions:
-        if row.pk in confirmed:
+        if standing.get(row.pk) in (MOOT, CONFIRMED):
             continue
         way = told[row.pk]
         if way != Resolution.Method.IMPORTED:
             if row.pk in present and not present[row.pk].is_of_item:
                 way = OTHER_MEETING
-            if place_of(row) in agreed:
-                way = OVERRULED
+            if row.pk in standing:
+                way = standing[row.pk]
             elif way == OTHER_MEETING:
                 apart.update(present[row.pk].people)
             if row.decided_by_id and codes.get(row.decided_by_id):
@@ -889,10 +907,11 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> tuple[list[ResolutionFacts]
         counted[way] += 1
     who = sorted(apart & {code or "" for code in codes.values()}, key=code_order)
     found = [ResolutionFacts(way, n, sorted(by.get(way, ()), key=code_order)) for way, n in counted.most_common()]
-    return [
+    found = [
         replace(each, present=who, n_others=len(apart) - len(who)) if each.method == OTHER_MEETING else each
         for each in found
-    ], len(others)
+    ]
+    return Decided(found, len(others), len(every) - len(resolutions), n_moot)
 
 
 def _resolved_elsewhere(seat: Seat) -> list[OtherResolutions]:
@@ -904,8 +923,8 @@ def _resolved_elsewhere(seat: Seat) -> list[OtherResolutions]:
     found = []
     for kind in kinds:
         those = [each for each in seen if each.kind == kind]
-        decided = _decided(seat, those)[0] if those else []
-        resolved = [each for each in decided if each.method not in (IMPORTED, OVERRULED)]
+        decided = _decided(seat, those).ways if those else []
+        resolved = [each for each in decided if each.method not in NO_DISAGREEMENT]
         if resolved:
             found.append(OtherResolutions(kind, [each.number for each in those], resolved))
     return found
@@ -957,48 +976,27 @@ def place_of(row: Resolution) -> tuple[int, int, int, int]:
     return row.round_id, row.item_id, row.part, row.dimension_id
 
 
-def _labeled_alike(resolutions: Sequence[Resolution]) -> set[tuple[int, int, int, int]]:
-    """The places of these resolutions where two raters or more gave the same label last; two queries, or none.
+MOOT, CONFIRMED = "moot", "confirmed"
+"""Resolutions of places that have no verdict now, and those that are what all raters gave."""
 
-    Those that are no open disagreement only because what they depend on was reopened have one label, or different ones.
+
+def _standing(rounds: Sequence[Round], rows: Sequence[Resolution]) -> dict[int, str]:
+    """By id of the resolutions of places that are no disagreement what they are: moot, confirmed, overruled or alone.
+
+    The queries of the verdicts on their items.
     """
-    if not resolutions:
-        return set()
-    given = Assignment.objects.filter(RATERS, current=OuterRef("annotation"))
-    labels = Rating.objects.filter(
-        LookupExists(given),
-        round__in={row.round_id for row in resolutions},
-        item__in={row.item_id for row in resolutions},
-    )
-    wanted = {place_of(row) for row in resolutions}
-    matched = PartMatch.objects.filter(annotation__in=labels.order_by().values("annotation"))
-    parts = {(each, part): agreed for each, part, agreed in matched.values_list("annotation", "part", "agreed_part")}
-    by_rater: dict[tuple[int, int, int, int], dict[int, set[Any]]] = {}
-    for row in labels.order_by().iterator():
-        part = parts.get((row.annotation_id, row.part), row.part)
-        if (place := (row.round_id, row.item_id, part, row.dimension_id)) in wanted:
-            value = (row.category_id, row.proposal_id, row.boolean, row.number, row.text)
-            by_rater.setdefault(place, {}).setdefault(row.rater_id, set()).add(value)
-    return {
-        place
-        for place, those in by_rater.items()
-        if len(those) > 1 and all(values == next(iter(those.values())) for values in those.values())
-    }
-
-
-def _confirmed(rounds: Sequence[Round], rows: Sequence[Resolution]) -> set[int]:
-    """The ids of the resolutions, of places that are no disagreement, that are what all raters gave."""
-    found: set[int] = set()
+    found = {row.pk: MOOT for row in rows}
     for round_ in rounds:
-        own = {row.pk for row in rows if row.round_id == round_.pk}
-        if not own:
-            continue
-        items = {row.item_id for row in rows if row.pk in own}
-        for each in (verdict for found_ in round_verdicts(round_, items=items) for verdict in found_.verdicts):
-            if each.decision is not None and each.decision.id in own:
-                given = [set(rating.values) for rating in each.ratings if rating.values is not None]
-                if given and all(values == set(each.decision.values) for values in given):
-                    found.add(each.decision.id)
+        items = {row.item_id for row in rows if row.round_id == round_.pk}
+        for each in (verdict for those in round_verdicts(round_, items=items) for verdict in those.verdicts):
+            if each.decision is None or each.decision.id not in found:
+                continue
+            given = [set(rating.values) for rating in each.ratings if rating.values is not None]
+            is_same = all(values == set(each.decision.values) for values in given)
+            if is_same and (given or not each.decision.values):
+                found[each.decision.id] = CONFIRMED
+            else:
+                found[each.decision.id] = OVERRULED if len(given) > 1 else ALONE
     return found
 
 

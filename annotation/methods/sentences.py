@@ -696,6 +696,23 @@ def overruled(n: int) -> Sentence:
     return Sentence(f"{opening(n, 'label')} on which raters agreed {was(n)} replaced by resolution.")
 
 
+def alone(n: int) -> Sentence:
+    return Sentence(
+        f"{opening(n, 'other label')} {was(n)} given by resolution where fewer than two raters had given one."
+    )
+
+
+def reopened(n: int) -> Sentence:
+    return Sentence(f"{opening(n, 'resolution')} {was(n)} reopened and not replaced.")
+
+
+def moot(n: int) -> Sentence:
+    """Resolutions that stand nowhere now: what they depend on is open again, or was resolved in another way."""
+    does, its, wait = ("does", "its question does", "waits") if n == 1 else ("do", "their questions do", "wait")
+    why = f"{its} not apply, or {wait} for answers or other resolutions"
+    return Sentence(f"{opening(n, 'other resolution')} {does} not count now: {why}.")
+
+
 def entered_by(codes: Sequence[str], n_others: int) -> Sentence:
     """Who entered resolutions: raters by code, people without a label of their own counted."""
     who = [*codes, *([f"{plural(n_others, 'person', 'people')} who did not label"] if n_others else [])]

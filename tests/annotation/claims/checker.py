@@ -237,6 +237,8 @@ class Checker:
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
         is_resolved = any(row["method"] for row in rows.resolutions.values())
+        wanted |= {"reopened"} if self.n_reopened else set()
+        wanted |= {"moot"} if any(not self.is_standing(place) for place in rows.resolutions) else set()
         wanted |= {"unresolved"} if is_resolved and self.n_left else set()
         wanted |= {f"resolved in {kind}" for kind in ("relabel", "screening") if self.elsewhere(kind)}
         for what in sorted(wanted):
@@ -1126,6 +1128,8 @@ class Checker:
         """Resolutions by way: those of places on which raters agreed are overruled labels, unless they say the same."""
         found: dict[str, int] = {}
         for place, row in self.rows.resolutions.items():
+            if not self.is_standing(place):
+                continue
             number_, item, part, key = place
             given = self.rows.units(key, [number_], "after").get((number_, item, part), {})
             of_raters = {rater for of, at, rater in self.rows.submitted(number_) if at == item}
@@ -1144,8 +1148,67 @@ class Checker:
             if is_agreed and self.is_same(values[0], row["values"]):
                 self.confirmed.add(place)
                 continue
+            if len(values) < 2 and way != "imported" and self.is_of_one((number_, item)) and not skipped:
+                if values and self.is_same(values[0], row["values"]):
+                    self.confirmed.add(place)
+                    continue
+                way = "alone"
             found["overruled" if is_agreed else way] = found.get("overruled" if is_agreed else way, 0) + 1
         return found
+
+    def is_of_one(self, place: tuple[int, str]) -> bool:
+        """Whether one rater was planned for an item, so that nobody can differ."""
+        rows = self.rows.tables["round_items"]
+        return any((int(row["round"]), row["item"], row["n_raters"]) == (*place, "1") for row in rows)
+
+    def is_standing(self, place: tuple[int, str, int, str]) -> bool:
+        """Whether the question of a place applies under what raters agreed on or was resolved above it."""
+        of, item, part, key = place
+        version = self.rows.rounds[of]["taxonomy_version"]
+        here = [row for row in self.rows.tables["dimensions"] if row["taxonomy_version"] == version]
+        above = next((row["applies_when"] for row in here if row["dimension"] == key), "")
+        if not above:
+            return True
+        asks = set(next(row["applies_when_is"] for row in here if row["dimension"] == key).split(";"))
+        if not self.is_standing((of, item, part, above)):
+            return False
+        if (row := self.rows.resolutions.get((of, item, part, above))) is not None:
+            values = set(row["values"].split(";"))
+        else:
+            given = self.rows.units(above, [of], "after").get((of, item, part), {})
+            if not given:
+                return True
+            sets = [value if isinstance(value, frozenset) else {str(value)} for value in given.values()]
+            if any(each != sets[0] for each in sets):
+                return False
+            values = set(sets[0])
+        parents = {
+            row["category"]: row["parent"] for row in self.rows.tables["categories"]
+            if (row["dimension"], row["taxonomy_version"]) == (above, version)
+        }  # fmt: skip
+        while values:
+            if values & asks:
+                return True
+            values = {parents[each] for each in values if parents.get(each)}
+        return False
+
+    def alone(self, claim: str, n: str) -> None:
+        self.same(claim, number(n), self.disputed.get("alone", 0))
+
+    @property
+    def n_reopened(self) -> int:
+        newest: dict[tuple[str, ...], Mapping[str, str]] = {}
+        for row in sorted(self.rows.tables["resolutions"], key=lambda row: int(row["revision"])):
+            newest[row["round"], row["item"], row["part"], row["dimension"]] = row
+        return sum(row["method"] == "reopened" and int(row["round"]) in self.rows.rounds for row in newest.values())
+
+    def reopened(self, claim: str, n: str) -> None:
+        self.seen["reopened"] = [claim]
+        self.same(claim, number(n), self.n_reopened)
+
+    def moot(self, claim: str, n: str) -> None:
+        self.seen["moot"] = [claim]
+        self.same(claim, number(n), sum(not self.is_standing(place) for place in self.rows.resolutions))
 
     def is_met(self, place: tuple[int, str, int, str], row: Mapping[str, str]) -> bool:
         """Whether a rater who answered the item took part in the meeting."""
@@ -1215,7 +1278,7 @@ class Checker:
             inner = inner.replace(f" ({who[1]})", "")
         told = {WAYS[words]: number(n_) for n_, words in (each.split(" ", 1) for each in inner.split("; "))}
         self.same(claim, number(n), sum(told.values()))
-        truth = {way: n_ for way, n_ in self.disputed.items() if way not in ("overruled", "imported")}
+        truth = {way: n_ for way, n_ in self.disputed.items() if way not in ("overruled", "imported", "alone")}
         self.same(claim, told, truth)
 
     def overruled(self, claim: str, n: str) -> None:
@@ -1226,7 +1289,10 @@ class Checker:
         by = {
             row["decided_by"]
             for place, row in self.rows.resolutions.items()
-            if row["method"] != "imported" and row["decided_by"] and place not in self.confirmed
+            if row["method"] != "imported"
+            and row["decided_by"]
+            and place not in self.confirmed
+            and self.is_standing(place)
         }
         codes = {code for code in by if re.fullmatch(r"R\d+", code)}
         others = re.search(r"(\d+) (?:person|people) who did not label", who)
@@ -1268,7 +1334,7 @@ class Checker:
 
     def not_resolved(self, claim: str, scope: str | None = None) -> None:
         self.scoped(claim, scope)
-        self.expect(not {way for way in self.disputed if way not in ("overruled", "imported")}, claim)
+        self.expect(not {way for way in self.disputed if way not in ("overruled", "imported", "alone")}, claim)
 
     @property
     def not_closed(self) -> list[int]:
@@ -1574,7 +1640,7 @@ class Checker:
             self.same(text, text, "No pilot round and no calibration item was labeled.")
 
     def check_discussed(self, text: str, answer: str) -> None:
-        way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported")}
+        way = {name: n for name, n in self.disputed.items() if name not in ("overruled", "imported", "alone")}
         known, met, written = sum(way.values()), way.get("meeting", 0), way.get("discussion", 0)
         if not known:
             self.expect(answer == "not needed" or text.startswith("No disagreement"), text)
@@ -1966,6 +2032,9 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} disagreements?( in pilot and main rounds)? (?:was|were) resolved: ([^.]*)\.", Checker.resolved),
     (r"In ((?:relabeling|screening) rounds? [\d, and to]+?), ([\d,]+) disagreements? (?:was|were) resolved: ([^.]*)\.", Checker.resolved_elsewhere),
     (rf"(?:In total, )?{COUNT} labels? on which raters agreed (?:was|were) replaced by resolution\.", Checker.overruled),
+    (rf"(?:In total, )?{COUNT} other labels? (?:was|were) given by resolution where fewer than two raters had given one\.", Checker.alone),
+    (rf"(?:In total, )?{COUNT} resolutions? (?:was|were) reopened and not replaced\.", Checker.reopened),
+    (rf"(?:In total, )?{COUNT} other resolutions? (?:does|do) not count now: (?:its question does|their questions do) not apply, or waits? for answers or other resolutions\.", Checker.moot),
     (r"Resolutions were entered by ([^.]*)\.", Checker.entered),
     (r"\[missing: how disagreements( in pilot and main rounds)? were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) left unresolved\.", Checker.unresolved),

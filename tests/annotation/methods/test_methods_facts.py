@@ -16,7 +16,7 @@ from annotation.members.actions.members import add_member, set_member
 from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import RoundItem, Study
+from annotation.models import Resolution, RoundItem, Study
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
@@ -429,6 +429,51 @@ def test_what_was_registered_is_told_though_the_dimension_changed_and_a_late_rul
     assert complaints(made.rows, replace(made.facts, applies_chosen_on=None))
     as_now = [replace(each, registered="") for each in made.facts.dimensions]
     assert complaints(made.rows, replace(made.facts, dimensions=as_now))
+
+
+def test_resolved_disagreements_are_those_that_stand_and_reopened_ones_are_told(client: Any) -> None:
+    study = make.study(text=ONCE)
+    seat = make.seat(study, "ada")
+    round_ = make.open_round(study, 4)
+    for number, kinds, causes in ((1, "fault other", "code"), (2, "fault fault", "code build"),
+                                  (3, "fault fault", "code code"), (4, "fault other", "code")):  # fmt: skip
+        for who, kind, cause in zip(("bob", "carol"), kinds.split(), [*causes.split(), ""], strict=False):
+            make.submit(round_, who, number, {"kind": [kind]} | ({"cause": [cause]} if cause else {}))
+    for number in (1, 4):
+        resolve(study, 1, "kind", ["fault"], item=number)
+    for number in (1, 2, 4):
+        resolve(study, 1, "cause", ["build"], item=number)
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    alone = make.rate(
+        make.open_round(study, 1, first=20, raters=("bob",), raters_per_item=1), "item bob\n20 other", "kind"
+    )
+    resolve(study, 2, "kind", ["fault"], item=20)
+    assert alone.number == 2
+    facts = told(study)
+    assert (facts.n_reopened, facts.n_moot) == (0, 0)
+    words = "Five disagreements were resolved: 5 by adjudication. One other label was given by resolution where fewer"
+    assert words in said(facts)
+    for number, key in ((1, "kind"), (2, "cause")):
+        place: dict[str, Any] = {"round_": get_round(seat, 1), "item": get_item(seat, f"acme/rocket#{number}")}
+        was = Resolution.objects.get(round__number=1, item=place["item"], dimension__key=key)
+        resolution_actions.reopen(seat=seat, part=1, dimension=key, expected=was.public_id, **place)
+    made = exported(study, resamples=10)
+    text = said(made.facts)
+    for words in (
+        "Two disagreements were resolved: 2 by adjudication.",
+        "Two resolutions were reopened and not replaced. One other resolution does not count now: its question does "
+        "not apply, or waits for answers or other resolutions.",
+        "Two disagreements were left unresolved.",
+    ):
+        assert words in text, text
+    assert "Two resolutions were reopened" in checks(made.facts)["resolved"].evidence
+    methods_of = [row["method"] for row in made.rows.tables["labels"] if row["round"] == "1"]
+    assert methods_of.count("adjudicator") == 2
+    client.force_login(study.created_by)
+    assert "2 disagreements resolved so far" in client.get(f"/studies/{study.slug}/rounds/1/resolve/").content.decode()
+    assert complaints(made.rows, made.facts) == []
+    for lie in ({"n_reopened": 0}, {"n_moot": 2}, {"n_reopened": 1, "n_moot": 1}):
+        assert complaints(made.rows, replace(made.facts, **lie)), lie
 
 
 def test_a_duplicated_study_does_not_claim_what_is_true_of_its_source() -> None:
