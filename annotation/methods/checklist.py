@@ -366,9 +366,9 @@ def _fixed(facts: Facts) -> Said:
     if defaults := [each for each in late if each.is_default]:
         told += f" Default of the software: {series([each.title for each in defaults])}."
     changed = [each for each in facts.measured if each.registered and each not in late]
-    if changed:
-        ways = series([f"{each.title} as {each.statistic} in place of {each.registered}" for each in changed])
-        told += f" Since the taxonomy changed, computed: {ways}."
+    for each in changed:
+        told += f" For {each.title}, {each.registered} was registered. "
+        told += " ".join(sentence.text for sentence in sentences.changed(each.title, each))
     if late:
         return (PARTLY if fixed else MISSING), told, f"{facts.titles(late)}: {_lower(mend)}"
     if changed:

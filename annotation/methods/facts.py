@@ -49,7 +49,8 @@ class DimensionFacts(HasKind):
     `ci_method` names how the interval was computed. `n_used`: alpha of an order rests on so many units only, where
     labels that are no level of the scale (`off_scale`) leave others with fewer than two. `is_rated`: a rater gave a
     label on it. `raters` are those who did in any round, third raters apart. `registered` is the statistic
-    that was registered, where the taxonomy changed the dimension since and another one is computed.
+    that was registered, where the dimension is of another kind since: `kind_changes` are the versions of the taxonomy
+    that changed it, each with the kind before and the new one.
     """
 
     key: str
@@ -79,6 +80,7 @@ class DimensionFacts(HasKind):
     is_rated: bool = True
     raters: Sequence[str] = ()
     registered: str = ""
+    kind_changes: Sequence[tuple[int, str, str]] = ()
 
     @property
     def everyone(self) -> Sequence[str]:
@@ -111,6 +113,11 @@ class DimensionFacts(HasKind):
             return self.metric
         sizes = [(self.is_set, ", several values"), (self.is_two_valued, ", two values")]
         return self.question_kind.level + "".join(words for is_so, words in sizes if is_so)
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the coefficient is defined for dimensions of this kind."""
+        return self.is_ordered or not COEFFICIENTS[self.coefficient].needs_order
 
     @property
     def standing(self) -> str:

@@ -150,7 +150,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
         yield sentences.no_headline(facts.no_headline)
     alike: dict[tuple[object, ...], list[DimensionFacts]] = {}
     for each in facts.measured:
-        registered = (each.registered, each.fixed_on, each.is_fixed_before, each.reason)
+        registered = (each.registered, tuple(each.kind_changes), each.fixed_on, each.is_fixed_before, each.reason)
         same = (each.is_fixed, each.statistic, each.threshold, *registered)
         alike.setdefault(same, []).append(each)
     for those in alike.values():

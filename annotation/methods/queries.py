@@ -544,14 +544,14 @@ def _dimensions(
     begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
     rated = _rated(seat, rounds) if reports else set()
     raters = _raters_of_dimensions(seat, rounds) if reports else {}
-    registered = _registered(seat, reports)
+    registered = _registered(seat, rounds, reports)
     found = []
     for each in reports:
         key = each.across.dimension.key
         discussed = after.get(key)
         of_all = replace(
             _dimension(each, begun),
-            registered=registered.get(key, ""),
+            **registered.get(key, {}),
             is_rated=key in rated,
             raters=raters.get(key, ()),
         )
@@ -644,8 +644,8 @@ def _dimension(found: DimensionReport, begun: datetime | None) -> DimensionFacts
     )
 
 
-def _registered(seat: Seat, reports: Sequence[DimensionReport]) -> dict[str, str]:
-    """By key of a dimension the statistic that was registered, where the kind that it had then makes it another one.
+def _registered(seat: Seat, rounds: Sequence[Round], reports: Sequence[DimensionReport]) -> dict[str, dict[str, Any]]:
+    """By key of a dimension the statistic that was registered and what changed since, where the kind is another one.
 
     No query where nothing is registered, else one.
     """
@@ -653,21 +653,27 @@ def _registered(seat: Seat, reports: Sequence[DimensionReport]) -> dict[str, str
     if not fixed:
         return {}
     versions = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy_id, published_at__isnull=False)
+    versions = versions.filter(number__lte=max(each.taxonomy_version.number for each in rounds))
     published = list(versions.order_by("number").values_list("published_at", "pk"))
     found = {}
     for key, each in fixed.items():
         at = datetime.fromisoformat(each.headline.fixed_at or "")
-        there = [pk for published_at, pk in published if published_at is not None and published_at <= at]
-        tree = published_version(there[-1]) if there else None
-        then, entry = tree.by_key.get(key) if tree else None, seat.study.primary[key]
-        if then is None or isinstance(entry.get("weights"), list) or not KINDS[then.kind].has_coefficients:
+        there = [place for place, (when, _) in enumerate(published) if when is not None and when <= at]
+        trees = [published_version(pk) for _, pk in published[there[-1] :]] if there else []
+        then, entry = trees[0].by_key.get(key) if trees else None, seat.study.primary[key]
+        if then is None or then.kind == each.across.dimension.kind or not KINDS[then.kind].has_coefficients:
             continue
-        now = _dimension(each, None)
+        kind, changes = then.kind, []
+        for tree in trees[1:]:
+            dimension = tree.by_key.get(key)
+            if dimension is not None and dimension.kind != kind:
+                changes.append((tree.number, kind, dimension.kind))
+                kind = dimension.kind
         metric = entry.get("metric") or VARIABLES[then.variable].metrics[0]
         weights = (entry.get("weights") or SCALE_WEIGHTS[0]) if then.is_ordered else ""
-        words = replace(now, metric=metric, weights=weights).statistic
-        if words != now.statistic:
-            found[key] = words
+        weights = weights if isinstance(weights, str) else "its own"
+        words = replace(_dimension(each, None), metric=metric, weights=weights).statistic
+        found[key] = {"registered": words, "kind_changes": changes}
     return found
 
 

@@ -32,6 +32,7 @@ from annotation.methods.facts import (
     share,
 )
 from shared.wording import plural, series
+from taxonomy.kinds import KINDS
 
 # fmt: off
 ONES = (
@@ -497,16 +498,30 @@ def fixed(
     source = ", as the file of the imported study states" if stated else ""
     named = one.registered or one.statistic
     found = [Sentence(f"For {titles}, {named}{threshold} was {done}{when}, {before}{source}.")]
-    if one.registered:
-        found.append(
-            Sentence(
-                f"The taxonomy changed {titles} after that, so agreement is computed as {one.statistic}, which was not "
-                "registered."
-            )
-        )
+    found += changed(titles, one) if one.registered else []
     if one.is_fixed_before and sheets:
         found.append(missing(f"whether {titles} had been labeled in the sheets before that"))
     return found
+
+
+def changed(titles: str, one: DimensionFacts) -> list[Sentence]:
+    """Which versions of the taxonomy changed the kind of a dimension after registration, and what is computed since."""
+    told = [
+        f"version {number} of the taxonomy changed the answers to {titles} from {_answers(before)} to {_answers(after)}"
+        for number, before, after in one.kind_changes
+    ]
+    instead = f"agreement is not computed as registered, but as {one.statistic} of the new answers"
+    if not one.is_computed:
+        instead = f"{one.symbol} as registered is not computed, because the answers have no order"
+    return [
+        Sentence(f"After that, {series(told)}."),
+        Sentence(f"From version {one.kind_changes[0][0]} on, {instead}."),
+    ]
+
+
+def _answers(kind: str) -> str:
+    """What a dimension of a kind takes: `one of the categories`."""
+    return KINDS[kind].described.format(categories="the categories", levels="the levels")
 
 
 def not_fixed(titles: str, one: DimensionFacts) -> list[Sentence]:
@@ -552,10 +567,14 @@ def agreement(each: DimensionFacts, *, when: str = "before") -> Sentence:
     n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
     if number.value is None:
         why = f": {number.undefined}" if number.undefined else "."
-        return Sentence(f"{each.symbol} on {each.title} {when} discussion is undefined ({n}){why}")
+        return Sentence(f"{_capital(each.symbol)} on {each.title} {when} discussion is undefined ({n}){why}")
     told = statistic(each.symbol, number, threshold=each.threshold if when == "before" else None)
     apart = ", which is no measure of reliability" if when == "after" else ""
     return Sentence(f"Agreement on {each.title} {when} discussion was {told}{apart}.")
+
+
+def _capital(symbol: str) -> str:
+    return symbol[0].upper() + symbol[1:]
 
 
 def nothing_compared(each: DimensionFacts) -> Sentence:
@@ -593,8 +612,8 @@ def used(each: DimensionFacts) -> Sentence:
     assert each.n_used is not None
     units, verb = plural(each.before.units, "unit"), "is" if len(each.off_scale) == 1 else "are"
     return Sentence(
-        f"{each.symbol} on {each.title} rests on {each.n_used:,} of these {units}, because {series(each.off_scale)} "
-        f"{verb} no level of its scale."
+        f"{_capital(each.symbol)} on {each.title} rests on {each.n_used:,} of these {units}, because "
+        f"{series(each.off_scale)} {verb} no level of its scale."
     )
 
 

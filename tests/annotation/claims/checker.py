@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from tests.annotation.claims import statistics
@@ -238,6 +239,8 @@ class Checker:
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
         is_resolved = any(row["method"] for row in rows.resolutions.values())
         wanted |= {"reopened"} if self.n_reopened else set()
+        changed = [key for key in rows.measured if self.is_registered(key) and self.kind_changes(key)]
+        wanted |= {"changed since"} if changed else set()
         wanted |= {"moot"} if any(not self.is_standing(place) for place in rows.resolutions) else set()
         wanted |= {"unresolved"} if is_resolved and self.n_left else set()
         wanted |= {f"resolved in {kind}" for kind in ("relabel", "screening") if self.elsewhere(kind)}
@@ -961,12 +964,42 @@ class Checker:
             "fleiss_kappa": "Fleiss’ κ",
             "gwet_ac1": "Gwet’s AC1",
             "percent_agreement": "percent agreement",
+            "weighted_kappa": f"weighted κ ({entry.get('weights') or 'quadratic'} weights)"
+            if kind in ("ordinal", "number")
+            else "weighted κ",
         }[entry["coefficient"]]
 
-    def changed_since(self, claim: str, titles: str, name: str) -> None:
+    def kind_changes(self, key: str) -> list[tuple[int, str, str]]:
+        """The versions up to the newest one used that changed the kind of a dimension, with both kinds."""
+        newest = max(int(row["taxonomy_version"]) for row in self.rows.rounds.values())
+        rows = [row for row in self.rows.tables["dimensions"] if row["dimension"] == key]
+        rows = sorted(rows, key=lambda row: int(row["taxonomy_version"]))
+        return [
+            (int(row["taxonomy_version"]), before["kind"], row["kind"])
+            for before, row in pairwise(rows)
+            if before["kind"] != row["kind"] and int(row["taxonomy_version"]) <= newest
+        ]
+
+    def changed_since(self, claim: str, inner: str) -> None:
+        kinds = {answers.replace("{n}", "the"): kind for kind, answers in ANSWERS.items()}
+        told = re.findall(
+            r"version (\d+) of the taxonomy changed the answers to (.*?) from (.*?) to (.*?)(?=, version| and version|$)",
+            inner,
+        )
+        (titles,) = {titles for _, titles, *_ in told}
         for key in self.those(titles):
             self.seen.setdefault("changed since", []).append(key)
-            self.same(claim, name, self.name_of(key))
+            found = [(int(number_), kinds[before], kinds[after]) for number_, _, before, after in told]
+            self.same(claim, found, self.kind_changes(key))
+
+    def computed_instead(self, claim: str, of: str, name: str | None, none: str | None) -> None:
+        key = self.seen["changed since"][-1]
+        self.same(claim, int(of), self.kind_changes(key)[0][0])
+        has_none = self.name_of(key) == "weighted κ"
+        self.same(claim, (name, none), (None, "weighted κ") if has_none else (self.name_of(key), None))
+
+    def registered_as(self, claim: str, title: str, name: str) -> None:
+        self.same(claim, name, self.registered_name(self.of(title)))
 
     @property
     def is_copy(self) -> bool:
@@ -1718,16 +1751,11 @@ class Checker:
         early = {key for key in self.rows.measured if self.is_registered(key)}
         before = "labels were imported from sheets" if self.sheets else "labeling began"
         before += " in this study" if self.is_copy else ""
-        text, _, since = text.partition(" Since the taxonomy changed, computed: ")
-        self.same(
-            text,
-            re.findall(rf"{self.title} as (.*?) in place of (.*?)(?:, | and |\.$)", since),
-            [
-                (self.rows.dimensions[key]["title"], self.name_of(key), self.registered_name(key))
-                for key in self.rows.measured
-                if key in early and self.name_of(key) != self.registered_name(key)
-            ],
-        )
+        text, _, since = text.partition(" For ")
+        self.seen["changed since"] = []
+        self.sentences(f"For {since}" if since else "")
+        changed = [key for key in self.rows.measured if key in early and self.kind_changes(key)]
+        self.same(text, self.seen["changed since"], changed)
         known = rf"(Registered before {before}: .*? on .*?\.|No coefficient was registered beforehand\.)"
         assert re.fullmatch(known + r"( Default of the software: [^.]*\.)?", text), "no pattern reads it"
         for title, when in re.findall(rf"{self.title} on (\d+ \w+ \d{{4}})", text):
@@ -2009,7 +2037,9 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"Agreement is reported for {ROUNDS}, ((?:the only|all|chosen by).*?(?:taxonomy|opened))\.", Checker.headline),
     (r"\[missing: the agreement of the study; (.*?)\]", Checker.no_headline),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? was registered on (\d+ \w+ \d{4}), before (labeling began|labels were imported from sheets)( in this study)?\.", Checker.registered),
-    (r"The taxonomy changed <TITLES> after that, so agreement is computed as (.*?), which was not registered\.", Checker.changed_since),
+    (r"After that, (version .*?)\.(?= From version)", Checker.changed_since),
+    (r"From version (\d+) on, (?:agreement is not computed as registered, but as (.*?) of the new answers|(.*?) as registered is not computed, because the answers have no order)\.", Checker.computed_instead),
+    (r"For <TITLE>, ([^,.]*?(?:\([\w ]+\))?) was registered\.", Checker.registered_as),
     (r"The study was duplicated from another one with ([\d,]+) items?\.", Checker.copied),
     (r"\[missing: whether raters had seen or labeled the items before; the study was duplicated from another one with ([\d,]+) items?\]", Checker.copied),
     (r"\[missing: whether <TITLES> had been labeled in the sheets before that\]", Checker.nothing),

@@ -396,11 +396,21 @@ dimensions:
     applies_when: {dimension: kind, is: [fault]}
     categories: [{key: code, name: Code}, {key: build, name: Build}]
 """
+LEVEL = """\
+  - key: level
+    title: Level
+    kind: ordinal
+    required: false
+    categories: [{key: low, name: Low}, {key: high, name: High}]
+"""
 
 
 def test_what_was_registered_is_told_though_the_dimension_changed_and_a_late_rule_is_dated() -> None:
     own = {"coefficient": "krippendorff_alpha", "threshold": 0.6}
-    study = make.study(text=ONCE, primary={"kind": own, "cause": own})
+    kappa = {"coefficient": "cohen_kappa", "threshold": 0.6}
+    weighted = {"coefficient": "weighted_kappa", "threshold": 0.6, "weights": "linear", "reason": "ordered levels"}
+    text = ONCE + LEVEL + LEVEL.replace("level", "first").replace("Level", "First")
+    study = make.study(text=text, primary={"kind": kappa, "cause": own, "level": weighted, "first": kappa})
     seat = make.owner_seat(study)
     change_study(seat=seat, changes={"applies": "both"})  # as it was
     round_ = make.open_round(study, 3, kind="pilot")
@@ -408,7 +418,8 @@ def test_what_was_registered_is_told_though_the_dimension_changed_and_a_late_rul
         for who, value in zip(("bob", "carol"), values, strict=True):
             make.submit(round_, who, number, {"kind": ["fault"], "cause": [value]})
     rounds.close_round(seat=seat, number=1, leave_open=True)
-    make.next_version(study, ONCE.replace("title: Cause\n    kind: single", "title: Cause\n    kind: multi"))
+    text = text.replace("title: Cause\n    kind: single", "title: Cause\n    kind: multi")
+    make.next_version(study, text.replace("title: Level\n    kind: ordinal", "title: Level\n    kind: single"))
     later = make.open_round(study, 2, first=20)
     for number, values in ((20, ("code", "build")), (21, ("code", "code"))):
         for who, value in zip(("bob", "carol"), values, strict=True):
@@ -419,16 +430,24 @@ def test_what_was_registered_is_told_though_the_dimension_changed_and_a_late_rul
     today = f"{made.facts.dimensions[0].fixed_on:%-d %B %Y}"
     for words in (
         f"For Cause, Krippendorff’s α (nominal metric) with a threshold of 0.60 was registered on {today}, before "
-        "labeling began. The taxonomy changed Cause after that, so agreement is computed as Krippendorff’s α (MASI "
-        "distance), which was not registered.",
+        "labeling began. After that, version 2 of the taxonomy changed the answers to Cause from one of the categories "
+        "to any of the categories. From version 2 on, agreement is not computed as registered, but as Krippendorff’s α "
+        "(MASI distance) of the new answers.",
+        f"For Level, weighted κ (linear weights) with a threshold of 0.60 was registered on {today}, before labeling "
+        "began. After that, version 2 of the taxonomy changed the answers to Level from one of the levels in an order "
+        "to one of the categories. From version 2 on, weighted κ as registered is not computed, because the answers "
+        "have no order.",
+        f"For Kind and First, Cohen’s κ with a threshold of 0.60 was registered on {today}, before labeling began. ",
         f"“does not apply” being the other rater’s label; this rule was chosen on {today}, after labeling had begun.",
     ):
         assert words in said(made.facts), said(made.facts)
-    assert checks(made.facts)["fixed"].answer == "partly"
+    assert checks(made.facts)["fixed"].answer == "partly" and "was not registered" not in said(made.facts)
+    assert "For Level, weighted κ (linear weights) was registered. After that," in checks(made.facts)["fixed"].evidence
     assert complaints(made.rows, made.facts) == []
     assert complaints(made.rows, replace(made.facts, applies_chosen_on=None))
-    as_now = [replace(each, registered="") for each in made.facts.dimensions]
-    assert complaints(made.rows, replace(made.facts, dimensions=as_now))
+    for lie in ({"registered": ""}, {"kind_changes": [(3, "single", "multi")]}, {"registered": "weighted κ"}):
+        as_now = [replace(each, **(lie if each.registered else {})) for each in made.facts.dimensions]
+        assert complaints(made.rows, replace(made.facts, dimensions=as_now)), lie
 
 
 def test_resolved_disagreements_are_those_that_stand_and_reopened_ones_are_told(client: Any) -> None:
