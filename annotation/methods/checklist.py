@@ -89,7 +89,7 @@ def _raters(facts: Facts) -> Said:
         told = f"{plural(len(facts.raters), 'rater')} ({series(facts.raters)}). {double}"
         return (YES, told, "") if facts.n_double else (MISSING, told, "Assign each item to two raters or more.")
     if not having and not facts.headline and double:
-        return MISSING, f"{_first(facts.no_headline)}. {double}", FINISH
+        return MISSING, f"{_first(facts.no_headline)}. {double}", _finish(facts)
     if not having:
         none = "No unit has two labels that count before discussion."
         return MISSING, f"{none} {double}".strip(), "Assign each item to two raters or more."
@@ -189,7 +189,7 @@ def _statistic(facts: Facts) -> Said:
     if not facts.measured:
         return _nothing_measured(facts)
     if not facts.headline:
-        return MISSING, f"{_first(facts.no_headline)}.", FINISH
+        return MISSING, f"{_first(facts.no_headline)}.", _finish(facts)
     told = "; ".join(
         f"{each.title}: {each.statistic} {each.before.words}"
         + (f" ({each.before.interval})" if each.before.interval else "")
@@ -271,7 +271,7 @@ def _anomalies(facts: Facts) -> Said:
     having = [(each.title, warning) for each in facts.measured for warning in each.warnings]
     if not any(each.before.units for each in facts.measured):
         if facts.n_items and not facts.headline:
-            return MISSING, f"{_first(facts.no_headline)}.", FINISH
+            return MISSING, f"{_first(facts.no_headline)}.", _finish(facts)
         return MISSING, "There are no values yet.", OPEN_ROUND
     if not having:
         return YES, "The values show none of the known anomalies.", ""
@@ -390,11 +390,20 @@ def _below(facts: Facts) -> Said:
         return PARTLY, f"{'; '.join(below)}.", "Do not call these reliable. Explain the consequence for the results."
     if not any(each.threshold is not None and each.before.value is not None for each in facts.measured):
         if facts.n_items and not facts.headline:
-            return MISSING, f"{_first(facts.no_headline)}.", FINISH
+            return MISSING, f"{_first(facts.no_headline)}.", _finish(facts)
         if facts.dimensions and not facts.measured:
             return NOT_NEEDED, FREE_TEXT, ""
         return MISSING, "There is no value with a threshold.", "Fix a threshold before labeling begins."
     return YES, "No value is below its threshold.", ""
+
+
+def _finish(facts: Facts) -> str:
+    """How to come by the agreement of the study where there is none."""
+    if facts.headline_hidden:
+        it, are = ("it", "is") if len(facts.headline_hidden) == 1 else ("they", "are")
+        which = f"{_first(round_numbers('round', facts.headline_hidden))} {are} finished"
+        return f"{which}. Ask an owner of the study for the value, or wait until {it} {are} closed."
+    return f"Finish {round_numbers('round', facts.headline_waiting)}." if facts.headline_waiting else FINISH
 
 
 def _first(words: str) -> str:

@@ -308,6 +308,11 @@ class SampleLine:
         """Those in no coding round, without those that are out."""
         return self.n_in + self.n_unscreened + self.n_open
 
+    @property
+    def n_uncoded(self) -> int:
+        """Those in no coding round, with those that are out."""
+        return self.n_unused + self.n_out_left
+
     def n_to_code(self, standings: Sequence[str] = ()) -> int:
         """How many a coding round can take: those of some standings, or what it takes by default."""
         return sum(self.left[each] for each in standings or standings_taken(self.has_screening))

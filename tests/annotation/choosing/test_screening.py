@@ -295,7 +295,11 @@ def test_a_main_round_takes_what_was_screened_in_and_passes_over_what_is_out():
     answer(made, f"item bob carol\n{first} in in\n{second} spam spam\n{third} in in")
     close(study)
     (line,) = sample_lines(study)
-    assert (line.n_unused, line.n_out) == (3, 1)
+    assert (line.n_unused, line.n_out, line.n_uncoded) == (3, 1, 4)
+    client = Client()
+    client.force_login(study.created_by)
+    assert "4 of 4 in no coding round yet · 1 screened out" in client.get("/studies/study/sample/").content.decode()
+    assert ", 4 in no coding round yet, seed" in client.get("/studies/study/rounds/").content.decode()
     main = rounds.create_round(seat=owner, asked=rounds.NewRound(raters=["bob", "carol"], sample=sample))
     assert set(main.round_items.values_list("item__identifier", flat=True)) == {names[0], names[2]}
     lines = {each.step: each.n for each in flow(main.sample)}

@@ -115,6 +115,8 @@ def test_who_reads_by_a_link_is_not_told_that_they_rate(study: Study) -> None:
     )
     assert "round 2; it is hidden from you for now, so this text excludes it" in told
     assert "it includes round 2, whose results you can’t see yet" in told
+    assert "Round 2 is finished. Ask an owner of the study for the value, or wait until it is closed." in told
+    assert "Finish a main round" not in told
     assert not re.search(r"you rate|you are blind|You are a rater", told)
 
 

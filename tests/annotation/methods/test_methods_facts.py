@@ -169,6 +169,7 @@ def test_a_headline_that_is_fixed_to_a_later_round_is_named_where_another_is_fin
     )
     made = exported(study)
     assert "[missing: the agreement of the study; round 2, fixed as the headline, is not finished]" in said(made.facts)
+    assert checks(made.facts)["statistic"].mend == "Finish round 2."
     assert complaints(made.rows, made.facts) == []
 
 
