@@ -139,7 +139,10 @@ def _independent(facts: Facts) -> Said:
     if facts.kept_blind:
         told.append(sentences.blind(facts.kept_blind, every=False, others=bool(facts.unblinded)).text)
     if facts.n_rated_before:
-        told += [each.text for each in sentences.labeled_before(facts.n_rated_before, facts.n_read_before)]
+        told.append(sentences.labeled_before(facts.n_rated_before).text)
+    for read in facts.read_before:
+        told += [each.text for each in sentences.read_before(read)]
+    if facts.n_rated_before or facts.read_before:
         mend.append("Explain in the paper why items were labeled again, and which earlier labels raters had seen.")
     if facts.copied_items:
         told.append(f"The study was duplicated from another one with {plural(facts.copied_items, 'item')}.")

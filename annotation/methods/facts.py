@@ -208,6 +208,20 @@ class RoundFacts:
 
 
 @dataclass(frozen=True)
+class ReadBefore:
+    """Of a round, who could read labels of others on how many of its items elsewhere, before they labeled them there.
+
+    `by` are codes with how many items each, `resolved` of how many of these each had entered a resolution; `items` are
+    the items together.
+    """
+
+    round: int
+    by: Sequence[tuple[str, int]]
+    resolved: Sequence[tuple[str, int]] = ()
+    items: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
 class SampleFacts:
     """A sample: how many issues were found, were in the frame, were drawn by which seed, and how it was screened.
 
@@ -363,8 +377,8 @@ class Facts:
     `n_third_withdrawn` those withdrawn unanswered. `resolved_elsewhere` is what was resolved in relabeling and
     screening rounds, which `decided` does not count. It counts what stands: `n_reopened` places were reopened and not
     resolved again, and `n_moot` resolutions are of questions that do not apply now, or wait for another one. The parts
-    of `n_matched` items were matched by hand. Before
-    `n_read_before` of those that were `n_rated_before`, the rater could read labels of others.
+    of `n_matched` items were matched by hand. `read_before` has the rounds in which raters could have read labels of
+    the same items elsewhere.
     `n_third_skipped` are skips of third raters.
     `n_otherwise` are submissions that were made on another snapshot of the issue than the one pinned to its item, for
     `n_items_otherwise` items; of `n_items_apart` of them raters of a round read different snapshots.
@@ -390,7 +404,7 @@ class Facts:
     n_double: int = 0
     n_by_hand: int = 0
     n_rated_before: int = 0
-    n_read_before: int = 0
+    read_before: Sequence[ReadBefore] = ()
     drawn: Sequence[SampleFacts] = ()
     controls: Sequence[ControlFacts] = ()
     screened: ScreeningFacts | None = None
@@ -528,6 +542,11 @@ class Facts:
             for code in wave.unblinded:
                 rounds.setdefault(code, []).append(wave.number)
         return series([f"{code} ({round_numbers('round', numbers)})" for code, numbers in rounds.items()])
+
+    @property
+    def n_read_before(self) -> int:
+        """How many items of the headline a rater labeled who could have read labels of them elsewhere."""
+        return len({item for each in self.read_before if each.round in self.headline for item in each.items})
 
     @property
     def pilots(self) -> list[int]:

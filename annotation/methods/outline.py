@@ -129,7 +129,9 @@ def _independent(facts: Facts) -> Iterable[Sentence]:
     if facts.copied_items and facts.labeled:
         yield sentences.copied(facts.copied_items)
     if facts.n_rated_before:
-        yield from sentences.labeled_before(facts.n_rated_before, facts.n_read_before)
+        yield sentences.labeled_before(facts.n_rated_before)
+    for each in facts.read_before:
+        yield from sentences.read_before(each)
     if facts.stated_blind and facts.has_several_raters:
         yield sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded))
     if sheets := [wave.number for wave in facts.waves if wave.n_from_sheets]:
@@ -176,7 +178,7 @@ def _found(facts: Facts, each: DimensionFacts) -> Iterable[Sentence]:
     if not each.before.units:
         yield sentences.nothing_compared(each)
     else:
-        yield sentences.agreement(each)
+        yield sentences.agreement(each, n_read_before=facts.n_read_before)
         if each.n_used is not None:
             yield sentences.used(each)
         yield from (told for told in (sentences.threshold(each), sentences.by_round(each, facts.pilots)) if told)

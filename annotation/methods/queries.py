@@ -1,7 +1,8 @@
 """Facts from the database for the methods text, as far as their reader may know them."""
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -44,6 +45,7 @@ from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.item_history import IS_READ_OTHERWISE
 from annotation.labels.queries.label_version import standing_version
+from annotation.labels.queries.read_before import reaches
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
@@ -64,6 +66,7 @@ from annotation.methods import (
     MigrationFacts,
     Minimum,
     OtherResolutions,
+    ReadBefore,
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
@@ -341,18 +344,17 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 
 _RATED_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
-places AS (SELECT *, count(*) OVER (PARTITION BY round_id, item_id) AS n_raters FROM labeled),
 told AS (
-    SELECT item_id, opened_at, is_from_sheet, is_matched,
-        count(*) OVER earlier AS n_earlier, min(resolving_at) FILTER (WHERE n_raters > 1) OVER earlier AS readable_from
-    FROM places
-    WINDOW earlier AS (
+    SELECT item_id, is_matched, count(*) OVER earlier AS n_earlier,
+        min(round_id) OVER of_item <> max(round_id) OVER of_item AS is_again
+    FROM labeled
+    WINDOW of_item AS (PARTITION BY item_id), earlier AS (
         PARTITION BY item_id, rater_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
 SELECT count(DISTINCT item_id) FILTER (WHERE n_earlier > 0),
-    count(DISTINCT item_id) FILTER (WHERE readable_from <= opened_at AND NOT is_from_sheet),
-    count(DISTINCT item_id) FILTER (WHERE is_matched)
+    count(DISTINCT item_id) FILTER (WHERE is_matched),
+    coalesce(bool_or(is_again), false)
 FROM told
 """
 
@@ -360,27 +362,96 @@ FROM told
 def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query.
 
-    How many of them after that round was over, so that labels of others there could be read: those who rate in an
-    open round see nothing of its items in other rounds. When labels of sheets were given is not known. And how many
-    items have an answer whose parts a person matched to those of another.
+    Whether raters could read earlier labels of items that are in several of them: then the queries of `_read_before`.
+    And how many items have an answer whose parts a person matched to those of another.
     """
     matched = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
-    labeled = _labeled(seat, rounds).annotate(
-        number=F("round__number"),
-        opened_at=F("round__opened_at"),
-        resolving_at=F("round__resolving_at"),
-        is_from_sheet=ExpressionWrapper(Q(current__idempotency_key__startswith=MARK), BooleanField()),
-        is_matched=Exists(matched),
-    )
-    names = ("number", "opened_at", "resolving_at", "is_from_sheet", "is_matched")
+    labeled = _labeled(seat, rounds).annotate(number=F("round__number"), is_matched=Exists(matched))
     try:
-        sql, params = labeled.order_by().values("item_id", "rater_id", "round_id", *names).query.sql_with_params()
+        sql, params = (
+            labeled.order_by().values("item_id", "rater_id", "round_id", "number", "is_matched").query.sql_with_params()
+        )
     except EmptyResultSet:  # the person may see no round
-        return {"n_rated_before": 0, "n_read_before": 0, "n_matched": 0}
+        return {}
     with connection.cursor() as cursor:
         cursor.execute(_RATED_BEFORE.format(labeled=sql), params)
-        n_before, n_read, n_matched = cursor.fetchone()
-    return {"n_rated_before": n_before, "n_read_before": n_read, "n_matched": n_matched}
+        n_before, n_matched, is_again = cursor.fetchone()
+    read_before = _read_before(seat, rounds) if is_again else ()
+    return {"n_rated_before": n_before, "n_matched": n_matched, "read_before": read_before}
+
+
+_READ_BEFORE = """
+WITH labeled AS MATERIALIZED ({labeled}),
+reach AS (
+    SELECT * FROM jsonb_to_recordset(%s::jsonb)
+        AS r (later bigint, rater bigint, earlier bigint, before timestamptz, covered bigint[])
+)
+SELECT DISTINCT l.round_id, l.rater_id, l.item_id
+FROM labeled l JOIN reach r ON r.later = l.round_id AND r.rater = l.rater_id
+WHERE NOT l.is_apart AND EXISTS (
+    SELECT 1 FROM labeled o WHERE o.round_id = r.earlier AND o.item_id = l.item_id AND o.rater_id <> l.rater_id
+        AND (r.before IS NULL OR o.first_at < r.before)
+) AND NOT EXISTS (SELECT 1 FROM annotation_rounditem p WHERE p.round_id = ANY (r.covered) AND p.item_id = l.item_id)
+"""
+
+
+def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
+    """Which raters could read labels that others gave to items in other ones of these rounds, before their own.
+
+    When labels of sheets were given is not known, and unblinded raters are named apart. Six queries, one more where
+    somebody came into an open round.
+    """
+    found = reaches(seat.study, rounds, rounds)
+    if not found:
+        return []
+    first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
+    labeled = _labeled(seat, rounds).annotate(
+        is_apart=ExpressionWrapper(
+            Q(current__idempotency_key__startswith=MARK) | Q(blind__isnull=True), BooleanField()
+        ),
+        first_at=Subquery(first) if any(each.before for each in found) else F("current__created_at"),
+    )
+    sql, params = labeled.values("item_id", "rater_id", "round_id", "is_apart", "first_at").query.sql_with_params()
+    told = json.dumps([each._asdict() for each in found], default=str)
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_BEFORE.format(labeled=sql), [*params, told])
+        places: set[tuple[int, int, int]] = set(cursor.fetchall())
+    raters = _raters_by_id({rater for _, rater, _ in places})
+    deciders = {account: pk for pk, (_, accounts) in raters.items() for account in accounts}
+    rows = Resolution.objects.filter(
+        seat.not_withheld(), COUNTS_HERE, decided_by__in=deciders, item__in={item for *_, item in places}
+    ).exclude(round__kind=Round.Kind.SCREENING)
+    blind_from = {(each.later, each.rater): each.blind_from for each in found}
+    resolved: set[tuple[int, int, int]] = set()
+    for by, round_id, item, at in rows.order_by().values_list("decided_by", "round", "item", "created_at"):
+        rater = deciders[by]
+        resolved |= {
+            (each.pk, rater, item)
+            for each in rounds
+            if each.pk != round_id and (each.pk, rater, item) in places and at < blind_from[each.pk, rater]
+        }
+    return [
+        ReadBefore(
+            round=each.number,
+            by=_by_code(raters, [place for place in places if place[0] == each.pk]),
+            resolved=_by_code(raters, [place for place in resolved if place[0] == each.pk]),
+            items=sorted({item for round_id, _, item in places if round_id == each.pk}),
+        )
+        for each in sorted(rounds, key=lambda each: each.number)
+        if any(place[0] == each.pk for place in places)
+    ]
+
+
+def _raters_by_id(raters: Collection[int]) -> dict[int, tuple[str, set[int]]]:
+    """Codes and accounts (ids) of raters by the ids of their memberships; one query."""
+    return {each.pk: (each.code or "", each.account_ids) for each in Membership.objects.filter(pk__in=raters)}
+
+
+def _by_code(
+    raters: Mapping[int, tuple[str, set[int]]], places: Iterable[tuple[int, int, int]]
+) -> list[tuple[str, int]]:
+    counted = Counter(raters[rater][0] for _, rater, _ in places)
+    return sorted(counted.items(), key=lambda each: code_order(each[0]))
 
 
 def _read_otherwise(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:

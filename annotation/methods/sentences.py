@@ -20,6 +20,7 @@ from annotation.methods.facts import (
     MigrationFacts,
     Minimum,
     OtherResolutions,
+    ReadBefore,
     ResolutionFacts,
     RoundFacts,
     SampleFacts,
@@ -397,17 +398,23 @@ def blind(rounds: Sequence[int], *, every: bool, others: bool) -> Sentence:
     return Sentence(f"While {when} open, {whose} {'other ' if others else ''}raters could not see each other’s labels.")
 
 
-def labeled_before(n: int, n_read: int) -> list[Sentence]:
-    """How many items a rater labeled again, and of how many of them that rater could read labels of others before."""
-    found = [Sentence(f"{opening(n, 'item')} had been labeled in an earlier round by at least one of the same raters.")]
-    if n_read:
-        again = "it" if n == 1 else f"{n_read:,} of them"
-        found.append(
-            Sentence(
-                f"Before labeling {again} again, such a rater could read and discuss the labels that others gave in "
-                "the earlier round; the new labels count as before discussion of their own round."
-            )
+def labeled_before(n: int) -> Sentence:
+    """How many items a rater labeled again."""
+    return Sentence(f"{opening(n, 'item')} had been labeled in an earlier round by at least one of the same raters.")
+
+
+def read_before(each: ReadBefore) -> list[Sentence]:
+    """Who could read labels of a round's items elsewhere before labeling them, and had entered resolutions there."""
+    who = series([f"{code} ({plural(n, 'item')})" for code, n in each.by])
+    found = [
+        Sentence(
+            f"Before labeling items in round {each.round}, {who} could read labels that others had given to these "
+            "items in other rounds; the new labels count as before discussion of their own round."
         )
+    ]
+    if each.resolved:
+        told = series([f"{code} for {plural(n, 'item')}" for code, n in each.resolved])
+        found.append(Sentence(f"Resolutions had been entered there by {told}."))
     return found
 
 
@@ -560,17 +567,27 @@ def reason(titles: str, one: DimensionFacts) -> Sentence:
     return Sentence(f"The reason given for {titles} was “{one.reason.strip().rstrip('.')}”.")
 
 
-def agreement(each: DimensionFacts, *, when: str = "before") -> Sentence:
-    """Agreement on a dimension before or after discussion, in the rounds of the headline."""
+def agreement(each: DimensionFacts, *, when: str = "before", n_read_before: int = 0) -> Sentence:
+    """Agreement on a dimension before or after discussion, in the rounds of the headline.
+
+    Raters could have read earlier labels of `n_read_before` items.
+    """
     number = each.before if when == "before" else each.after
     assert number is not None
     n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
     if number.value is None:
         why = f": {number.undefined}" if number.undefined else "."
-        return Sentence(f"{_capital(each.symbol)} on {each.title} {when} discussion is undefined ({n}){why}")
+        return Sentence(
+            f"{_capital(each.symbol)} on {each.title} {when} discussion{though(n_read_before)} is undefined ({n}){why}"
+        )
     told = statistic(each.symbol, number, threshold=each.threshold if when == "before" else None)
     apart = ", which is no measure of reliability" if when == "after" else ""
-    return Sentence(f"Agreement on {each.title} {when} discussion was {told}{apart}.")
+    return Sentence(f"Agreement on {each.title} {when} discussion{though(n_read_before)} was {told}{apart}.")
+
+
+def though(n: int) -> str:
+    """What has to be said wherever labels count as before discussion that were given with others at hand."""
+    return f", though raters could read earlier labels of {plural(n, 'item')}," if n else ""
 
 
 def _capital(symbol: str) -> str:

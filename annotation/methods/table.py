@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agreement import bound
 from annotation.core.latex import escape_latex
 from annotation.methods.facts import CoefficientFacts, DimensionFacts, Facts
-from annotation.methods.sentences import computed, computed_rows, few_units, matched
+from annotation.methods.sentences import computed, computed_rows, few_units, matched, though
 from shared.wording import for_markdown, series
 
 HEADS = (
@@ -87,7 +87,7 @@ def latex(facts: Facts) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        f"  \\caption{{Agreement before discussion, by dimension and round: {escape_latex(_caption(facts))}}}",
+        f"  \\caption{{{_head(facts)}, by dimension and round: {escape_latex(_caption(facts))}}}",
         r"  \label{tab:agreement}",
         f"  \\begin{{tabular}}{{{'lrrrlr'[: len(columns)]}}}",
         r"    \toprule",
@@ -101,6 +101,11 @@ def latex(facts: Facts) -> str:
             lines += [r"    \midrule", f"    \\multicolumn{{{len(columns)}}}{{l}}{{\\emph{{{head}}}}} \\\\"]
         lines.append(f"    {' & '.join(escape_latex(cell) or '--' for cell in row.under_head(columns))} \\\\")
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
+
+
+def _head(facts: Facts) -> str:
+    n = len({item for each in facts.read_before for item in each.items})
+    return f"Agreement before discussion{though(n)}".removesuffix(",")
 
 
 def _caption(facts: Facts) -> str:

@@ -48,6 +48,7 @@ from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round, require_prepared
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
+from annotation.labels.queries.read_before import readers_before
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words, read_reasons, standings_taken
 from annotation.models import (
@@ -251,11 +252,12 @@ def warnings_of(round_: Round) -> list[str]:
     if not n:
         return told
     items = "1 item was" if n == 1 else f"{n:,} items were"
+    readers = readers_before(round_)
     return [
         *told,
-        f"{items} also in an earlier round. Raters may know labels of others from there. While this round is "
-        "open, labels of the same items in other rounds are hidden from its raters. The methods paragraph "
-        "counts the items that the same people rated before.",
+        f"{items} also in an earlier round. {f'{readers.warning} ' if readers is not None else ''}While this round is "
+        "open, labels of the same items in other rounds are hidden from its raters. The methods paragraph names who "
+        "could read labels of how many items, and counts the items that the same people labeled before.",
     ]
 
 

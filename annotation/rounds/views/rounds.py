@@ -21,6 +21,7 @@ from annotation.core.errors import ConcordError, Forbidden
 from annotation.core.member_lists import members_of
 from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
+from annotation.labels.queries.read_before import readers_before
 from annotation.labels.queries.screening import reasons_to_offer, screening_counts
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.labels.queries.without_value import n_lost_labels
@@ -170,11 +171,22 @@ def _round_page(
         lost=n_lost_labels(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if seat.sees_all_results(round_.pk) else [],
+        readers_before=_readers_before(seat, round_),
         screening_notes=round_actions.screening_warnings(round_)
         if round_.state == Round.State.DRAFT and seat.has_role(OWNER)
         else [],
         **calibration(seat, round_, reason),
     )
+
+
+def _readers_before(seat: Seat, round_: Round) -> str:
+    """Who of the raters could read labels of the round's items elsewhere; of a draft who can, for its owner."""
+    if round_.state == Round.State.DRAFT and not seat.has_role(OWNER):
+        return ""
+    found = None if seat.link is not None else readers_before(round_)
+    if not found:
+        return ""
+    return found.warning if round_.state == Round.State.DRAFT else found.sentence
 
 
 def _n_third(seat: Seat, round_: Round) -> int:

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -126,6 +126,10 @@ def is_printed(value: float | None, word: str) -> bool:
     return not math.isnan(printed) and abs(value - printed) <= 0.5 * 10.0**-places + 1e-9
 
 
+def moment(word: str) -> datetime:
+    return datetime.fromisoformat(word)
+
+
 def day(words: str) -> str:
     return datetime.strptime(words, "%d %B %Y").date().isoformat()
 
@@ -224,7 +228,12 @@ class Checker:
         wanted = {"labeled", "headline"} if rows.submitted() else set()
         wanted |= {"matched"} if self.matched_by_hand and rows.measured else set()
         wanted |= {"unrated"} if rows.submitted() and set(rows.dimensions) - self.rated else set()
-        wanted |= {"read before"} if self.read_again else set()
+        certain = [
+            of for of, those in self.readable_before.items() if any(any(each.values()) for each in those.values())
+        ]
+        said = set(self.seen.get("read before", []))
+        self.expect(set(certain) <= said <= set(self.readable_before), "who could read labels before", certain)
+        self.same("resolutions entered before", self.n_resolved_before, 0)
         wanted |= {"skipped"} if self.n_third_skipped else set()
         wanted |= {"read otherwise"} if self.read_otherwise else set()
         wanted |= {"read apart"} if self.read_apart else set()
@@ -811,23 +820,84 @@ class Checker:
             first.setdefault((item, who), of)
         return {item for of, item, who in places if first[item, who] < of}
 
-    @property
-    def read_again(self) -> set[str]:
-        """Those that the rater labeled again after the earlier round, in which others labeled them, was over."""
-        places, at = set(self.rows.submitted()), self.rows.rounds
-        others = Counter((of, item) for of, item, _ in places)
-        return {
-            item
-            for of, item, who in places
-            for before in at
-            if before < of and (before, item, who) in places and others[before, item] > 1 and of not in self.sheets
-            if at[before]["resolving_at"] and at[before]["resolving_at"] <= at[of]["opened_at"]
-        }
+    def blind_since(self, of: int, who: str) -> datetime:
+        """When a round opened, or a rater came into it."""
+        came = [
+            line["at"]
+            for line in self.rows.audit
+            if line["what"] == "rater added" and (line["detail"]["round"], line["detail"]["rater"]) == (of, who)
+        ]
+        return moment(max(came, default=self.rows.rounds[of]["opened_at"]))
 
-    def read_before(self, claim: str, n: str | None) -> None:
-        self.seen["read before"] = [claim]
-        self.same(claim, number(n) if n else 1, len(self.read_again))
-        self.same(claim, n is None, len(self.labeled_again) == 1)
+    def roles_since(self, who: str, roles: set[str]) -> datetime | None:
+        """When a rater first had one of these roles, by the audit log; the beginning where it does not have that."""
+        member = next((each for each in self.rows.members if each["code"] == who), {"user": "", "roles": ["rater"]})
+        lines = [
+            line
+            for line in self.rows.audit
+            if line["what"] in ("member set", "member accepted", "invitation accepted")
+            and line["detail"]["member"] == member["user"]
+        ]
+        came = [moment(line["at"]) for line in lines if roles & set(line["detail"]["roles"])]
+        return min(came, default=datetime.min.replace(tzinfo=UTC) if roles & set(member["roles"]) else None)
+
+    @cached_property
+    def readable_before(self) -> dict[int, dict[str, dict[str, bool]]]:
+        """By round and rater the items of which they could read labels of others in another round before their own.
+
+        False: in the same second, as far as exported; or as an owner or adjudicator while that one was open.
+        """
+        places, at = set(self.rows.submitted()), self.rows.rounds
+        anyone = {"owner", "adjudicator", "rater", "reader"}
+        found: dict[int, dict[str, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+        for of, item, who in sorted(places):
+            if of in self.sheets or not self.rows.answers[of, item, who].blind:
+                continue
+            until = self.blind_since(of, who)
+            for before in at:
+                if before == of or not any((before, item, other) in places for other in self.rows.people - {who}):
+                    continue
+                over, since = at[before]["resolving_at"], self.roles_since(who, anyone)
+                if over and since is not None and max(moment(over), since) <= until:
+                    found[of][who][item] = max(moment(over), since) < until or found[of][who].get(item, False)
+                decides = self.roles_since(who, {"owner", "adjudicator"})
+                is_rater = any(row["code"] == who for row in self.rows.round_raters[before])
+                if decides is not None and max(moment(at[before]["opened_at"]), decides) <= until and not is_rater:
+                    found[of][who].setdefault(item, False)
+        return found
+
+    def read_before(self, claim: str, of: str, inner: str) -> None:
+        told = {code: number(n) for code, n in re.findall(r"(R\d+) \(([\d,]+) items?\)", inner)}
+        truth = self.readable_before.get(int(of), {})
+        self.seen.setdefault("read before", []).append(int(of))
+        for code in {*told, *truth}:
+            items = truth.get(code, {})
+            self.expect(sum(items.values()) <= told.get(code, 0) <= len(items), claim, items)
+        self.expect("R" not in re.sub(r"(R\d+) \(([\d,]+) items?\)", "", inner), claim)
+        self.resolved_before = {
+            code: n
+            for code, items in truth.items()
+            if (n := len({
+                row["item"]
+                for row in self.rows.tables["resolutions"]
+                if row["decided_by"] == code and row["item"] in items and int(row["round"]) != int(of)
+                and moment(row["decided_at"]) < self.blind_since(int(of), code)
+            }))
+        }  # fmt: skip
+        self.n_resolved_before = self.n_resolved_before + bool(self.resolved_before)
+
+    n_resolved_before = 0
+
+    def had_resolved(self, claim: str, inner: str) -> None:
+        told = {code: number(n) for code, n in re.findall(r"(R\d+) for ([\d,]+) items?", inner)}
+        self.same(claim, told, self.resolved_before)
+        self.n_resolved_before -= 1
+
+    def though(self, claim: str, n: str | None, rounds: Sequence[int]) -> None:
+        """How many items of some rounds raters labeled who could read labels of them elsewhere."""
+        items = [each for of in rounds for those in self.readable_before.get(of, {}).values() for each in those.items()]
+        least, most = {item for item, is_known in items if is_known}, {item for item, _ in items}
+        self.expect(len(least) <= number(n or "0") <= len(most), claim, (len(least), len(most)))
 
     def labeled_before(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.labeled_again))
@@ -1057,8 +1127,8 @@ class Checker:
             self.same(claim, words, given)
 
     def agreement(
-        self, claim: str, title: str, when: str, name: str, value: str, low: str | None, high: str | None, n: str,
-        raters: str, apart: str | None,
+        self, claim: str, title: str, when: str, though: str | None, name: str, value: str, low: str | None,
+        high: str | None, n: str, raters: str, apart: str | None,
     ) -> None:  # fmt: skip
         key = self.of(title)
         table = self.table(key, self.rows.headline, when)
@@ -1067,10 +1137,12 @@ class Checker:
         self.expect(is_printed(statistics.value_of(full, table), value), claim, statistics.value_of(full, table))
         self.same(claim, (number(n), number(raters)), (table.n_units, len(table.raters)))
         self.same(claim, bool(apart), when == "after")
+        self.though(claim, though, self.rows.headline if when == "before" else ())
         self.seen.setdefault("agreement", []).append((key, when, low, high, claim))
 
-    def undefined(self, claim: str, name: str, title: str, when: str, n: str, raters: str) -> None:
+    def undefined(self, claim: str, name: str, title: str, when: str, though: str | None, n: str, raters: str) -> None:
         key = self.of(title)
+        self.though(claim, though, self.rows.headline if when == "before" else ())
         table = self.table(key, self.rows.headline, when)
         self.expect(math.isnan(statistics.value_of(self.name_of(key), table)), claim)
         self.same(claim, (number(n), number(raters)), (table.n_units, len(table.raters)))
@@ -1527,8 +1599,13 @@ class Checker:
             n = sum(place[0] in self.sheets for place in self.rows.submitted(blank=True))
             self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted(blank=True))))
         self.sentences(text.replace(some[0], "") if some else text)
-        again = bool(self.labeled_again)
-        self.same(text, again, "by at least one of the same raters" in text)
+        self.same(text, bool(self.labeled_again), "by at least one of the same raters" in text)
+        read = {int(of) for of in re.findall(r"Before labeling items in round (\d+), R", text)}
+        certain = {
+            of for of, those in self.readable_before.items() if any(any(each.values()) for each in those.values())
+        }
+        self.expect(certain <= read <= set(self.readable_before), text, certain)
+        again = bool(self.labeled_again or read)
         copied = [
             line for line in self.rows.audit if line["what"] == "duplicated from a study" and line["detail"]["items"]
         ]
@@ -1815,23 +1892,25 @@ class Checker:
             elif " & " in line and not line.startswith("    Round"):
                 self.complaints.append(f"no pattern reads {line!r}")
         caption = re.search(
-            r"\\caption\{Agreement before discussion, by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
+            r"\\caption\{Agreement before discussion(?:, though raters could read earlier labels of ([\d,]+) items?)?, by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
             plain,
         )
         if caption is not None:
-            self.same(caption[0][:80], caption[1], self.rows.study["title"])
-            for software in re.findall(r"\((Concord [^)]+)\)", caption[2]):
+            though, title, rest = caption.groups()
+            self.though(caption[0][:80], though, list(self.rows.rounds))
+            self.same(caption[0][:80], title, self.rows.study["title"])
+            for software in re.findall(r"\((Concord [^)]+)\)", rest):
                 self.same("caption", software, self.rows.software)
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
-            self.same("caption", "no measure of reliability" in caption[2], is_changed)
-            matched = re.findall(r"The parts of ([\d,]+) items? were matched by hand", caption[2])
+            self.same("caption", "no measure of reliability" in rest, is_changed)
+            matched = re.findall(r"The parts of ([\d,]+) items? were matched by hand", rest)
             wanted = len(self.matched_by_hand)
             self.same("caption", [number(each) for each in matched], [wanted] if wanted else [])
-            self.caption_methods(caption[2])
+            self.caption_methods(rest)
             bare = self.seen.get("bare rows", [])
             told = re.findall(
                 r"No confidence interval is given for fewer than 5 units, unless all ratings agree(; all parts [^.]*)?\.",
-                caption[2],
+                rest,
             )
             once = "; all parts of an item, in all rounds, count once"
             self.same("caption", told, [once if max(bare) >= 5 else ""] if bare else [])
@@ -2022,7 +2101,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"The parts of ([\d,]+) items? were matched by hand, by an adjudicator or owner who could see the labels; agreement compares the matched parts\.", Checker.matched),
     (r"(?:Raters skipped ([\d,]+) assignments?(?:, and third raters skipped ([\d,]+))?|Third raters skipped ([\d,]+) assignments?)\.", Checker.skipped),
     (r"In round (\d+), ([\d,]+) unfinished assignments? (?:was|were) withdrawn\.", Checker.withdrawn),
-    (r"Before labeling (?:it|([\d,]+) of them) again, such a rater could read and discuss the labels that others gave in the earlier round; the new labels count as before discussion of their own round\.", Checker.read_before),
+    (r"Before labeling items in round (\d+), ([^.]*) could read labels that others had given to these items in other rounds; the new labels count as before discussion of their own round\.", Checker.read_before),
+    (r"Resolutions had been entered there by ([^.]*)\.", Checker.had_resolved),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),
     (r"Before the feedback, every known label was right in (.*?\))\.", Checker.tries),
@@ -2046,8 +2126,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
     (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
-    (rf"Agreement on <TITLE> (before|after) discussion was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
-    (r"(\S+ ?\S*) on <TITLE> (before|after) discussion is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
+    (rf"Agreement on <TITLE> (before|after) discussion(?:, though raters could read earlier labels of ([\d,]+) items?,)? was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
+    (r"(\S+ ?\S*) on <TITLE> (before|after) discussion(?:, though raters could read earlier labels of ([\d,]+) items?,)? is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
     (r"\[missing: agreement on <TITLE>; no unit has two labels that count before discussion\]", Checker.not_compared),
     (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),

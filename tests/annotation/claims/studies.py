@@ -7,12 +7,13 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from itertools import combinations, permutations
 from random import Random
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.test import Client
 
 from annotation.agreement_report.actions import fix_headline
@@ -27,7 +28,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions.members import add_member
 from annotation.methods import Facts
 from annotation.methods.queries import methods
-from annotation.models import Assignment, Study
+from annotation.models import Assignment, Round, Study
 from annotation.package.queries import package as study_package
 from annotation.package.queries import results
 from annotation.plans import jobs as plan_jobs
@@ -192,7 +193,13 @@ def repeated_study() -> Study:
         make.submit(again, who, 3, {"symptom": ["hang"]})
         make.new_state(3, title=f"Renamed after {who}")
         repin_item(seat=make.owner_seat(study), item=get_item(seat, "acme/rocket#3"))
+    opened_later(again)
     return study
+
+
+def opened_later(round_: Round) -> None:
+    """Has a round opened an hour later, because files have seconds."""
+    Round.objects.filter(pk=round_.pk).update(opened_at=F("opened_at") + timedelta(hours=1))
 
 
 def everything_study() -> Study:

@@ -151,8 +151,12 @@ def test_what_screening_made_of_a_sample_is_borne_out_and_lies_about_it_are_caug
 
 REPEATED_LIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("n_rated_before", lambda n: 3),
-    ("n_read_before", lambda n: 0),
-    ("n_read_before", lambda n: 4),
+    ("read_before", lambda rounds: []),
+    ("read_before.0.round", lambda number: 1),
+    ("read_before.0.by", lambda by: [("R1", 3)]),
+    ("read_before.0.by.0", lambda each: (each[0], 4)),
+    ("read_before.0.items", lambda items: [1]),
+    ("read_before.0.resolved", lambda by: [("R1", 1)]),
     ("n_third_skipped", lambda n: 0),
     ("decided.0.method", lambda way: "meeting"),
     ("decided.0.present", lambda codes: ["R1"]),
@@ -175,8 +179,9 @@ def test_what_was_read_before_withdrawn_and_skipped_is_borne_out_and_lies_about_
     text = as_text(paragraph(made.facts))
     for words in (
         "In round 1, 1 unfinished assignment was withdrawn. Third raters skipped 1 assignment.",
-        "Four items had been labeled in an earlier round by at least one of the same raters. Before labeling 3 of them "
-        "again, such a rater could read and discuss the labels that others gave in the earlier round",
+        "Four items had been labeled in an earlier round by at least one of the same raters. Before labeling items in "
+        "round 2, R1 (3 items) and R2 (4 items) could read labels that others had given to these items in other rounds",
+        "though raters could read earlier labels of 4 items, was",
         "Four submissions of 15 (for 1 item) were made on another snapshot of the issue than the one pinned",
         "For 1 item, those who entered resolutions could see labels of model raters before that.",
         "For 1 item, raters of the same round read different snapshots; agreement includes their labels.",

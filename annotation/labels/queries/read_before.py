@@ -1,0 +1,210 @@
+"""Reading of earlier labels: which raters of a round could read labels of its items in other rounds beforehand.
+
+It follows from roles and dates alone, so it depends on no answer. Members read labels of a round once its labeling has
+ended. Owners and adjudicators who do not rate in it read them before, too. Raters of an open round read nothing of its
+items elsewhere (`Seat.withheld`), so only what they could read until then counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Min
+from django.utils import timezone
+
+from annotation.core.access import ADJUDICATOR, OWNER
+from annotation.core.member_lists import code_order
+from annotation.models import Annotation, AuditEvent, Membership, Round, RoundItem, RoundRater, Study
+from shared.wording import plural, series
+
+CAME_IN = ("member accepted", "invitation accepted")
+"""The lines of the audit log by which an account that was invited came into a study."""
+GOT_ROLES = ("member set", *CAME_IN)
+CAME_INTO_ROUND = "rater added"
+CODING = (Round.Kind.PILOT, Round.Kind.MAIN)
+
+
+class Reach(NamedTuple):
+    """That a rater could read labels of an earlier round before they could label in a later one; ids.
+
+    They could until `blind_from`. `before`: only labels that were given until then, as an owner or adjudicator; None:
+    all of them. Items of the rounds `covered`, in which the rater rated meanwhile, were hidden from them.
+    """
+
+    later: int
+    rater: int
+    earlier: int
+    blind_from: datetime
+    before: datetime | None
+    covered: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Presence:
+    """Since when somebody is in a study, and from when until when they decide in it: they read labels of open rounds.
+
+    `decides_from` None: never. `decides_until` None: still.
+    """
+
+    since: datetime
+    decides_from: datetime | None
+    decides_until: datetime | None
+
+
+def reaches(study: Study, later: Sequence[Round], earlier: Sequence[Round]) -> list[Reach]:
+    """Who of the people who rate in `later` rounds could read labels of which `earlier` ones; three queries.
+
+    One more where somebody came into an open round.
+    """
+    rounds = {each.pk: each for each in (*later, *earlier)}
+    rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
+    members: dict[int, Membership] = {}
+    rated: set[tuple[int, int]] = set()
+    for row in rows.select_related("rater__user", "rater__former_user", "rater__invited_user", "rater__formerly"):
+        members[row.rater_id] = row.rater
+        rated.add((row.round_id, row.rater_id))
+    blind_from = _blind_from(study, rounds, rated, members)
+    presences = _presences(study, members.values())
+    found = []
+    for one in later:
+        for rater in (pk for round_id, pk in rated if round_id == one.pk):
+            until = blind_from[one.pk, rater]
+            for other in earlier:
+                if other.pk == one.pk or other.opened_at is None:
+                    continue
+                span = _span(presences[rater], other, until, is_rater=(other.pk, rater) in rated)
+                if span is None:
+                    continue
+                start, before = span
+                covered = tuple(
+                    each.pk
+                    for each in rounds.values()
+                    if each.pk not in (one.pk, other.pk)
+                    and (since := blind_from.get((each.pk, rater))) is not None
+                    and each.opened_at is not None
+                    and since <= start
+                    and (each.resolving_at is None or each.resolving_at >= until)
+                )
+                found.append(Reach(one.pk, rater, other.pk, until, before, covered))
+    return found
+
+
+def _span(
+    presence: _Presence, other: Round, until: datetime, *, is_rater: bool
+) -> tuple[datetime, datetime | None] | None:
+    """From when somebody could read labels of a round before `until`, and which ones as `Reach.before` has it."""
+    if other.resolving_at is not None and max(other.resolving_at, presence.since) < until:
+        return max(other.resolving_at, presence.since), None
+    if is_rater or presence.decides_from is None or other.opened_at is None:
+        return None
+    last = min(until, presence.decides_until or until)
+    first = max(other.opened_at, presence.decides_from)
+    return (first, last) if first < last else None
+
+
+def _blind_from(
+    study: Study, rounds: Mapping[int, Round], rated: set[tuple[int, int]], members: Mapping[int, Membership]
+) -> dict[tuple[int, int], datetime]:
+    """From when the raters of rounds were blind there: its opening, or when they came into it; now in a draft.
+
+    Who left without an answer and came back was not blind in between.
+    """
+    numbers, codes = {each.number: each.pk for each in rounds.values()}, {each.code: pk for pk, each in members.items()}
+    now = timezone.now()
+    found = {place: rounds[place[0]].opened_at or now for place in rated}
+    lines = AuditEvent.objects.filter(study=study, verb=CAME_INTO_ROUND, detail__round__in=list(numbers)).order_by("pk")
+    came = [
+        (place, at)
+        for at, detail in lines.values_list("at", "detail")
+        if (place := (numbers[detail["round"]], codes.get(detail["rater"], 0))) in rated
+    ]
+    if came:
+        given = Annotation.objects.filter(
+            assignment__round__in={place[0] for place, _ in came}, rater__in={place[1] for place, _ in came}
+        )
+        firsts = given.order_by().values_list("assignment__round", "rater").annotate(at=Min("created_at"))
+        first = {(round_id, rater): at for round_id, rater, at in firsts}
+        found |= {place: at for place, at in came if place not in first or first[place] > at}
+    return found
+
+
+def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presence]:
+    """By membership (id) what dates are known of it, by the audit log; one query."""
+    lines = list(
+        AuditEvent.objects.filter(study=study, verb__in=GOT_ROLES)
+        .order_by("pk")
+        .values_list("verb", "at", "user_id", "detail")
+    )
+    return {each.pk: _presence(study, each, lines) for each in members}
+
+
+def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
+    accounts = [*member.accounts, *([member.invited_user] if member.invited_user else [])]
+    ids, names = {each.pk for each in accounts}, {each.username.casefold() for each in accounts}
+    own = [
+        (verb, at, detail.get("roles") or ())
+        for verb, at, user, detail in lines
+        if (user in ids if verb in CAME_IN else str(detail.get("member", "")).casefold() in names)
+    ]
+    came_in = [at for verb, at, _ in own if verb in CAME_IN]
+    since = min(came_in, default=member.created_at)
+    if member.user is not None and member.user.is_staff:  # who reads every study
+        since = min(since, member.user.date_joined)
+    decides = [at for _, at, roles in own if OWNER in roles or ADJUDICATOR in roles]
+    if study.created_by_id in ids:
+        decides.append(study.created_at)
+    is_now = member.user is not None and member.has_role(OWNER, ADJUDICATOR)
+    decides_from = min(decides, default=member.created_at if is_now else None)
+    if not is_now and member.could_read_until is None:
+        decides_from = None
+    return _Presence(since, decides_from, None if is_now else member.could_read_until)
+
+
+@dataclass(frozen=True)
+class ReadersBefore:
+    """How many items of a round are in others, too, and who of its raters (by code) could read labels there before."""
+
+    n_items: int
+    codes: Sequence[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.codes)
+
+    @property
+    def sentence(self) -> str:
+        """Of a round that was opened."""
+        items, them = plural(self.n_items, "item"), "it" if self.n_items == 1 else "them"
+        return (
+            f"In other rounds, {series(self.codes)} could read labels of {items} of this round before labeling {them} "
+            "here."
+        )
+
+    @property
+    def warning(self) -> str:
+        """Of a draft."""
+        if not self:
+            return "None of its raters can read labels of them now."
+        items = plural(self.n_items, "item")
+        return f"Until this round opens, {series(self.codes)} can read labels of {items} of it in other rounds."
+
+
+def readers_before(round_: Round) -> ReadersBefore | None:
+    """Who of a round's raters could read labels of its items elsewhere; whether there are any does not matter.
+
+    None for rounds that show earlier labels, ask nothing of these, or came from a sheet. One query for a round whose
+    items are in no other one, else six or seven.
+    """
+    if round_.kind not in CODING or round_.is_from_sheet:
+        return None
+    own = RoundItem.objects.counting().filter(round=round_).order_by().values("item")
+    shared = RoundItem.objects.counting().filter(item__in=own, round__kind__in=CODING, round__opened_at__isnull=False)
+    shared = shared.exclude(round=round_).order_by()
+    others = list(Round.objects.filter(pk__in=shared.values("round")))
+    found = reaches(round_.study, [round_], others) if others else []
+    if not found:
+        return ReadersBefore(0, ())
+    readable = shared.filter(round__in={each.earlier for each in found}).values("item").distinct().count()
+    codes = RoundRater.objects.filter(round=round_, rater__in={each.rater for each in found})
+    names = sorted((code or "" for code in codes.values_list("rater__code", flat=True)), key=code_order)
+    return ReadersBefore(readable, names)

@@ -1,0 +1,127 @@
+"""Who could read labels of the same items elsewhere before labeling them: paragraph, checklist, warning, and page."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.core.access import get_item
+from annotation.members.actions.members import add_member, set_member
+from annotation.methods import as_text, checklist, sentences
+from annotation.methods.outline import paragraph
+from annotation.methods.queries import methods
+from annotation.models import Round, Study
+from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions import rounds
+from tests import builders as make
+from tests.annotation.claims.studies import exported, opened_later
+from tests.annotation.claims.test_claims import complaints, with_lie
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+NAMES = ["acme/rocket#1", "acme/rocket#2"]
+
+
+def first_round(*, close: bool = True) -> Study:
+    """Bob and carol disagree on two items of three, of which ada resolved one; dave and erin only read."""
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang\n2 crash hang\n3 hang hang")
+    resolve(
+        seat=make.seat(study, "ada"), round_=round_, item=get_item(make.seat(study, "ada"), NAMES[0]), part=1,
+        dimension="symptom", values=["crash"], rationale="It stops.", expected=None,
+    )  # fmt: skip
+    if close:
+        rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    return study
+
+
+def again(study: Study, *raters: str, label: bool = True) -> Round:
+    made = rounds.create_round(
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(raters=list(raters), issues=NAMES, raters_per_item=2, kind="main"),
+    )
+    round_ = rounds.open_round(seat=make.owner_seat(study), number=made.number, unregistered=True, reason="Go on.")
+    if label:
+        make.rate(round_, f"item {' '.join(raters)}\n1 crash crash\n2 crash crash")
+    return round_
+
+
+def may_rate(study: Study, **roles: list[str]) -> None:
+    for name, given in roles.items():
+        add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=given)
+
+
+READ_LIES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("read_before", lambda rounds: []),
+    ("read_before.0.by", lambda by: by[:1]),
+    ("read_before.0.by.1", lambda each: (each[0], 1)),
+    ("read_before.0.round", lambda number: 1),
+    ("read_before.0.resolved", lambda by: []),
+    ("read_before.0.resolved", lambda by: [("R4", 1)]),
+    ("read_before.0.resolved.0", lambda each: (each[0], 2)),
+    ("read_before.0.items", lambda items: items[:1]),
+]
+
+
+@pytest.mark.slow
+def test_who_could_read_or_had_resolved_is_named_wherever_labels_count_as_before_discussion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = first_round()
+    may_rate(study, ada=["rater", "adjudicator"])
+    opened_later(again(study, "ada", "erin"))
+    made = exported(study, resamples=10)
+    text = as_text(paragraph(made.facts))
+    for words in (
+        "Before labeling items in round 2, R4 (2 items) and R5 (2 items) could read labels that others had given to "
+        "these items in other rounds; the new labels count as before discussion of their own round. Resolutions had "
+        "been entered there by R5 for 1 item.",
+        "Agreement on Symptom before discussion, though raters could read earlier labels of 2 items, was ",
+    ):
+        assert words in text, text
+    (check,) = [each for each in checklist(made.facts) if each.key == "independent"]
+    assert check.answer == "partly" and "could read labels that others had given to these items" in check.evidence
+    assert complaints(made.rows, made.facts) == []
+    for path, change in READ_LIES:
+        assert complaints(made.rows, with_lie(made.facts, path.split("."), change)), path
+    monkeypatch.setattr(sentences, "though", lambda n: "")
+    assert complaints(made.rows, made.facts)
+
+
+def test_who_rates_before_others_are_done_could_read_nothing_but_an_adjudicator_could() -> None:
+    study = first_round(close=False)
+    Round.objects.update(resolving_at=None)  # as if the first round had gone on meanwhile
+    may_rate(study, ada=["rater", "adjudicator"])
+    again(study, "ada", "erin")
+    facts = methods(make.owner_seat(study), resamples=10)
+    assert [(each.round, each.by) for each in facts.read_before] == [(2, [("R5", 2)])]
+
+
+def test_who_was_invited_and_came_into_the_study_when_the_round_was_open_could_read_nothing() -> None:
+    study = first_round()
+    set_member(seat=make.owner_seat(study), username=make.user("fay").username, roles=["rater"])
+    round_ = again(study, "dave", "R5", label=False)
+    make.accept("fay")
+    make.rate(round_, "item dave fay\n1 crash crash\n2 crash crash")
+    facts = methods(make.owner_seat(study), resamples=10)
+    assert [(each.round, each.by) for each in facts.read_before] == [(2, [("R3", 2)])]
+
+
+def test_the_warning_and_the_page_of_a_round_name_who_can_read_labels_of_its_items_elsewhere() -> None:
+    study = first_round()
+    body = {"kind": "main", "issues": NAMES, "raters": ["dave", "erin"], "raters_per_item": 2}
+    (warning,) = Script("olga").send("POST", "studies/study/rounds/", body).json()["warnings"]
+    can = "Until this round opens, R3 and R4 can read labels of 2 items of it in other rounds."
+    assert can in warning and "names who could read labels" in warning
+    assert can in page("olga") and "can read labels" not in page("dave")
+    rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True, reason="Go on.")
+    could = "In other rounds, R3 and R4 could read labels of 2 items of this round before labeling them here."
+    assert could in page("olga") and could in page("dave") and "could read labels" not in page("olga", 1)
+
+
+def page(name: str, number: int = 2) -> str:
+    client = Client()
+    client.force_login(make.user(name))
+    return client.get(f"/studies/study/rounds/{number}/").content.decode()
