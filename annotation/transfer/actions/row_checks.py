@@ -164,6 +164,8 @@ _DETAIL = record_of(
 _DETAILS: Mapping[str, Check] = {
     "rater withdrawn": record_of(_PLACE, {"given": _COUNTED}),
     "rater added": record_of(_PLACE),
+    "round moved to resolving": record_of({"round": is_whole}),
+    **dict.fromkeys(("items screened: in", "items screened: out"), record_of({}, {"items": list_of(is_text)})),
     "third rater asked": record_of({"round": is_whole, "item": is_text}),
     READ: record_of({"round": is_whole, "door": is_text, "answers_hash": is_text}),
     IMPORTED: record_of({}, {"rounds": _COUNTED}),

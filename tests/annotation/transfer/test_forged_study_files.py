@@ -165,6 +165,8 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
         ("rater withdrawn", {"round": 1, "rater": "R1", "given": {"R2": 3}}, {"round": 1}),
         ("rater withdrawn", {"round": 1, "rater": "R1"}, {"round": 1, "rater": "R1", "given": 5}),
         ("rater added", {"round": 1, "rater": "R1", "given": 5}, {"rater": "R1"}),
+        ("round moved to resolving", {"round": 1, "withdrawn": 1}, {"withdrawn": 1}),
+        ("items screened: out", {"n": 1, "items": ["a/b#1"]}, {"n": 1, "items": 1}),
         ("headline fixed", {"rounds": [1]}, {"rounds": {"": 1}}),
         ("ratings imported", {"rounds": {"": 1}}, {"rounds": [1]}),
         ("downloaded", {"what": "labels", "round": "all"}, {"round": {"a": 1}}),
