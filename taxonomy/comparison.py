@@ -4,7 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from shared.errors import Invalid
 from taxonomy.schema import CategorySpec, DimensionSpec, Document
+
+PAIRS_MAX = 100_000
+"""So many pairs of an old and a new category that belong together a comparison has."""
 
 Place = tuple[str, str]
 """A category: (dimension key, category key)."""
@@ -86,7 +90,16 @@ def sources(old: Document, new: Document) -> dict[Place, tuple[str, ...]]:
 
 
 def compose(first: Sources, second: Sources) -> dict[Place, tuple[str, ...]]:
-    """Sources over two steps: the second's keys, followed through the first."""
+    """Sources over two steps: the second's keys, followed through the first.
+
+    Raises Invalid where a merge of very many that is split into very many would have more than PAIRS_MAX pairs.
+    """
+    n_pairs = sum(len(first.get((place[0], middle), ())) for place, keys in second.items() for middle in keys)
+    if n_pairs > PAIRS_MAX:
+        raise Invalid(
+            f"More than {PAIRS_MAX:,} pairs of categories belong together between these versions: many were merged "
+            "into one, which was split again. Compare versions that are next to each other."
+        )
     return {
         (dimension, key): tuple(dict.fromkeys(old for middle in keys for old in first.get((dimension, middle), ())))
         for (dimension, key), keys in second.items()

@@ -160,22 +160,24 @@ def _rows(
 
 def _together(changes: Sequence[Change]) -> list[list[Change]]:
     """Changes that share a category of either version, in the order of the first of them."""
-    group_of: dict[tuple[str, str], list[Change]] = {}
-    groups: list[list[Change]] = []
-    for change in changes:
-        ends = [(side, key) for side, key in (("old", change.old), ("new", change.new)) if key is not None]
-        known = [group_of[end] for end in ends if end in group_of]
-        group = known[0] if known else []
-        if not known:
-            groups.append(group)
-        for other in known[1:]:
-            if other is not group:
-                group.extend(other)
-                groups = [each for each in groups if each is not other]
-                group_of = {end: group if of is other else of for end, of in group_of.items()}
-        group.append(change)
-        group_of |= dict.fromkeys(ends, group)
-    return groups
+    heads = list(range(len(changes)))
+
+    def head(place: int) -> int:
+        while heads[place] != place:
+            heads[place] = heads[heads[place]]
+            place = heads[place]
+        return place
+
+    first: dict[tuple[str, str], int] = {}
+    for place, change in enumerate(changes):
+        for side, key in (("old", change.old), ("new", change.new)):
+            if key is not None:
+                low, high = sorted((head(place), head(first.setdefault((side, key), place))))
+                heads[high] = low
+    groups: dict[int, list[Change]] = {}
+    for place, change in enumerate(changes):
+        groups.setdefault(head(place), []).append(change)
+    return list(groups.values())
 
 
 Placed = tuple[CategorySpec, tuple[str, ...]]
@@ -192,9 +194,8 @@ def _sides(olds: list[Placed], news: list[Placed]) -> tuple[tuple[CategorySide, 
             (CategorySide(keys[0], old_above, names[0], tuple(pair[0] for pair in fields), old),),
             (CategorySide(keys[1], new_above, names[1], tuple(pair[1] for pair in fields), new),),
         )
-    differ = {name for old, _ in olds for new, _ in news for name in differing(old, new, SHOWN)}
-    shown = [name for name in SHOWN if name in differ or not (olds and news)]
     is_alone = not (olds and news)
+    shown = [name for name in SHOWN if is_alone or len({getattr(spec, name) for spec, _ in (*olds, *news)}) > 1]
     return (
         tuple(_whole_side(each, shown, is_alone) for each in olds),
         tuple(_whole_side(each, shown, is_alone) for each in news),

@@ -35,7 +35,7 @@ def near_identical(names: Sequence[str]) -> list[tuple[int, ...]]:
     a letter or two stand together. Every place is in one group, most groups have one; in the order of their first.
 
     Names with different numbers in them ("Level 1", "Level 2") are never alike; of five letters or fewer only those
-    that fold to the same, and so of more than COMPARED_MAX names, for the time grows with their square.
+    that fold to the same, and so of the others once the squares of COMPARED_MAX names are used up.
     """
     folded = [_folded(name) for name in names]
     heads = list(range(len(names)))
@@ -54,9 +54,11 @@ def near_identical(names: Sequence[str]) -> list[tuple[int, ...]]:
     for place in first.values():
         if sum(map(len, folded[place])) > SHORT_NAME:
             numbered.setdefault(tuple(re.findall(r"\d+", names[place])), []).append(place)
-    for places in numbered.values():
-        if len(places) > COMPARED_MAX:
+    n_left = COMPARED_MAX**2
+    for places in sorted(numbered.values(), key=len):
+        if len(places) ** 2 > n_left:
             continue
+        n_left -= len(places) ** 2
         joined = ["".join(sorted(folded[place])) for place in places]
         typed = ["".join(folded[place]) for place in places]
         for texts in (joined, typed) if len(places) > 1 else ():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shared.errors import Invalid
 from taxonomy import comparison
 from taxonomy.comparison import compare, compare_dimensions, compose, invert, sources
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
@@ -92,6 +93,20 @@ def test_sources_can_be_followed_over_two_steps_and_back() -> None:
         ("e", "b", "split"),
         ("f", None, "retired"),
     }
+
+
+def test_a_merge_of_many_that_is_split_into_many_is_too_large_to_be_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PAIRS_MAX", 6)
+    first = taxonomy("a", "b", "c")
+    merged = taxonomy("all = All < a b c")
+    for names, is_followed in ("de", True), ("def", False):
+        split = taxonomy(*(f"{name} = {name} < all" for name in names))
+        two_steps = sources(first, merged), sources(merged, split)
+        if is_followed:
+            assert compose(*two_steps)["d", "e"] == ("a", "b", "c")
+        else:
+            with pytest.raises(Invalid, match="More than 6 pairs"):
+                compose(*two_steps)
 
 
 def test_a_dimension_that_goes_takes_its_categories_along() -> None:

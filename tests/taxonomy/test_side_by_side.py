@@ -1,6 +1,7 @@
 """Two versions side by side, and as Markdown for an appendix."""
 
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from taxonomy import side_by_side
 from taxonomy.appendix import Heading, appendix, escaped
 from taxonomy.checking import load
 from taxonomy.comparison import compare, compare_dimensions
-from taxonomy.schema import CategorySpec, Document
+from taxonomy.schema import CategorySpec, DimensionSpec, Document
 from taxonomy.side_by_side import ComparisonRow, DimensionComparison, counts, sections
 
 OLD = load("""
@@ -158,6 +159,22 @@ def test_what_is_merged_and_split_at_once_is_one_row() -> None:
     (section,) = told(taxonomy("a", "b", "c"), taxonomy("y < b", "z < c", "x < a b c"))
     (row,) = section.rows
     assert (row.kind, len(row.olds), len(row.news), len(row.changes)) == ("split", 3, 3, 5)
+
+
+def test_thousands_of_categories_that_hang_together_are_one_row_at_once() -> None:
+    """Each new category comes from two old ones, and so do its neighbours: all of them belong together."""
+    n, order = 3_000, [*range(0, 3_000, 2), *range(1, 3_000, 2)]
+    olds = tuple(CategorySpec(key=f"o{at}", name=f"O{at}", definition="x") for at in range(n + 1))
+    news = tuple(CategorySpec(key=f"n{at}", name=f"N{at}", was=(f"o{at}", f"o{at + 1}")) for at in order)
+    old, new = (
+        Document(slug="s", title="S", dimensions=(DimensionSpec(key="d", title="D", kind="single", categories=those),))
+        for those in (olds, news)
+    )
+    started_at = time.process_time()
+    ((row,),) = (each.rows for each in sections(old, new, [], compare(old, new)))
+    assert (len(row.olds), len(row.news)) == (n + 1, n)
+    assert [each.field for each in row.olds[0].fields] == ["definition"]
+    assert time.process_time() - started_at < 2
 
 
 def test_a_pair_shows_the_fields_that_differ_with_the_words_marked() -> None:
