@@ -195,10 +195,10 @@ def _datum(point: TrendPoint, panel: Panel, look: ChartStyle) -> dict[str, Any]:
     }
     if look.is_paper:
         return found
-    when = "after discussion" if point.is_after else "before discussion"
+    when = ", after discussion" if point.is_after else ""
     interval = interval_words(point.low, point.high, None, 2)
     between = f", 95% CI {interval}" if interval else ""
-    words = f"{panel.title}, round {point.round}, {when}: {decimals(point.value)}{between}"
+    words = f"{panel.title}, round {point.round}{when}: {decimals(point.value)}{between}"
     return found | {"url": point.url, "words": words}
 
 

@@ -62,7 +62,9 @@ RATINGS = ExportPageText(
         "memo": "the rater’s memo",
         "seconds": "spent with the page in sight",
         "training": "whether it is a calibration item, which counts in no result",
-        "revision": "blind; first: of a calibration item before feedback, or in a relabeling round; or current",
+        "revision": "blind: given before the rater could read labels of others in Concord (of labels from a sheet, as "
+        "it brought them: nobody knows whether they were blind); first: of a calibration item before feedback, or in a "
+        "relabeling round; or current",
         "taxonomy_version": "the version of the values",
         "original_values": "as submitted",
         "original_version": "the version at submission",

@@ -91,7 +91,7 @@ def _raters(facts: Facts) -> Said:
     if not having and not facts.headline and double:
         return MISSING, f"{_first(facts.no_headline)}. {double}", _finish(facts)
     if not having:
-        none = "No unit has two labels that count before discussion."
+        none = f"{_first(sentences.not_compared(undated=facts.is_undated))}."
         return MISSING, f"{none} {double}".strip(), "Assign each item to two raters or more."
     by: dict[tuple[tuple[str, ...], tuple[str, ...]], list[DimensionFacts]] = {}
     for each in having:

@@ -516,6 +516,11 @@ class Facts:
         return sum(wave.n_from_sheets for wave in self.waves)
 
     @property
+    def is_undated(self) -> bool:
+        """Whether sheets brought labels of the headline: nobody knows whether they were given before discussion."""
+        return any(wave.n_from_sheets for wave in self.waves if wave.number in self.headline)
+
+    @property
     def n_answers(self) -> int:
         return sum(wave.n_answers for wave in self.waves)
 

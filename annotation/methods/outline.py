@@ -81,8 +81,9 @@ def _taxonomy(facts: Facts) -> Iterable[Sentence]:
     yield sentences.taxonomy(facts.taxonomy, facts.versions, rated, facts.newest_version)
     if facts.unrated:
         yield sentences.unrated([each.title for each in facts.unrated])
-    if conditional := [each.title for each in facts.dimensions if each.is_conditional]:
-        yield sentences.conditional(conditional, facts.applies, facts.applies_chosen_on)
+    if conditional := [each.title for each in rated if each.is_conditional]:
+        sheets = bool(facts.n_from_sheets)
+        yield sentences.conditional(conditional, facts.applies, facts.applies_chosen_on, sheets=sheets)
     yield sentences.unit()
 
 
@@ -144,7 +145,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
     if not facts.measured:
         return
     if facts.headline and not facts.is_compared:
-        yield sentences.no_headline(sentences.NOT_COMPARED)
+        yield sentences.no_headline(sentences.not_compared(undated=facts.is_undated))
     elif facts.headline:
         stated = any(wave.is_imported for wave in facts.waves if wave.number in facts.headline)
         yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on, stated=stated)
@@ -176,15 +177,16 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
 def _found(facts: Facts, each: DimensionFacts) -> Iterable[Sentence]:
     """What came out for a dimension, and what is excluded from it."""
     if not each.before.units:
-        yield sentences.nothing_compared(each)
+        yield sentences.nothing_compared(each, undated=facts.is_undated)
     else:
-        yield sentences.agreement(each, n_read_before=facts.n_read_before)
+        yield sentences.agreement(each, undated=facts.is_undated, n_read_before=facts.n_read_before)
         if each.n_used is not None:
             yield sentences.used(each)
         yield from (told for told in (sentences.threshold(each), sentences.by_round(each, facts.pilots)) if told)
         if facts.n_changed and each.after is not None and each.after.value is not None:
             yield sentences.agreement(each, when="after")
-    yield from (sentences.excluded(each, because, n) for because, n in each.left_out)
+    undated = facts.is_undated
+    yield from (sentences.excluded(each, because, n, undated=undated) for because, n in each.left_out)
 
 
 def _disagreements(facts: Facts) -> Iterable[Sentence]:

@@ -55,6 +55,11 @@ EXCLUDED = {
     "": "there were fewer than two labels to compare",
 }
 """Why a unit is not compared, by the codes of `annotation.agreement_report.queries.exclusions`."""
+EXCLUDED_OF_SHEETS = {
+    "one_sided": "only one label on the dimension counts",
+    "planned_for_one": "the item has only one rater",
+}
+"""The same where labels came from sheets: nobody knows what was planned, and what was discussed before."""
 CI_METHODS = {
     EXACT: "one-sided Clopper-Pearson bounds by the number of items, where all ratings agree (exact for percent "
     "agreement; for other coefficients, chance agreement is taken as known)",
@@ -269,15 +274,20 @@ def unit() -> Sentence:
     return Sentence("The unit of analysis was an item in a round, or each part of an item that raters divided.")
 
 
-def conditional(titles: Sequence[str], applies: str, chosen_on: date | None = None) -> Sentence:
+def conditional(
+    titles: Sequence[str], applies: str, chosen_on: date | None = None, *, sheets: bool = False
+) -> Sentence:
+    """Where conditional dimensions were asked and compared; of labels from `sheets` nobody knows what was asked."""
     where = "both raters" if applies == "both" else "at least one of two raters"
     n = len(titles)
+    it, applied = ("it", "applies") if n == 1 else ("them", "apply")
     also = "" if applies == "both" else ", “does not apply” being the other rater’s label"
     late = f"; this rule was chosen on {day(chosen_on)}, after labeling had begun" if chosen_on else ""
-    return Sentence(
-        f"{series(titles)} {was(n)} asked only where an earlier answer called for {'it' if n == 1 else 'them'}, and "
-        f"compared where {where} reached {'it' if n == 1 else 'them'}{also}{late}."
-    )
+    asked = f"{series(titles)} {was(n)} asked only where an earlier answer called for {it}, and compared"
+    if sheets:
+        told = f"By the taxonomy, {series(titles)} {applied} only where an earlier label calls for {it}"
+        asked = f"{told}; {'it was' if n == 1 else 'they were'} compared"
+    return Sentence(f"{asked} where {where} reached {it}{also}{late}.")
 
 
 def labeled(raters: Sequence[str], n_items: int, waves: Sequence[RoundFacts]) -> Sentence:
@@ -459,7 +469,10 @@ def stated_blind(rounds: Sequence[int], *, others: bool) -> Sentence:
 
 
 def from_sheets(rounds: Sequence[int]) -> Sentence:
-    return missing(f"whether raters worked independently in {round_numbers('round', rounds)}, imported from sheets")
+    return missing(
+        f"whether raters worked independently in {round_numbers('round', rounds)}, imported from sheets, and labeled "
+        "before any discussion"
+    )
 
 
 def training(n_items: int) -> Sentence:
@@ -554,7 +567,9 @@ def headline(rounds: Sequence[int], version: int, fixed_on: date | None, *, stat
     return Sentence(f"Agreement is reported for {which}, {chosen}.")
 
 
-NOT_COMPARED = "no unit has two labels that count before discussion"
+def not_compared(*, undated: bool = False) -> str:
+    """Why there is no agreement; `undated`: labels came from sheets, and nobody knows when they were given."""
+    return f"no unit has two labels that count{'' if undated else ' before discussion'}"
 
 
 def no_headline(because: str) -> Sentence:
@@ -567,22 +582,23 @@ def reason(titles: str, one: DimensionFacts) -> Sentence:
     return Sentence(f"The reason given for {titles} was “{one.reason.strip().rstrip('.')}”.")
 
 
-def agreement(each: DimensionFacts, *, when: str = "before", n_read_before: int = 0) -> Sentence:
+def agreement(each: DimensionFacts, *, when: str = "before", undated: bool = False, n_read_before: int = 0) -> Sentence:
     """Agreement on a dimension before or after discussion, in the rounds of the headline.
 
-    Raters could have read earlier labels of `n_read_before` items.
+    `undated`: labels came from sheets, and nobody knows whether they were given before discussion. Raters could have
+    read earlier labels of `n_read_before` items.
     """
+    told_when = "" if undated and when == "before" else f" {when} discussion"
+    told_when += though(n_read_before)
     number = each.before if when == "before" else each.after
     assert number is not None
     n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
     if number.value is None:
         why = f": {number.undefined}" if number.undefined else "."
-        return Sentence(
-            f"{_capital(each.symbol)} on {each.title} {when} discussion{though(n_read_before)} is undefined ({n}){why}"
-        )
+        return Sentence(f"{_capital(each.symbol)} on {each.title}{told_when} is undefined ({n}){why}")
     told = statistic(each.symbol, number, threshold=each.threshold if when == "before" else None)
     apart = ", which is no measure of reliability" if when == "after" else ""
-    return Sentence(f"Agreement on {each.title} {when} discussion{though(n_read_before)} was {told}{apart}.")
+    return Sentence(f"Agreement on {each.title}{told_when} was {told}{apart}.")
 
 
 def though(n: int) -> str:
@@ -594,8 +610,8 @@ def _capital(symbol: str) -> str:
     return symbol[0].upper() + symbol[1:]
 
 
-def nothing_compared(each: DimensionFacts) -> Sentence:
-    return missing(f"agreement on {each.title}; {NOT_COMPARED}")
+def nothing_compared(each: DimensionFacts, *, undated: bool = False) -> Sentence:
+    return missing(f"agreement on {each.title}; {not_compared(undated=undated)}")
 
 
 def threshold(each: DimensionFacts) -> Sentence | None:
@@ -619,8 +635,8 @@ def by_round(each: DimensionFacts, pilots: Sequence[int]) -> Sentence | None:
     return Sentence(f"By round, {each.symbol} on {each.title} was {told}.")
 
 
-def excluded(each: DimensionFacts, because: str, n: int) -> Sentence:
-    why = EXCLUDED.get(because, because)
+def excluded(each: DimensionFacts, because: str, n: int, *, undated: bool = False) -> Sentence:
+    why = (EXCLUDED_OF_SHEETS if undated else {}).get(because) or EXCLUDED.get(because, because)
     return Sentence(f"For {each.title}, {plural(n, 'unit')} {was(n)} excluded because {why}.")
 
 

@@ -87,7 +87,7 @@ def latex(facts: Facts) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        f"  \\caption{{{_head(facts)}, by dimension and round: {escape_latex(_caption(facts))}}}",
+        f"  \\caption{{{_what(facts)} by dimension and round: {escape_latex(_caption(facts))}}}",
         r"  \label{tab:agreement}",
         f"  \\begin{{tabular}}{{{'lrrrlr'[: len(columns)]}}}",
         r"    \toprule",
@@ -103,9 +103,12 @@ def latex(facts: Facts) -> str:
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
 
 
-def _head(facts: Facts) -> str:
+def _what(facts: Facts) -> str:
+    """What the table has: of labels from sheets nobody knows whether they are from before discussion."""
     n = len({item for each in facts.read_before for item in each.items})
-    return f"Agreement before discussion{though(n)}".removesuffix(",")
+    if facts.n_from_sheets:
+        return f"Agreement{though(n)}"
+    return f"Agreement before discussion{though(n) or ','}"
 
 
 def _caption(facts: Facts) -> str:

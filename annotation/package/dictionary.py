@@ -343,8 +343,8 @@ def _ratings(rater: PackageColumn, dimension: PackageColumn) -> PackageTable:
     return PackageTable(
         "ratings",
         "Ratings",
-        "Labels of each rater in long form: blind (before discussion) and current (after it), and of calibration items "
-        "first (before the feedback).",
+        "Labels of each rater in long form: blind (before discussion, or as a sheet brought them) and current (after "
+        "it), and of calibration items first (before the feedback).",
         [
             ROUND,
             ITEM,

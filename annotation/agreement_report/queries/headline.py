@@ -34,6 +34,11 @@ class HeadlineSet:
     def numbers(self) -> list[int]:
         return [each.number for each in self.rounds]
 
+    @property
+    def has_sheets(self) -> bool:
+        """Whether an import made one of the rounds, of which nobody knows whether labels are from before discussion."""
+        return any(each.label or each.is_from_sheet for each in self.rounds)
+
     def is_of(self, rounds: Sequence[Round]) -> bool:
         """Whether these rounds are the set."""
         return bool(self.rounds) and {each.pk for each in rounds} == {each.pk for each in self.rounds}

@@ -83,7 +83,7 @@ def trend_charts(reports: Sequence[DimensionReport], rounds: Sequence[Round], li
 def _trend_words(panel: Panel) -> str:
     before = [f"round {point.round} {decimals(point.value)}" for point in panel.points if not point.is_after]
     threshold = "" if panel.threshold is None else f" The threshold is {bound(panel.threshold)}."
-    return f"{panel.title}, {panel.coefficient} before discussion: {', '.join(before)}.{threshold}"
+    return f"{panel.title}, {panel.coefficient} by round: {', '.join(before)}.{threshold}"
 
 
 def confusion_map(section: DimensionSection) -> HeatMap | None:

@@ -530,11 +530,15 @@ class Checker:
             if line["what"] == "round opened" and line["detail"]["round"] in self.rows.rounds
         ]  # fmt: skip
 
-    def conditional(self, claim: str, titles: str, where: str, chosen: str | None) -> None:
+    def conditional(
+        self, claim: str, by: str | None, titles: str, titles_asked: str | None, where: str, chosen: str | None
+    ) -> None:
+        self.same(claim, bool(by), bool(self.sheets))
+        titles = titles or titles_asked or ""
         changed = [line["at"] for line in self.rows.audit if "applies" in line["detail"]]
         late = max((at for at in changed if self.opened and at > min(self.opened)), default=None)
         self.same(claim, day(chosen) if chosen else None, late and late[:10])
-        asked = [key for key, row in self.rows.dimensions.items() if row["applies_when"]]
+        asked = [key for key, row in self.rows.dimensions.items() if row["applies_when"] and key in self.rated]
         self.same(claim, self.those(titles), asked)
         self.same(
             claim, where, {"both": "both raters", "either": "at least one of two raters"}[self.rows.study["applies"]]
@@ -992,7 +996,10 @@ class Checker:
 
     def no_headline(self, claim: str, because: str) -> None:
         self.seen["headline"] = [claim]
-        if because == "no unit has two labels that count before discussion" and self.rows.headline:
+        if (
+            found := re.fullmatch("no unit has two labels that count( before discussion)?", because)
+        ) and self.rows.headline:
+            self.same(claim, found[1] is None, self.is_undated)
             tables = [self.table(key, self.rows.headline) for key in self.rows.measured]
             self.expect(not any(table.n_units for table in tables), claim)
             return
@@ -1007,7 +1014,13 @@ class Checker:
             return f"round {fixed[0]}, fixed as the headline, is not finished"
         return "rounds fixed as the headline are not finished" if fixed else "no main round is finished"
 
-    def not_compared(self, claim: str, title: str) -> None:
+    @property
+    def is_undated(self) -> bool:
+        """Whether sheets brought labels of the headline: nobody knows whether they are from before discussion."""
+        return bool(set(self.sheets) & set(self.rows.headline))
+
+    def not_compared(self, claim: str, title: str, before: str | None) -> None:
+        self.same(claim, before is None, self.is_undated)
         self.same(claim, self.table(self.of(title), self.rows.headline).n_units, 0)
 
     def chosen(self, titles: str, name: str, threshold: str | None, claim: str) -> None:
@@ -1127,9 +1140,10 @@ class Checker:
             self.same(claim, words, given)
 
     def agreement(
-        self, claim: str, title: str, when: str, though: str | None, name: str, value: str, low: str | None,
+        self, claim: str, title: str, when: str | None, though: str | None, name: str, value: str, low: str | None,
         high: str | None, n: str, raters: str, apart: str | None,
     ) -> None:  # fmt: skip
+        when = self.time(claim, when)
         key = self.of(title)
         table = self.table(key, self.rows.headline, when)
         full = self.name_of(key)
@@ -1140,7 +1154,14 @@ class Checker:
         self.though(claim, though, self.rows.headline if when == "before" else ())
         self.seen.setdefault("agreement", []).append((key, when, low, high, claim))
 
-    def undefined(self, claim: str, name: str, title: str, when: str, though: str | None, n: str, raters: str) -> None:
+    def time(self, claim: str, when: str | None) -> str:
+        self.expect(when == "after" or (when is None) == self.is_undated, claim)
+        return when or "before"
+
+    def undefined(
+        self, claim: str, name: str, title: str, when: str | None, though: str | None, n: str, raters: str
+    ) -> None:
+        when = self.time(claim, when)
         key = self.of(title)
         self.though(claim, though, self.rows.headline if when == "before" else ())
         table = self.table(key, self.rows.headline, when)
@@ -1176,8 +1197,10 @@ class Checker:
         key = self.of(title)
         found = self.rows.excluded(key, self.rows.headline)
         most = {
-            "only one label on the dimension counts before discussion": found["all"],
-            "only one rater was planned for the item": found["alone"],
+            "only one label on the dimension counts" + (" before discussion" * (not self.is_undated)): found["all"],
+            "the item has only one rater" if self.is_undated else "only one rater was planned for the item": found[
+                "alone"
+            ],
             "another rater skipped the item": found["skipped"],
             "the dimension did not apply for another rater": found["submitted"],
         }[why]
@@ -1892,11 +1915,13 @@ class Checker:
             elif " & " in line and not line.startswith("    Round"):
                 self.complaints.append(f"no pattern reads {line!r}")
         caption = re.search(
-            r"\\caption\{Agreement before discussion(?:, though raters could read earlier labels of ([\d,]+) items?)?, by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
+            r"\\caption\{Agreement( before discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?)?,? "
+            r"by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
             plain,
         )
         if caption is not None:
-            though, title, rest = caption.groups()
+            before, though, title, rest = caption.groups()
+            self.same(caption[0][:80], before is None, bool(self.sheets))
             self.though(caption[0][:80], though, list(self.rows.rounds))
             self.same(caption[0][:80], title, self.rows.study["title"])
             for software in re.findall(r"\((Concord [^)]+)\)", rest):
@@ -2085,7 +2110,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} labeled items? (?:is|are) screened out; (all numbers include|no number includes) (?:it|them)\.", Checker.labeled_out),
     (r"\[missing: how the ([\d,]+) items? that no round took from a sample (?:was|were) chosen\]", Checker.by_hand),
     (r"Items were labeled against (versions? [\d, and to]+) of the taxonomy “([^”]+)” on (\d+) dimensions?(?: as of version (\d+))? \((.*?)\)\.", Checker.taxonomy),
-    (r"<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?(?:; this rule was chosen on (\d+ \w+ \d{4}), after labeling had begun)?\.", Checker.conditional),
+    (r"(?:(By the taxonomy), <TITLES> (?:applies|apply) only where an earlier label calls for (?:it|them); (?:it was|they were) compared|<TITLES> (?:was|were) asked only where an earlier answer called for (?:it|them), and compared) where (both raters|at least one of two raters) reached (?:it|them)(?:, “does not apply” being the other rater’s label)?(?:; this rule was chosen on (\d+ \w+ \d{4}), after labeling had begun)?\.", Checker.conditional),
     (r"No label was given on <TITLES>\.", Checker.unrated),
     (r"The unit of analysis was an item in a round, or each part of an item that raters divided\.", Checker.nothing),
     (rf"(?:In total, )?{COUNT} raters? \((R[\dR, and]+)\) labeled ([\d,]+) items? in (.*?\))\.", Checker.labeled),
@@ -2108,7 +2133,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Before the feedback, every known label was right in (.*?\))\.", Checker.tries),
     (r"In round (\d+), raters had to reach a minimum on items with known labels before they were given others \((.*?)\): (.*?)\.(?= |$)", Checker.minimum),
     (r"\[missing: how raters were trained\]", Checker.untrained),
-    (rf"\[missing: whether raters worked independently in {ROUNDS}, imported from sheets\]", Checker.from_sheets),
+    (rf"\[missing: whether raters worked independently in {ROUNDS}, imported from sheets, and labeled before any discussion\]", Checker.from_sheets),
     (rf"(?:In total, )?{COUNT} final labels? (?:was|were) imported from sheets\.", Checker.final),
     (r"\[missing: how disagreements in the sheets were resolved\]", Checker.nothing),
     (r"(R[\dR, and]+) (?:is a model rater, and its labels are|are model raters, and their labels are) in none of these numbers\.", Checker.model_raters),
@@ -2126,9 +2151,9 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
     (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
-    (rf"Agreement on <TITLE> (before|after) discussion(?:, though raters could read earlier labels of ([\d,]+) items?,)? was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
-    (r"(\S+ ?\S*) on <TITLE> (before|after) discussion(?:, though raters could read earlier labels of ([\d,]+) items?,)? is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
-    (r"\[missing: agreement on <TITLE>; no unit has two labels that count before discussion\]", Checker.not_compared),
+    (rf"Agreement on <TITLE>(?: (before|after) discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?,)? was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
+    (r"(\S+ ?\S*) on <TITLE>(?: (before|after) discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?,)? is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
+    (r"\[missing: agreement on <TITLE>; no unit has two labels that count( before discussion)?\]", Checker.not_compared),
     (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),
     (r"For <TITLE>, ([\d,]+) units? (?:was|were) excluded because ([^.]*)\.", Checker.excluded),

@@ -13,7 +13,7 @@ from annotation.core.access import get_item, get_round, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.leaving import remove_member
 from annotation.members.actions.members import add_member, set_member
-from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist
+from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist, latex
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import Resolution, RoundItem, Study
@@ -132,8 +132,8 @@ def test_a_blank_answer_is_told_as_a_label_that_does_not_count() -> None:
     severity = made.facts.dimensions[1]
     assert (severity.before.units, severity.left_out) == (0, [("one_sided", 3)])
     words = said(made.facts)
-    assert "[missing: agreement on Severity; no unit has two labels that count before discussion]" in words
-    assert "3 units were excluded because only one label on the dimension counts before discussion" in words
+    assert "[missing: agreement on Severity; no unit has two labels that count]" in words
+    assert "3 units were excluded because only one label on the dimension counts." in words
     assert complaints(made.rows, made.facts) == []
 
 
@@ -256,6 +256,37 @@ def test_where_nobody_disagreed_nothing_is_missing() -> None:
     assert "There was no disagreement to resolve." in said(made.facts)
     assert [checks(made.facts)[key].answer for key in ("resolved", "discussed")] == ["not needed"] * 2
     assert complaints(made.rows, made.facts) == []
+
+
+def test_of_labels_from_a_sheet_nobody_knows_what_was_asked_and_discussed_before(client: Any) -> None:
+    study = make.study(text=ONCE)
+    lines = [f"i{n},{rater},fault,{'build' if (n, rater) == (0, 'bob') else 'code'}" for n in range(3)
+             for rater in ("bob", "carol")]  # fmt: skip
+    of_sheet(
+        *lines,
+        "i3,bob,other,",
+        "i3,carol,other,",
+        "i4,bob,other,",
+        dimensions="kind,cause",
+        slug=study.slug,
+        create=False,
+    )
+    made = exported(study, resamples=10)
+    text = said(made.facts)
+    for words in (
+        "By the taxonomy, Cause applies only where an earlier label calls for it; it was compared where both raters",
+        "Agreement on Cause was Krippendorff’s α = ",
+        "[missing: whether raters worked independently in round 1, imported from sheets, and labeled before any",
+        "For Kind, 1 unit was excluded because only one label on the dimension counts.",
+    ):
+        assert words in text, text
+    assert "before discussion" not in text + latex(made.facts)
+    client.force_login(study.created_by)
+    for page in ("", "agreement/"):
+        assert "before discussion" not in client.get(f"/studies/{study.slug}/{page}").content.decode(), page
+    assert complaints(made.rows, made.facts) == []
+    blind = [replace(each, n_from_sheets=0) for each in made.facts.waves]
+    assert complaints(made.rows, replace(made.facts, waves=blind))
 
 
 def test_an_item_with_two_raters_in_two_rounds_had_one_in_each() -> None:
