@@ -1916,14 +1916,13 @@ class Checker:
                 self.complaints.append(f"no pattern reads {line!r}")
         caption = re.search(
             r"\\caption\{Agreement( before discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?)?,? "
-            r"by dimension and round: (.*?)\. (Confidence.*?|Agreement.*?)\}\n",
+            rf"by dimension and round: {re.escape(self.rows.study['title'])}\.(?: (.*))?\}}\n",
             plain,
         )
         if caption is not None:
-            before, though, title, rest = caption.groups()
+            before, though, rest = caption[1], caption[2], caption[3] or ""
             self.same(caption[0][:80], before is None, bool(self.sheets))
             self.though(caption[0][:80], though, list(self.rows.rounds))
-            self.same(caption[0][:80], title, self.rows.study["title"])
             for software in re.findall(r"\((Concord [^)]+)\)", rest):
                 self.same("caption", software, self.rows.software)
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
@@ -1939,6 +1938,8 @@ class Checker:
             )
             once = "; all parts of an item, in all rounds, count once"
             self.same("caption", told, [once if max(bare) >= 5 else ""] if bare else [])
+        elif r"\caption" in plain:
+            self.complaints.append("no pattern reads the caption")
         return self.complaints
 
     def caption_methods(self, caption: str) -> None:
