@@ -831,10 +831,13 @@ class Checker:
             for line in self.rows.audit
             if line["what"] == "rater added" and (line["detail"]["round"], line["detail"]["rater"]) == (of, who)
         ]
-        return moment(max(came, default=self.rows.rounds[of]["opened_at"]))
+        return moment(max(came, default=self.rows.rounds[of]["opened_at"])).replace(microsecond=0)
 
     def roles_since(self, who: str, roles: set[str]) -> datetime | None:
-        """When a rater first had one of these roles, by the audit log; the beginning where it does not have that."""
+        """The second when a rater first had one of these roles, by the audit log; the beginning where it has none.
+
+        Times of rounds are exported in whole seconds.
+        """
         member = next((each for each in self.rows.members if each["code"] == who), {"user": "", "roles": ["rater"]})
         lines = [
             line
@@ -842,7 +845,7 @@ class Checker:
             if line["what"] in ("member set", "member accepted", "invitation accepted")
             and line["detail"]["member"] == member["user"]
         ]
-        came = [moment(line["at"]) for line in lines if roles & set(line["detail"]["roles"])]
+        came = [moment(line["at"]).replace(microsecond=0) for line in lines if roles & set(line["detail"]["roles"])]
         return min(came, default=datetime.min.replace(tzinfo=UTC) if roles & set(member["roles"]) else None)
 
     @cached_property
