@@ -104,8 +104,8 @@ class ImportReportShape(serializers.Serializer[Any]):
     taxonomy = inline_serializer(
         "ImportTaxonomy", {"slug": serializers.CharField(), "version": serializers.IntegerField()}
     )
-    n_rows = serializers.IntegerField()
-    n_rows_without_label = serializers.IntegerField(help_text="Further rows, of raters, that give no label.")
+    n_rows = serializers.IntegerField(help_text="Rows of the file that give a label or were rejected.")
+    n_rows_without_label = serializers.IntegerField(help_text="Further rows, which give no label.")
     n_ratings = serializers.IntegerField(help_text="New ratings: one per dimension, also of several values.")
     n_resolutions = serializers.IntegerField()
     n_left_blank = serializers.IntegerField()

@@ -366,7 +366,8 @@ class Facts:
     except in those of `hidden_unrated`. `raters` labeled an item at
     least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
     least two raters in some round. `n_by_hand` are those that no round took from a sample, and `n_rated_before` those
-    that the same rater had labeled in an earlier round. `headline` are the rounds whose agreement is the study's
+    that the same rater had labeled in an earlier round. `n_in_several_samples` issues were drawn in several samples.
+    `headline` are the rounds whose agreement is the study's
     number, an owner's own set where they were fixed on a day; `headline_waiting` and `headline_hidden` are those of
     the set that are not finished, or that its reader may not see yet. `third` are codes of third raters with how many
     items each labeled, and `relabeled` are number, version and labeled items of relabeling rounds. `n_disputed` are
@@ -406,6 +407,7 @@ class Facts:
     n_rated_before: int = 0
     read_before: Sequence[ReadBefore] = ()
     drawn: Sequence[SampleFacts] = ()
+    n_in_several_samples: int = 0
     controls: Sequence[ControlFacts] = ()
     screened: ScreeningFacts | None = None
     by_hand: ScreenedByHand | None = None

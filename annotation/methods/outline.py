@@ -62,6 +62,8 @@ def _hidden(facts: Facts) -> Iterable[Sentence]:
 def _sampling(facts: Facts) -> Iterable[Sentence]:
     for each in facts.drawn:
         yield from sentences.drawn(each)
+    if facts.n_in_several_samples:
+        yield sentences.in_several_samples(facts.n_in_several_samples)
     for control in facts.controls:
         yield sentences.control(control)
     if facts.screened is not None:

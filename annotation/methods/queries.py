@@ -136,7 +136,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     n_disputed, n_unresolved = _places(seat, rounds)
     third, n_third_skipped = _third(seat, rounds)
     machines = [machine.code or "" for machine in machines_in(rounds)]
-    controls = stretches_screened(study)
+    controls, samples = stretches_screened(study), _samples(rounds)
     return Facts(
         study=study.title,
         taxonomy=study.taxonomy.title,
@@ -148,7 +148,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_models_shown=_n_models_shown(seat, rounds) if machines else 0,
         has_guidelines=bool(study.guidelines.strip()),
         **_definitions(rounds),
-        drawn=[_drawn(sample, controls) for sample in _samples(rounds)],
+        drawn=[_drawn(sample, controls) for sample in samples],
+        n_in_several_samples=_n_in_several(samples) if len(samples) > 1 else 0,
         controls=[_control(each) for each in controls],
         screened=_screened(seat, asked),
         by_hand=_screened_by_hand(seat),
@@ -773,6 +774,12 @@ def _number(head: Headline) -> CoefficientFacts:
 def _samples(rounds: Sequence[Round]) -> list[Sample]:
     wanted = {round_.sample_id for round_ in rounds if round_.sample_id}
     return list(Sample.objects.filter(pk__in=wanted).defer("frame").order_by("pk"))
+
+
+def _n_in_several(samples: Sequence[Sample]) -> int:
+    """How many issues more than one of these samples drew; one query."""
+    rows = SampleIssue.objects.filter(sample__in=samples).order_by().values("issue")
+    return rows.annotate(n=Count("pk")).filter(n__gt=1).count()
 
 
 KEPT_WORDS = {"kept": "kept", "unscreened": "not screened", "open": "unresolved"}

@@ -190,6 +190,11 @@ def drawn(each: SampleFacts) -> list[Sentence]:
     return found
 
 
+def in_several_samples(n: int) -> Sentence:
+    are, each = ("is", "counts") if n == 1 else ("are", "count")
+    return Sentence(f"{opening(n, 'issue')} {are} in more than one of these samples and {each} in each.")
+
+
 def control(each: ControlFacts) -> Sentence:
     """What a filter or screening missed at most, by a random sample of what it excluded, and of which issues of it."""
     where = f" in {series(each.repositories)}" if each.repositories else ""

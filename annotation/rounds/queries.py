@@ -241,8 +241,8 @@ def leases(round_: Round) -> dict[int, datetime]:
 
 
 def rater_counts(round_: Round) -> list[tuple[int, int]]:
-    """How many items have so many raters, the most raters first; one query."""
-    places = RoundItem.objects.present().filter(round=round_).order_by()
+    """How many items have so many raters, the most raters first, without training items; one query."""
+    places = RoundItem.objects.present().filter(round=round_, known__isnull=True).order_by()
     return list(places.values_list("n_raters").annotate(n=Count("pk")).order_by("-n_raters"))
 
 

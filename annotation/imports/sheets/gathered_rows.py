@@ -53,8 +53,9 @@ class GatheredSheet:
     """A whole sheet. Rounds are labels ("" where the sheet has none); items and raters are keys of their mappings."""
 
     n_rows: int = 0
+    """Rows of the file, a row of a wide sheet once."""
     n_rows_without_label: int = 0
-    """Rows of raters that give no label, beyond `n_rows`: they bring no item, rater, or round."""
+    """Rows that give no label, beyond `n_rows`: they bring no item, rater, or round."""
     rounds: dict[str, None] = field(default_factory=dict)
     items: dict[str, ItemName] = field(default_factory=dict)
     raters: dict[str, str] = field(default_factory=dict)
@@ -136,20 +137,24 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredShee
     names: dict[str, ItemName] = {}
     kept: dict[str, str] = {}
     spelled: dict[str, str] = {}
+    labeled: set[tuple[str, int]] = set()
+    blank: set[tuple[str, int]] = set()
     for row in rows:
-        sheet.n_rows += 1
+        place = (getattr(row, "sheet", ""), row.line)
         if isinstance(row, Row):
+            labeled.add(place)
             excerpt = (" ".join(row.cells) or row.text)[:EXCERPT_MAX]
             sheet.refusals.append(RejectedRow(row.line, row.fault, excerpt, getattr(row, "sheet", "")))
             continue
         row = _seen(row)
         is_final = bool(final) and row.rater.casefold() == final
         if not row.is_list and not is_final and not any(text for _, text in row.values):
-            sheet.n_rows -= 1
-            sheet.n_rows_without_label += 1
+            blank.add(place)
             if not row.attributes:
                 continue
             row = replace(row, values=())
+        else:
+            labeled.add(place)
         if fault := _item_fault(row) if not row.values else _fault(row):
             sheet.refuse(row, fault, _excerpt(row))
             continue
@@ -191,6 +196,7 @@ def gather(rows: Iterable[Row | SheetRow], final: str = "final") -> GatheredShee
             answers.setdefault((round_, item, rater), []).append(row)
             if role in BESIDE:
                 sheet.beside[round_, item, rater] = role
+    sheet.n_rows, sheet.n_rows_without_label = len(labeled), len(blank - labeled)
     _place_later(sheet)
     if "" in sheet.rounds and len(sheet.rounds) > 1:
         _refuse_without_round(sheet)

@@ -673,9 +673,9 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
             f"{out} unfinished. Wait, or withdraw what is left.",
             fields={"withdraw": ["True withdraws unfinished assignments."]},
         )
-    n_withdrawn = assignment_states.withdraw(unfinished)
+    assignment_states.withdraw(unfinished)
     start_resolving(round_)
-    record(study=seat.study, user=seat.user, verb="round moved to resolving", round=number, withdrawn=n_withdrawn)
+    record(study=seat.study, user=seat.user, verb="round moved to resolving", round=number, withdrawn=n_out)
     return round_
 
 

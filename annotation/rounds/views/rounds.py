@@ -154,7 +154,7 @@ def _round_page(
         round=round_,
         line=line,
         with_days=with_days,
-        rater_counts=rater_counts(round_) if round_.is_from_sheet else [],
+        rater_counts=_rater_counts(round_),
         own=own,
         is_held=own is not None and is_held(round_, own.rater),
         job=job_of(round_),
@@ -187,6 +187,12 @@ def _readers_before(seat: Seat, round_: Round) -> str:
     if not found:
         return ""
     return found.warning if round_.state == Round.State.DRAFT else found.sentence
+
+
+def _rater_counts(round_: Round) -> list[tuple[int, int]]:
+    """How many items have so many raters, where that was not planned in Concord or is not the same for all items."""
+    is_shared = round_.double_share < 1 and round_.state != Round.State.DRAFT
+    return rater_counts(round_) if round_.is_from_sheet or is_shared else []
 
 
 def _n_third(seat: Seat, round_: Round) -> int:

@@ -247,6 +247,7 @@ class Checker:
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
         is_resolved = any(row["method"] for row in rows.resolutions.values())
+        wanted |= {"overlapping"} if self.in_several_samples else set()
         wanted |= {"reopened"} if self.n_reopened else set()
         changed = [key for key in rows.measured if self.is_registered(key) and self.kind_changes(key)]
         wanted |= {"changed since"} if changed else set()
@@ -262,6 +263,21 @@ class Checker:
         line = next(each for each in self.rows.samples if (each["size"], each["seed"]) == (number(n), int(seed)))
         if frame is not None:
             self.same(claim, number(frame), line["n_frame"])
+
+    @property
+    def in_several_samples(self) -> int:
+        return sum(
+            n > 1 for n in Counter(issue for each in self.samples_used for issue in self.rows.issues[each]).values()
+        )
+
+    @property
+    def samples_used(self) -> set[str]:
+        """The samples that pilot and main rounds took items from."""
+        return {str(row["sample"]) for row in self.rows.rounds.values() if row["sample"]}
+
+    def overlapping(self, claim: str, n: str) -> None:
+        self.seen["overlapping"] = [claim]
+        self.same(claim, number(n), self.in_several_samples)
 
     def filtered(self, claim: str, n: str) -> None:
         self.expect(any(line["counts"][0]["n"] == number(n) for line in self.rows.samples), claim)
@@ -2101,6 +2117,7 @@ class Checker:
 
 SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
+    (rf"(?:In total, )?{COUNT} issues? (?:is|are) in more than one of these samples and counts? in each\.", Checker.overlapping),
     (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
     (r"The draw was stratified by ([\w ]+) with (equal|proportional) allocation\.", Checker.stratified),
     (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening(?:, without ([\d,]+) that (?:was|were) excluded first and kept when screened again)?(?:: (.*?”))?\.", Checker.screened_out),

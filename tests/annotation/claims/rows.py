@@ -42,6 +42,8 @@ class Exported:
     round_raters: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     first: Sequence[Mapping[str, Any]] = ()
     """The ratings of first answers to training items, as REST answers them."""
+    issues: Mapping[str, set[tuple[str, str]]] = field(default_factory=dict)
+    """By number of a sample the issues that its frame file has as drawn."""
     tables_made: dict[tuple[str, tuple[int, ...], str], Table] = field(default_factory=dict)
 
     @cached_property

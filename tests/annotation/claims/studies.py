@@ -364,6 +364,7 @@ def exported(study: Study, *, resamples: int = 1000) -> Made:
         content = package(make.owner_seat(study))
     tables: dict[str, list[dict[str, str]]] = {}
     samples = []
+    issues: dict[str, set[tuple[str, str]]] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         for name in file.namelist():
             if name.startswith("data/") and name.endswith(".csv"):
@@ -371,6 +372,9 @@ def exported(study: Study, *, resamples: int = 1000) -> Made:
                 tables[name[5:-4]] = list(csv.DictReader(io.StringIO(text)))
             elif name.startswith("sample/sample-") and name.endswith(".json"):
                 samples.append(json.loads(file.read(name)))
+            elif name.startswith("sample/sample-") and name.endswith("-frame.csv"):
+                rows_of = csv.DictReader(io.StringIO(file.read(name).decode()))
+                issues[name[14:-10]] = {(row["repository"], row["number"]) for row in rows_of if row["drawn"]}
         readme = file.read("README.md").decode()
         texts = {name[7:-4]: file.read(name).decode() for name in file.namelist() if name.startswith("tables/")}
         saved = [each for each in json.loads(file.read("results/analyses.json"))["analyses"] if each["number"]]
@@ -398,5 +402,5 @@ def exported(study: Study, *, resamples: int = 1000) -> Made:
         for name, text in texts.items()
         if name.startswith(f"analysis-{each['number']}-") and each["kind"] != "counts"
     ]
-    rows = Exported(tables, audit, settings, members, facts.software, samples, known, minima, present, first)
+    rows = Exported(tables, audit, settings, members, facts.software, samples, known, minima, present, first, issues)
     return Made(facts, rows, readme, counts, found)

@@ -18,7 +18,7 @@ from annotation.imports.actions import workbooks as actions
 from annotation.imports.queries.workbooks import look, opened_book
 from annotation.imports.sheets.choices import Choices
 from annotation.members.actions.members import add_member
-from annotation.models import Assignment, Rating, Resolution, Round, Spelling, Study, Workbook
+from annotation.models import Assignment, AuditEvent, Rating, Resolution, Round, Spelling, Study, Workbook
 from taxonomy.models import Category
 from tests import builders as make
 from tests.annotation.imports.test_workbooks import fields, imported, upload, visitor
@@ -150,6 +150,16 @@ def test_a_new_study_from_a_sheet_with_what_looks_alike_said_to_be_the_same() ->
         and "The sheet has 2 items and 2 raters." in report
         and "/studies/made/agreement/" in report
     )
+
+
+def test_a_row_of_a_wide_sheet_counts_once_in_report_and_audit_log() -> None:
+    client = visitor()
+    address = upload(client, [file("item,symptom R1,symptom R2,symptom final\na,x,x,\nb,x,y,x\nc,,,\n")])
+    found = imported(client, address, slug="made", title="Made from labels")
+    assert found.state == "done", found.error
+    report = found.report or {}
+    assert (report["n_rows"], report["n_rows_without_label"], report["n_ratings"]) == (2, 1, 4)
+    assert AuditEvent.objects.get(verb="ratings imported").detail["rows"] == 2
 
 
 def test_what_was_decided_holds_for_later_imports_by_page_rest_and_command(study: Study, tmp_path: Any) -> None:

@@ -22,6 +22,7 @@ from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
+from annotation.rounds.actions.raters import withdraw_rater
 from annotation.studies.actions.studies import change_study, register_primary
 from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
@@ -218,6 +219,36 @@ def test_items_of_a_sample_that_are_named_again_were_drawn() -> None:
     made = exported(study)
     assert made.facts.n_by_hand == 1
     assert complaints(made.rows, made.facts) == []
+
+
+def test_issues_of_several_samples_and_places_that_nobody_took_are_told(client: Any) -> None:
+    study = make.study()
+    make.issues(9)
+    seat = make.owner_seat(study)
+    for size in (3, 6):
+        sample = draw_sample(seat=seat, size=size, seed=1, filter={"repository": "acme/rocket"})
+        asked = rounds.NewRound(
+            raters=["bob", "carol"], raters_per_item=2, sample=sample.pk, n_items=3, double_share=0.5
+        )
+        number = rounds.create_round(seat=seat, asked=asked).number
+        rounds.open_round(seat=make.owner_seat(study), number=number, unregistered=True)
+    for each in get_round(seat, 2).assignments.select_related("rater__user", "item"):
+        number = int(each.item.identifier.rpartition("#")[2])
+        make.submit(get_round(seat, 2), each.rater.user.username, number, {"symptom": ["crash"]})
+    n_left = get_round(seat, 1).assignments.count()
+    withdraw_rater(seat=seat, number=1, rater="R2")
+    rounds.resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
+    client.force_login(study.created_by)
+    assert "2 for 2 items, 1 for 1 item<" in client.get(f"/studies/{study.slug}/rounds/1/").content.decode()
+    made = exported(study, resamples=10)
+    both = [set(sample.drawn.values_list("issue", flat=True)) for sample in study.samples.all()]
+    assert made.facts.n_in_several_samples == len(both[0] & both[1]) > 1
+    assert " issues are in more than one of these samples and count in each." in said(made.facts)
+    were = "was" if n_left == 1 else "were"
+    assert f"In round 1, {n_left} unfinished assignment{'s' * (n_left > 1)} {were} withdrawn." in said(made.facts)
+    assert complaints(made.rows, made.facts) == []
+    assert complaints(made.rows, replace(made.facts, n_in_several_samples=1))
+    assert complaints(made.rows, replace(made.facts, n_in_several_samples=0))
 
 
 def test_a_census_is_called_so_and_uneven_strata_are_told() -> None:
