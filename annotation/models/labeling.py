@@ -37,10 +37,22 @@ class Assignment(Public, models.Model):
     position = models.PositiveIntegerField(help_text="The item's place in this rater's own order.")
     lease_until = models.DateTimeField(null=True, blank=True)
     blind = models.ForeignKey(
-        "Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+        "Annotation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     current = models.ForeignKey(
-        "Annotation", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+        "Annotation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     unblinded = models.BooleanField(
         default=False, db_default=False,
@@ -158,13 +170,15 @@ class Rating(models.Model):
     Round, item and rater are carried along from the assignment; the database holds them to it.
     """
 
-    # Without an index of its own a key is found by a constraint's; without a constraint it follows from others.
-    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings", db_index=False)
+    # Without an index of its own a key is found by a constraint's; without a constraint a trigger checks it.
+    annotation = models.ForeignKey(
+        Annotation, on_delete=models.PROTECT, related_name="ratings", db_index=False, db_constraint=False
+    )
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+", db_constraint=False)
     rater = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+", db_constraint=False)
     part = models.PositiveSmallIntegerField(default=1)
-    dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+")
+    dimension = models.ForeignKey("taxonomy.Dimension", on_delete=models.PROTECT, related_name="+", db_constraint=False)
     category = models.ForeignKey(
         "taxonomy.Category", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_constraint=False
     )

@@ -129,6 +129,8 @@ def as_line(cells: Sequence[str]) -> str:
 
 
 def _is_blank(row: TableRow) -> bool:
+    if row.cells and row.cells[0] and not row.cells[0].isspace():  # as most rows have it
+        return False
     return not any(cell and not cell.isspace() for cell in row.cells)
 
 
@@ -152,6 +154,8 @@ def _fitted(lines: Iterator[TableRow], n_columns: int, *, is_csv: bool) -> Itera
 
 
 def _fit(row: TableRow, n_columns: int, is_csv: bool) -> TableRow:
+    if len(row.cells) == n_columns and (whole := "".join(row.cells)).isascii() and len(whole) <= CELL_CHARACTERS_MAX:
+        return row
     cells = list(row.cells)
     fault = ""
     is_short = is_csv and len(cells) < n_columns

@@ -1,24 +1,44 @@
 """COPY of rows to PostgreSQL: into a table, or into a staging table of the transaction."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db import connection
 
 CHUNK_BYTES = 1 << 16
+ROWS_AT_ONCE = 200
 
 
 def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Appends rows of texts, numbers, booleans, times, tuples of texts and None to a table; one statement."""
-    lines = []
-    for row in rows:
-        lines.append("\t".join([_WRITERS[type(value)](value) for value in row]))
-    if not lines:
-        return
-    lines.append("")
-    file = io.BytesIO("\n".join(lines).encode())
+    if lines := _lines(rows):
+        _send(table, columns, io.BytesIO(lines))
+
+
+def copy_while_made(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """As `copy`, but PostgreSQL stores the first rows while the next ones are made, which must ask it nothing."""
+    _send(table, columns, _RowReader(iter(rows)))
+
+
+class _RowReader:
+    """A file to read rows from, some hundred at a time."""
+
+    def __init__(self, rows: Iterator[Sequence[Any]]) -> None:
+        self._rows = rows
+
+    def read(self, _n_bytes: int) -> bytes:
+        return _lines(islice(self._rows, ROWS_AT_ONCE))
+
+
+def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
+    lines = ["\t".join([_WRITERS[type(value)](value) for value in row]) for row in rows]
+    return "\n".join([*lines, ""]).encode() if lines else b""
+
+
+def _send(table: str, columns: Sequence[str], file: io.BytesIO | _RowReader) -> None:
     with connection.cursor() as cursor, connection.wrap_database_errors:
         cursor.copy_expert(f"COPY {table} ({', '.join(columns)}) FROM STDIN", file, CHUNK_BYTES)
 

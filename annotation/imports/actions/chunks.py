@@ -46,6 +46,7 @@ class Chunk:
     _answers: list[NewAnswer] = field(default_factory=list)
     _decisions: list[NewDecision] = field(default_factory=list)
     _contested: list[tuple[NewAnswer, list[SheetRow]]] = field(default_factory=list)
+    _digests: dict[str, str] = field(default_factory=dict)
     _n_known: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def write(self, writer: RoundWriter) -> None:
@@ -82,7 +83,7 @@ class Chunk:
             for rater, rows in self.later[self.label, key]:
                 assignment = there.get((self.items[key].id, self.members[rater].pk))
                 read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
-                made = answers_digest([part.values for part in read.parts])
+                made = self._digest(read)
                 current = assignment.current if assignment else None
                 if current is not None and current.answers_digest == made:
                     self._is_there(read)
@@ -138,13 +139,21 @@ class Chunk:
                 item,
                 member,
                 read,
-                answers_digest([part.values for part in read.parts]),
+                self._digest(read),
                 standing.get((item.id, member.id)),
                 is_beside=place in self.sheet.beside,
                 is_unblinded=place in self.sheet.never_blind,
             )
             self._judge(answer, rows)
         return list(read_of.values())
+
+    def _digest(self, read: ReadAnswer) -> str:
+        """The digest of an answer's labels; that of equal ones is computed once, for many are equal."""
+        told = [part.values for part in read.parts]
+        key = repr(told)
+        if key not in self._digests:
+            self._digests[key] = answers_digest(told)
+        return self._digests[key]
 
     def _judge(self, answer: NewAnswer, rows: list[SheetRow]) -> None:
         there = answer.assignment

@@ -606,7 +606,7 @@ class _Import:
                 self._refuse_all(label, key, f"Round {number} was undone and accepts no labels.")
         else:
             reader = self._reader(round_.taxonomy_version_id)
-            writer = RoundWriter(round_, reader.tree, self.seat.user)
+            writer = RoundWriter(round_, reader.tree, self.seat.user, is_new)
             if is_new:
                 writer.start_unblinded([self.members[rater] for each, rater in self.sheet.unblinded if each == label])
             else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from django.db import connection
@@ -18,8 +19,7 @@ from annotation.assignments.queries import unblinded_among
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.imports.sheets import ReadAnswer, ReadDecision
-from annotation.labels.answers import digest
-from annotation.labels.consensus import Values
+from annotation.labels.consensus import PENDING, Values
 from annotation.labels.value_rows import value_columns
 from annotation.models import (
     Annotation,
@@ -34,7 +34,7 @@ from annotation.models import (
     RoundRater,
 )
 from annotation.models.assignment_kinds import kind_of
-from ingest.upsert.copying import copy, new_ids
+from ingest.upsert.copying import copy, copy_while_made, new_ids
 from taxonomy.tree import VersionTree
 
 BATCH = 5_000
@@ -98,6 +98,8 @@ class RoundWriter:
     round_: Round
     tree: VersionTree
     user: User
+    is_new: bool = False
+    """Whether nothing is in the round but what is written here."""
     n_ratings: int = 0
     n_decided: int = 0
     n_left_blank: int = 0
@@ -147,9 +149,8 @@ class RoundWriter:
         for answer in answers:
             if _takes_a_slot(answer):
                 n_new[answer.item.id] += 1
-        standing = {
-            row.item_id: row for row in RoundItem.objects.filter(round=self.round_, item__in=[i.pk for i in items])
-        }
+        known = [item.id for item in items if not self.is_new or item.id in self._slots]
+        standing = {row.item_id: row for row in RoundItem.objects.filter(round=self.round_, item__in=known)}
         made = []
         for item in items:
             row = standing.get(item.id)
@@ -201,7 +202,7 @@ class RoundWriter:
         places = self._assign(answers)
         annotations = new_ids("annotation_annotation", len(answers))
         now = timezone.now()
-        copy(
+        copy_while_made(
             "annotation_annotation",
             _ANNOTATION,
             (
@@ -209,7 +210,7 @@ class RoundWriter:
                 for number, place, answer in zip(annotations, places, answers, strict=True)
             ),
         )
-        copy(
+        copy_while_made(
             "annotation_assignment",
             ["id", "round_id", "item_id", "rater_id", "slot", "state", "position", "current_id", "blind_id",
              "unblinded"],
@@ -249,18 +250,32 @@ class RoundWriter:
             (place, number, dimension.key): row.pk
             for (place, number, dimension, _), row in zip(asked, proposals, strict=True)
         }
-        ratings = [
-            (annotations[place], self.round_.id, answer.item.id, answer.rater.id, number, dimension.id,
-             *map(columns.get, _VALUES))
-            for place, answer in enumerate(answers)
-            for number, part in enumerate(answer.read.parts, start=1)
-            for dimension in self.tree.dimensions
-            if dimension.key in part.values
-            for columns in value_columns(dimension, part.values[dimension.key], ids.get((place, number, dimension.key)))
-        ]  # fmt: skip
-        copy("annotation_rating", _RATING, ratings)
+        copy_while_made("annotation_rating", _RATING, self._ratings(answers, annotations, ids))
         self.n_ratings += sum(n_ratings(part.values for part in answer.read.parts) for answer in answers)
         self._point(answers, places)
+
+    def _ratings(
+        self, answers: Sequence[NewAnswer], annotations: Sequence[int], proposals: Mapping[tuple[int, int, str], int]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of ratings, in the order of `_RATING`; what is told by its texts alone is looked up once."""
+        known: dict[tuple[str, Values], list[tuple[Any, ...]]] = {}
+        round_id = self.round_.id
+        for place, answer in enumerate(answers):
+            of_answer = annotations[place], round_id, answer.item.id, answer.rater.id
+            for number, part in enumerate(answer.read.parts, start=1):
+                for dimension in self.tree.dimensions:
+                    key = dimension.key
+                    if key not in part.values:
+                        continue
+                    values = part.values[key]
+                    rows = known.get((key, values)) if dimension.has_categories else None
+                    if rows is None:
+                        columns = value_columns(dimension, values, proposals.get((place, number, key)))
+                        rows = [(dimension.id, *map(each.get, _VALUES)) for each in columns]
+                        if dimension.has_categories and PENDING not in values:
+                            known[key, values] = rows
+                    for row in rows:
+                        yield *of_answer, number, *row
 
     def _point(self, answers: Sequence[NewAnswer], places: Sequence[_Place]) -> None:
         """Has assignments that stood before point to their newest revision."""
@@ -276,7 +291,8 @@ class RoundWriter:
         """The row of an answer, in the order of `_ANNOTATION`."""
         parts = answer.read.parts
         memos = tuple(part.memo for part in parts)
-        request = digest([self.round_.id, answer.item.id, answer.answers_digest])
+        # The digest of a list of the three, written out because this is done for every answer.
+        request = sha256(f'[{self.round_.id},{answer.item.id},"{answer.answers_digest}"]'.encode()).hexdigest()
         current = answer.assignment.current if answer.assignment else None
         return (
             number, place.assignment, answer.rater.id, current.revision + 1 if current else 1, answer.item.snapshot_id,

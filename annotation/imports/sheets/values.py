@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from annotation.imports.sheets.columns import SheetRow
 from annotation.labels.answers import AnswerPart, applies
@@ -108,7 +109,7 @@ def fold_value(text: str) -> str:
 
 
 def is_empty_set(text: str) -> bool:
-    return "".join(text.split()) == EMPTY_SET
+    return "[" in text and "".join(text.split()) == EMPTY_SET
 
 
 def words_of(text: str) -> list[str]:
@@ -116,6 +117,7 @@ def words_of(text: str) -> list[str]:
     return [word.strip() for word in SEPARATORS.split(text) if word.strip()]
 
 
+@lru_cache(10_000)
 def loose(name: str) -> str:
     """A dimension's name as it is compared: without case, hyphens and underscores as blanks."""
     return " ".join(re.split(r"[\s_-]+", name.casefold().strip()))

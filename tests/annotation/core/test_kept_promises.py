@@ -54,7 +54,6 @@ COLUMNS = "annotation_id, round_id, item_id, rater_id, part, dimension_id, categ
 AGAIN = f"INSERT INTO annotation_rating ({COLUMNS}) SELECT {{}} FROM annotation_rating"
 SECOND, NOTHING = 900_000, 987_654_321
 OF_SECOND = COLUMNS.replace("annotation_id", str(SECOND))
-FOREIGN_KEYS = "violates foreign key constraint"
 
 
 @pytest.fixture
@@ -79,8 +78,8 @@ def run(statement: str) -> None:
         ("round_id", "must carry the round, item, rater"),
         ("item_id", "must carry the round, item, rater"),
         ("rater_id", "must carry the round, item, rater"),
-        ("dimension_id", FOREIGN_KEYS),
-        ("category_id", FOREIGN_KEYS),
+        ("dimension_id", "of the published taxonomy version of its round"),
+        ("category_id", "a category of its dimension"),
     ],
 )
 def test_a_rating_names_rows_that_exist(rated: Round, column: str, words: str) -> None:
@@ -119,10 +118,50 @@ def test_new_assignments_point_to_their_own_answers(rated: Round) -> None:
     raters = list(waiting.values_list("rater", flat=True))
     waiting.delete()
     new = [Assignment(round=rated, item=item, rater_id=pk, slot=n, position=9) for n, pk in enumerate(raters, start=1)]
-    for name in ("blind", "current"):
-        setattr(new[1], name, answer)
-        refused(lambda: Assignment.objects.bulk_create(new), "its own annotations")
+    for name in ("blind_id", "current_id"):
+        for pk in (answer.pk, NOTHING):
+            setattr(new[1], name, pk)
+            refused(lambda: Assignment.objects.bulk_create(new), "its own annotations")
         setattr(new[1], name, None)
+
+
+@pytest.mark.parametrize("column", ["blind_id", "current_id"])
+def test_assignments_point_to_answers_that_exist(rated: Round, column: str) -> None:
+    pointed = "UPDATE annotation_assignment SET {} = {} WHERE current_id IS NOT NULL"
+    refused(lambda: run(pointed.format(column, NOTHING)), "its own annotations")
+    run(pointed.format(column, SECOND))
+
+
+def test_a_rating_is_of_a_published_version(rated: Round) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET LOCAL session_replication_role = replica;"
+            "UPDATE taxonomy_taxonomyversion SET state = 'draft', published_at = NULL;"
+            "SET LOCAL session_replication_role = origin"
+        )
+    refused(lambda: run(AGAIN.format(OF_SECOND)), "published taxonomy version")
+
+
+@pytest.mark.parametrize("names", ["annotation_rating", "blind_id", "current_id"])
+def test_an_answer_that_is_named_stays_also_while_its_study_is_deleted(rated: Round, names: str) -> None:
+    """The rule that answers are only appended is off here, as a transaction that deletes a study has it."""
+    run("SET CONSTRAINTS ALL IMMEDIATE")
+    run("ALTER TABLE annotation_annotation DISABLE TRIGGER append_only")
+    run("ALTER TABLE annotation_rating DISABLE TRIGGER append_only")
+    free = {"blind_id", "current_id"} - {names}
+    let_go = [f"UPDATE annotation_assignment SET {', '.join(f'{column} = NULL' for column in sorted(free))}"]
+    let_go += ["DELETE FROM annotation_rating"] if names != "annotation_rating" else []
+    refused(lambda: run("; ".join([*let_go, "DELETE FROM annotation_annotation"])), "names can't be deleted")
+    last = ["UPDATE annotation_assignment SET blind_id = NULL, current_id = NULL", "DELETE FROM annotation_rating"]
+    run("; ".join([*last, "DELETE FROM annotation_annotation"]))
+
+
+def test_an_answer_is_locked_while_a_rating_names_it(rated: Round) -> None:
+    """As a foreign key locks it, so that nobody deletes it at the same time."""
+    run(AGAIN.format(OF_SECOND))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT xmax <> '0' FROM annotation_annotation WHERE id = %s", [SECOND])
+        assert cursor.fetchone() == (True,)
 
 
 def append_only() -> set[str]:
