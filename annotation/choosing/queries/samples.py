@@ -435,28 +435,28 @@ _SCREENINGS = """
     ) issues
     WHERE is_drawn GROUP BY 1, 2, 3
 """
+# What is known of an issue, in bits: placed in a round (1), in one that uses it (2), in one that screens (4),
+# screened in (8), screened out (16). Issues are grouped and not joined, so that a planner who expects few of them does
+# no harm.
 _LEFT = """
     SELECT sample_id,
-        count(*) FILTER (WHERE NOT is_used AND is_in),
-        count(*) FILTER (WHERE NOT is_used AND NOT is_in AND NOT is_out AND NOT is_asked),
-        count(*) FILTER (WHERE NOT is_used AND NOT is_in AND NOT is_out AND is_asked),
-        count(*) FILTER (WHERE is_out), count(*) FILTER (WHERE NOT is_used AND is_out),
-        count(*) FILTER (WHERE NOT is_placed AND NOT is_out)
+        count(*) FILTER (WHERE flags & 2 = 0 AND flags & 8 > 0),
+        count(*) FILTER (WHERE flags & (2 | 4 | 8 | 16) = 0),
+        count(*) FILTER (WHERE flags & (2 | 8 | 16) = 0 AND flags & 4 > 0),
+        count(*) FILTER (WHERE flags & 16 > 0),
+        count(*) FILTER (WHERE flags & 2 = 0 AND flags & 16 > 0),
+        count(*) FILTER (WHERE flags & (1 | 16) = 0)
     FROM (
-        SELECT unnest(array_agg(sample_id) FILTER (WHERE sample_id IS NOT NULL)) AS sample_id,
-            bool_or(is_placed) AS is_placed, bool_or(is_used) AS is_used, bool_or(is_asked) AS is_asked,
-            bool_or(is_in) AS is_in, bool_or(is_out) AS is_out
+        SELECT unnest(array_agg(sample_id) FILTER (WHERE sample_id IS NOT NULL)) AS sample_id, bit_or(flags) AS flags
         FROM (
-            SELECT issue_id, sample_id, false AS is_placed, false AS is_used, false AS is_asked, false AS is_in,
-                false AS is_out
-            FROM annotation_sampleissue WHERE sample_id = ANY(%s)
+            SELECT issue_id, sample_id, 0 AS flags FROM annotation_sampleissue WHERE sample_id = ANY(%s)
             UNION ALL
-            SELECT issue_id, NULL, false, false, false, screening = 'in', screening = 'out'
+            SELECT issue_id, NULL, CASE screening WHEN 'in' THEN 8 WHEN 'out' THEN 16 ELSE 0 END
             FROM annotation_item WHERE study_id = %s AND screening <> 'unscreened' AND issue_id IS NOT NULL
             UNION ALL
-            SELECT (SELECT i.issue_id FROM annotation_item i WHERE i.id = p.item_id), NULL, true,
-                p.round_id = ANY(%s), p.round_id = ANY(%s), false, false
-            FROM annotation_rounditem p WHERE p.round_id = ANY(%s)
+            SELECT i.issue_id, NULL,
+                1 + CASE WHEN p.round_id = ANY(%s) THEN 2 ELSE 0 END + CASE WHEN p.round_id = ANY(%s) THEN 4 ELSE 0 END
+            FROM annotation_rounditem p JOIN annotation_item i ON i.id = p.item_id WHERE p.round_id = ANY(%s)
         ) rows
         GROUP BY issue_id
     ) issues
