@@ -7,12 +7,24 @@ from itertools import islice
 from typing import Any
 
 from django.db import connection
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
 from django.db.models.expressions import RawSQL
 
 from annotation.choosing.sampling import allocate, most_missed, sample_size, weighted_margin
 from annotation.core.access import Seat, row_number
-from annotation.core.constant_lookups import LookupExists, item_of
+from annotation.core.constant_lookups import LookupExists, item_of, places_of
 from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.core.issue_states import may_read_frame, newest_readable
 from annotation.core.strata import repositories
@@ -825,17 +837,22 @@ def items_of(
     rows = Item.objects.filter(study=study).select_related("issue__repository", "snapshot").defer("snapshot__body")
     if round_ is not None:
         here = seat.not_queued() if seat else Q()
-        rows = rows.filter(Exists(RoundItem.objects.filter(here, round=round_, item=OuterRef("pk"))))
+        rows = rows.filter(LookupExists(places_of(OuterRef("pk"), [round_]).filter(here)))
     if sample is not None:
-        rows = rows.filter(
-            Exists(SampleIssue.objects.filter(sample=sample, sample__study=study, issue=OuterRef("issue")))
-        )
+        rows = rows.filter(LookupExists(_drawn(sample, study, OuterRef("issue"))))
     if screening:
         rows = rows.filter(screening=screening)
     if words := search.replace("\x00", " ").strip():
         titled = Q(snapshot__title__icontains=words) if in_titles else Q(pk__in=[])
         rows = rows.filter(Q(identifier__icontains=words) | titled)
     return rows
+
+
+def _drawn(sample: int, study: Study, issue: Any) -> QuerySet[SampleIssue]:
+    """The place of an issue in a sample of the study, found by the issue and not among all issues of the sample."""
+    in_sample = ExpressionWrapper(F("sample_id") + 0, output_field=BigIntegerField())
+    drawn = SampleIssue.objects.alias(in_sample=in_sample)
+    return drawn.filter(issue=issue, in_sample=sample, sample__study=study)
 
 
 def item_lines(seat: Seat, items: Sequence[Item]) -> list[ItemLine]:

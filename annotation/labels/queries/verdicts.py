@@ -163,21 +163,23 @@ _OR_DECIDED = " UNION SELECT item_id FROM annotation_resolution WHERE round_id =
 
 
 def disputed_items(round_: Round) -> QuerySet[Any, Any]:
-    """Ids of items where answers differ or miss, somebody skipped or proposed, or they were decided or matched.
+    """Ids of items where answers differ or miss, somebody skipped or ever proposed, or they were decided or matched.
 
     While the round is open, of those alone on which all raters are done.
     """
     counting = RoundItem.objects.counting().filter(round=OuterRef("round"), item=OuterRef("item"))
+    # Looked up for each answer: joined, the answers of all studies may be read for those of one round.
+    digest = Annotation.objects.filter(pk=OuterRef("current")).order_by()
     decided = Resolution.objects.filter(round=round_).values("item")
+    proposing = Proposal.objects.filter(round=round_).order_by().values("item")
     matched = PartMatch.objects.filter(annotation__assignment__round=round_).values("annotation__assignment__item")
     found = (
         Assignment.objects.filter(CONSENSUS_RATERS, round=round_, state__in=Assignment.FINISHED)
         .order_by()
         .values("item")
         .annotate(
-            n_kinds=Count("current__answers_digest", distinct=True),
+            n_kinds=Count(Subquery(digest.values("answers_digest")), distinct=True),
             n_skipped=Count("pk", filter=Q(state=Assignment.State.SKIPPED)),
-            n_proposing=Count("pk", filter=Q(current__n_proposals__gt=0)),
             n_done=Count("pk", filter=RATERS),
         )
         .annotate(n_planned=counting.order_by().values("n_raters"))
@@ -185,10 +187,10 @@ def disputed_items(round_: Round) -> QuerySet[Any, Any]:
         .filter(
             Q(n_kinds__gt=1)
             | Q(n_skipped__gt=0)
-            | Q(n_proposing__gt=0)
             | Q(n_done__lt=F("n_planned"))
             | Q(item__in=decided)
             | Q(item__in=matched)
+            | Q(item__in=proposing)
         )
     )
     if round_.state == Round.State.OPEN:

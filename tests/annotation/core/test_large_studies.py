@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.analysis.queries.effort import MEASURES
 from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.queries.samples import flow, sample_lines
 from annotation.core import database_planner, issue_texts
@@ -375,7 +376,8 @@ def rows_handled(node: dict[str, Any]) -> float:
 
 
 PAGES = (
-    "", "rounds/", "rounds/1/", "rounds/new/", "sample/", "items/", "items/?search=crash", "changes/", "agreement/",
+    "", "rounds/", "rounds/1/", "rounds/new/", "sample/", "items/", "items/?search=crash", "items/?round=1",
+    "items/?sample={sample}", "changes/", "agreement/",
     "analysis/", "audit/", "plans/", "exports/", "members/", "settings/", "REST rounds/", "REST samples/",
     "REST labels/", "REST ratings/", "REST items/",
 )  # fmt: skip
@@ -392,6 +394,18 @@ BEHIND = (
     "&show=left_out&because=parts&parts=single&pending=left_out",
 )  # fmt: skip
 """What the page of the units behind a number is asked for."""
+LINKED = (
+    "items/?label=symptom:crash", "items/?label=symptom:crash|hang&label=repository:acme/late",
+    "items/?label=symptom:~open", "items/?label=symptom:~none&parts=single", "items/?label=symptom:crash&round=1",
+    "items/?label=comments:<=10", "items/?label=lines:<=10", "items/?label=symptom:crash&after=Mg",
+    "items/?label=symptom:crash&where=repository:acme/late&search=crash",
+    "items/?label=symptom:~any&screening=unscreened", "analysis/shares/?mark=symptom&value=crash",
+    "analysis/crosstab/?rows=symptom&columns=repository", "analysis/flow/?dimensions=symptom,repository",
+    "analysis/profiles/?dimension=symptom&by=repository", "analysis/saturation/?dimension=symptom",
+    "analysis/combinations/?dimensions=symptom,repository",
+    *(f"analysis/numbers/?measure={each}&by=symptom" for each in MEASURES),
+)  # fmt: skip
+"""Analyses, and the items behind their numbers."""
 ANSWERED = """
 SET LOCAL session_replication_role = replica;
 INSERT INTO annotation_annotation (assignment_id, rater_id, revision, skip_reason, n_parts, memo, part_memos,
@@ -421,7 +435,8 @@ def assert_few_rows(paths: Iterable[str]) -> None:
     item = Item.objects.filter(study__slug="late").order_by("-pk").first()
     assert item is not None
     wrong: list[Any] = []
-    for path in (each.format(item=item.pk) for each in paths):
+    drawn = item.study.samples.get()
+    for path in (each.format(item=item.pk, sample=drawn.pk) for each in paths):
         with CaptureQueriesContext(connection) as asked:
             if path.startswith("REST "):
                 answer = olga.get(f"studies/late/{path[5:]}")
@@ -458,6 +473,28 @@ def test_no_page_of_answers_compares_each_with_each_where_the_planner_expects_fe
                 cursor.execute("ANALYZE")
     assert_few_rows(OF_ANSWERS)
     assert_few_rows(f"agreement/items/?dimension=symptom{words}" for words in BEHIND)
+    assert_few_rows(LINKED)
+
+
+def test_disputed_items_of_a_round_are_found_without_the_answers_of_other_studies() -> None:
+    """Whatever the planner knows: a page of one study must not take longer the more studies there are."""
+    makers = {"before": 1, "late": 10_001}
+    found = {slug: large(slug, first).rounds.get() for slug, first in makers.items()}
+    with connection.cursor() as cursor:
+        for round_ in found.values():
+            cursor.execute(ANSWERED, {"round": round_.pk})
+        few = Round.objects.get(pk=found["late"].pk)
+        kept = few.assignments.order_by("pk").values_list("pk", flat=True)[:20]
+        few.assignments.exclude(pk__in=list(kept)).update(state="withdrawn")
+        for statistics in ("SELECT", "ANALYZE"):
+            cursor.execute(statistics)
+            with CaptureQueriesContext(connection) as asked:
+                list(verdicts.disputed_items(few))
+            (sql,) = [each["sql"] for each in asked]
+            handled = [
+                rows_handled(node) for node in plans(sql) if node.get("Relation Name") == "annotation_annotation"
+            ]
+            assert handled and max(handled) <= 3 * 20  # of 1,600
 
 
 def test_what_is_left_of_a_sample_is_looked_up_where_the_planner_expects_few(unexpected: Study) -> None:
