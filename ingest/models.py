@@ -151,18 +151,27 @@ def lower_name(name: RepositoryName) -> RepositoryName:
     return host.lower(), owner.lower(), title.lower()
 
 
+_FORMER = """
+    SELECT f.id
+    FROM unnest(%s::text[], %s::text[], %s::text[]) n (host, owner, name)
+    JOIN ingest_formername f
+        ON lower(f.host) = lower(n.host) AND lower(f.owner) = lower(n.owner) AND lower(f.name) = lower(n.name)
+"""
+
+
 def names_after(former: Iterable[RepositoryName]) -> dict[RepositoryName, RepositoryName]:
     """The present names of repositories that had these before, by the former in lower case; one query.
 
     A name that another repository has now is that one's.
     """
-    condition = Q(pk__in=[])
-    for host, owner, name in former:
-        condition |= Q(host__iexact=host, owner__iexact=owner, name__iexact=name)
+    names = list(former)
+    if not names:
+        return {}
+    had_it = RawSQL(_FORMER, [list(column) for column in zip(*names, strict=True)])  # noqa: S611
     has_it_now = Repository.objects.filter(
         host__iexact=OuterRef("host"), owner__iexact=OuterRef("owner"), name__iexact=OuterRef("name")
     )
-    rows = FormerName.objects.filter(~Exists(has_it_now), condition).select_related("repository")
+    rows = FormerName.objects.filter(~Exists(has_it_now), pk__in=had_it).select_related("repository")
     return {
         lower_name((row.host, row.owner, row.name)): (row.repository.host, row.repository.owner, row.repository.name)
         for row in rows

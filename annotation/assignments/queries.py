@@ -27,6 +27,8 @@ from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS, THIRD_RATER
 
 JOB_FROM = 20_000
 """Above so many items a job assigns them again: what a rater who leaves did not finish, or what one who comes gets."""
+RATERS_MOST = 10_000
+"""So many raters a request names."""
 READ = "open answers read"
 """What the audit log calls it that somebody read single answers of a round under way."""
 
@@ -488,6 +490,9 @@ def raters_by_name(
     """
     if not isinstance(raters, list | tuple) or not raters:
         fields[field] = ["Name at least one rater."]
+        return []
+    if len(raters) > RATERS_MOST:
+        fields[field] = [f"Name at most {RATERS_MOST:,} raters. You sent {len(raters):,}."]
         return []
     members = Membership.objects.select_related("user").filter(study=study)
     by_name = {member.code.lower(): member for member in members if member.code}

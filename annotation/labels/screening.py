@@ -81,6 +81,7 @@ def read_keywords(given: object, fields: dict[str, list[str]], name: str) -> lis
         found.setdefault(word.casefold(), word)
     if len(found) > KEYWORDS_MOST:
         fields[name] = [f"Give at most {KEYWORDS_MOST} keywords; there are {len(found)}."]
+        return []
     for word in found.values():
         if (n := word.count("*")) > ASTERISKS_MOST:
             fields[name] = [f"“{word[:40]}” has {n} asterisks. Use at most {ASTERISKS_MOST} in a keyword."]

@@ -265,9 +265,10 @@ def read_keywords(value: object) -> Keywords | None:
     given: Mapping[str, object] = value if isinstance(value, Mapping) else {"any": value}
     if unknown := [str(name) for name in given if name not in ("any", "all", "none", "in")]:
         raise ValueError(f"“{unknown[0]}” is unknown here. Use any, all, none or in.")
-    read = {name: tuple(_pattern(word) for word in _list(given.get(name))) for name in ("any", "all", "none")}
-    if sum(map(len, read.values())) > KEYWORDS_MOST:
+    listed = {name: _list(given.get(name)) for name in ("any", "all", "none")}
+    if sum(map(len, listed.values())) > KEYWORDS_MOST:
         raise ValueError(f"These are more than {KEYWORDS_MOST} keywords.")
+    read = {name: tuple(map(_pattern, words)) for name, words in listed.items()}
     places = tuple(_list(given.get("in"))) or USUAL_PLACES
     if wrong := [place for place in places if place not in PLACES]:
         raise ValueError(f"“{wrong[0]}” is not a place to search. Use {', '.join(PLACES)}.")

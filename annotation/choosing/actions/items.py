@@ -17,6 +17,8 @@ from ingest.identifiers import GITHUB_HOST, Identified, parse_identifier
 from ingest.models import Issue, Snapshot
 from ingest.upsert.copying import stage
 
+ISSUES_MOST = 50_000
+"""So many issues a request names; more are a sample."""
 WANTED = "wanted_issues"
 """A temporary table of issues that are to be items, and their places; gone at the end of the transaction."""
 
@@ -110,6 +112,9 @@ def named_items(
     to_screen = not standings
     if not isinstance(names, list | tuple) or not names:
         fields["issues"] = ["Name at least one issue, as owner/name#number."]
+        return []
+    if len(names) > ISSUES_MOST:
+        fields["issues"] = [f"Name at most {ISSUES_MOST:,} issues. You sent {len(names):,}. Or draw a sample of them."]
         return []
     wanted = list(dict.fromkeys(str(name) for name in names))
     known = items_by_identifier(study, wanted)
