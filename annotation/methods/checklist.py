@@ -176,6 +176,7 @@ def _resolved(facts: Facts) -> Said:
     if facts.n_unresolved:
         told.append(sentences.unresolved(facts.n_unresolved).text)
         mend.append("Explain in the paper what happened to the unresolved disagreements.")
+    told += [sentences.unanswered(facts.n_unanswered).text] if facts.n_unanswered else []
     if waiting:
         told.append(f"Still being resolved: {round_numbers('round', waiting)}.")
         mend.append("Resolve the open disagreements and close the round.")

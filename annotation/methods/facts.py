@@ -228,6 +228,7 @@ class SampleFacts:
     `out` has the reasons with how many issues each screened out; `stand` how many others were kept, not screened or
     left open, `coded` the same of those in coding rounds, each with its words. `per_stratum`: the fewest and the most
     that were drawn from one stratum. `n_kept_again` had been screened out and were kept in a control stretch.
+    `is_of_each`: strata that would have given no issue gave one.
     """
 
     n_found: int | None
@@ -241,6 +242,7 @@ class SampleFacts:
     coded: Sequence[tuple[str, int]] = ()
     per_stratum: tuple[int, int] | None = None
     n_kept_again: int = 0
+    is_of_each: bool = False
 
 
 @dataclass(frozen=True)
@@ -421,6 +423,7 @@ class Facts:
     resolved_elsewhere: Sequence[OtherResolutions] = ()
     n_disputed: int | None = None
     n_unresolved: int = 0
+    n_unanswered: int = 0
     n_resolvers_without_labels: int = 0
     n_reopened: int = 0
     n_moot: int = 0

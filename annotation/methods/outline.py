@@ -219,6 +219,8 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
     yield from (sentences.resolved_elsewhere(each) for each in facts.resolved_elsewhere)
     if facts.n_unresolved and (facts.resolved or facts.n_decided(IMPORTED)):
         yield sentences.unresolved(facts.n_unresolved)
+    if facts.n_unanswered:
+        yield sentences.unanswered(facts.n_unanswered)
     waiting = [wave.number for wave in facts.waves if wave.is_resolving]
     if waiting and not facts.had_no_disagreement:
         yield sentences.still_resolving(waiting)

@@ -10,7 +10,19 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
 
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.agreement_report.queries.across_rounds import (
@@ -45,6 +57,7 @@ from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.item_history import IS_READ_OTHERWISE
 from annotation.labels.queries.label_version import standing_version
+from annotation.labels.queries.proposal_states import SAME_WORDS
 from annotation.labels.queries.read_before import reaches
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
@@ -133,7 +146,6 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     waves = _waves(seat, rounds, known)
     decided = _decided(seat, rounds)
     resolved_elsewhere = _resolved_elsewhere(seat)
-    n_disputed, n_unresolved = _places(seat, rounds)
     third, n_third_skipped = _third(seat, rounds)
     machines = [machine.code or "" for machine in machines_in(rounds)]
     controls, samples = stretches_screened(study), _samples(rounds)
@@ -167,8 +179,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_reopened=decided.n_reopened,
         n_moot=decided.n_moot,
         resolved_elsewhere=resolved_elsewhere,
-        n_disputed=n_disputed,
-        n_unresolved=n_unresolved,
+        **_places(seat, rounds),
         n_resolvers_without_labels=decided.n_others,
         **_rated_before_and_matched(seat, rounds),
         **_read_otherwise(seat, rounds),
@@ -599,6 +610,13 @@ def _gate(seat: Seat, round_: Round) -> GateFacts | None:
     return GateFacts(found["round"], len(judged), missed, found.get("reason") or "")
 
 
+def _begun(seat: Seat) -> datetime | None:
+    """When labeling began: the first opening of a pilot or main round, also of one that is hidden from the person."""
+    counting = seat.study.rounds.filter(kind__in=[Round.Kind.PILOT, Round.Kind.MAIN]).exclude(state=Round.State.DRAFT)
+    begun: datetime | None = counting.aggregate(at=Min("opened_at"))["at"]
+    return begun
+
+
 def _dimensions(
     seat: Seat,
     rounds: Sequence[Round],
@@ -613,7 +631,7 @@ def _dimensions(
     codes = rater_codes(seat)
     later = replace(asked, slice=replace(asked.slice, when="after"))
     after = {each.dimension.key: each for each in dimension_patterns(rounds, later)} if reports else {}
-    begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
+    begun = _begun(seat)
     rated = _rated(seat, rounds) if reports else set()
     raters = _raters_of_dimensions(seat, rounds) if reports else {}
     registered = _registered(seat, rounds, reports)
@@ -813,6 +831,7 @@ def _drawn(sample: Sample, controls: Sequence[ControlStretch]) -> SampleFacts:
         coded=[(words, coded[each]) for each, words in CODED_WORDS.items() if coded.get(each)]
         if "coded" in by_kind
         else [],
+        is_of_each=sample.at_least_one,
         n_kept_again=n_kept_again(sample) if is_again else 0,
     )
 
@@ -906,7 +925,7 @@ def _screened_by_hand(seat: Seat) -> ScreenedByHand | None:
 
 def _history(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """Whether the rule for conditional dimensions was changed late, and whether the study is a copy; one query."""
-    begun = min((round_.opened_at for round_ in rounds if round_.opened_at), default=None)
+    begun = _begun(seat)
     is_change = Q(verb="study changed", detail__has_key="applies")
     lines = AuditEvent.objects.filter(is_change | Q(verb="duplicated from a study"), study=seat.study).order_by("pk")
     found: dict[str, Any] = {}
@@ -1084,33 +1103,46 @@ def _standing(rounds: Sequence[Round], rows: Sequence[Resolution]) -> dict[int, 
     return found
 
 
-def _places(seat: Seat, rounds: Sequence[Round]) -> tuple[int, int]:
+def _places(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
     """How many places raters disagreed on in rounds that are no longer open, and how many closed ones left unresolved.
 
-    Cost: the queue of each of these rounds.
+    Questions that arose from a resolution, and that nobody answered, are apart. Cost: the queue of each of these
+    rounds.
     """
-    n_disputed = n_unresolved = 0
+    n_disputed = n_unresolved = n_unanswered = 0
     for round_ in rounds:
         if round_.state in Round.OVER:
             queue = queue_of(round_).without(seat.withheld_in(round_))
-            n_disputed += queue.n_places
-            n_unresolved += queue.n_open if round_.state == Round.State.CLOSED else 0
-    return n_disputed, n_unresolved
+            n_disputed += queue.n_disagreements
+            n_unresolved += queue.n_unresolved if round_.state == Round.State.CLOSED else 0
+            n_unanswered += queue.n_unanswered if round_.state == Round.State.CLOSED else 0
+    return {"n_disputed": n_disputed, "n_unresolved": n_unresolved, "n_unanswered": n_unanswered}
 
 
 def _disputed(rounds: Sequence[Round]) -> set[tuple[int, int, int, int]]:
-    """Round, item, part and dimension of every disagreement, resolved or not."""
+    """Round, item, part and dimension of every disagreement, resolved or not, without questions nobody answered."""
     found = set()
     for round_ in rounds:
         tree = published_version(round_.taxonomy_version_id)
         for line in queue_of(round_).lines:
-            found |= {(round_.pk, line.item, each.part, tree.by_key[each.dimension].id) for each in line.places}
+            found |= {
+                (round_.pk, line.item, each.part, tree.by_key[each.dimension].id)
+                for each in line.places
+                if not each.is_unanswered
+            }
     return found
 
 
 def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
-    made = Proposal.objects.filter(seat.not_withheld(), COUNTS_HERE, round__in=rounds, annotation__isnull=False)
-    return made.count()
+    """How many proposals people made; what they said again in the same words counts once. One query."""
+    made = Proposal.objects.filter(
+        seat.not_withheld(),
+        COUNTS_HERE,
+        round__in=rounds,
+        annotation__isnull=False,
+        proposed_by__kind=Membership.Kind.PERSON,
+    )
+    return made.order_by().values("part", *SAME_WORDS).distinct().count()
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

@@ -165,6 +165,7 @@ def drawn(each: SampleFacts) -> list[Sentence]:
         limit = f", as far as the strata allowed ({least:,} to {most:,} issues from each)"
         limit = limit if how == "equal" and most - least > 1 else ""
         by = BY_FIX.get(each.stratify_by, each.stratify_by)
+        limit += ", and at least one issue of each stratum" if each.is_of_each else ""
         found.append(Sentence(f"The draw was stratified by {by} with {how} allocation{limit}."))
     if each.out:
         n, again = sum(n for _, n in each.out), each.n_kept_again
@@ -778,6 +779,10 @@ def entered_by(codes: Sequence[str], n_others: int) -> Sentence:
 
 def unresolved(n: int) -> Sentence:
     return Sentence(f"{opening(n, 'disagreement')} {was(n)} left unresolved.")
+
+
+def unanswered(n: int) -> Sentence:
+    return Sentence(f"{opening(n, 'question')} that no rater had answered {was(n)} left open.")
 
 
 def nothing_to_resolve(*, scope: str = "") -> Sentence:

@@ -59,6 +59,11 @@ class Disagreement(NamedTuple):
     def is_open(self) -> bool:
         return self.state == "open"
 
+    @property
+    def is_unanswered(self) -> bool:
+        """The question arose from a resolution, and nobody labeled it: nobody disagrees either."""
+        return NOBODY in self.clashes
+
 
 class QueueLine(NamedTuple):
     """An item with the places on which its raters differ; without any: all of them skipped it."""
@@ -146,13 +151,32 @@ class Queue:
     @cached_property
     def open_words(self) -> str:
         """What waits for a decision, in words: disagreements, and questions that nobody answered."""
-        n_unanswered = sum(NOBODY in place.clashes for line in self.lines for place in line.places if place.is_open)
-        found = [plural(self.n_open - n_unanswered, "disagreement")] if self.n_open > n_unanswered else []
-        return " and ".join([*found, *([plural(n_unanswered, "unanswered question")] if n_unanswered else [])])
+        found = [plural(self.n_unresolved, "disagreement")] if self.n_unresolved else []
+        return " and ".join(
+            [*found, *([plural(self.n_unanswered, "unanswered question")] if self.n_unanswered else [])]
+        )
 
     @cached_property
     def n_places(self) -> int:
         return sum(len(line.places) for line in self.lines)
+
+    @cached_property
+    def n_disagreements(self) -> int:
+        return sum(not place.is_unanswered for place in self._places("all"))
+
+    @cached_property
+    def n_unresolved(self) -> int:
+        """Disagreements that are open."""
+        return self.n_open - self.n_unanswered
+
+    @cached_property
+    def n_unanswered(self) -> int:
+        """Open questions that nobody answered."""
+        return sum(place.is_unanswered for place in self._places("open"))
+
+    @property
+    def n_resolved(self) -> int:
+        return self.n_disagreements - self.n_unresolved
 
     @property
     def n_unanimous(self) -> int:

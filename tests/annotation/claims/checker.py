@@ -247,6 +247,7 @@ class Checker:
         wanted |= {"by rater"} if len({rater for *_, rater in rows.submitted()}) > 1 else set()
         self.same("who left or joined", self.seen.get("turnover", []), self.turnovers)
         is_resolved = any(row["method"] for row in rows.resolutions.values())
+        wanted |= {"unanswered"} if self.n_unanswered else set()
         wanted |= {"overlapping"} if self.in_several_samples else set()
         wanted |= {"reopened"} if self.n_reopened else set()
         changed = [key for key in rows.measured if self.is_registered(key) and self.kind_changes(key)]
@@ -282,7 +283,7 @@ class Checker:
     def filtered(self, claim: str, n: str) -> None:
         self.expect(any(line["counts"][0]["n"] == number(n) for line in self.rows.samples), claim)
 
-    def stratified(self, claim: str, by: str, how: str) -> None:
+    def stratified(self, claim: str, by: str, how: str, each: str | None) -> None:
         in_words = {
             "whether a merged fix closed the issue": "merged_fix",
             "the number of fixes": "fixes",
@@ -291,7 +292,7 @@ class Checker:
             "the time to the first fix": "days_to_fix",
             "the folder of the first fix": "fix_folder",
         }
-        wanted = {"stratify_by": in_words.get(by, by), "allocation": how}
+        wanted = {"stratify_by": in_words.get(by, by), "allocation": how, "at_least_one": bool(each)}
         self.expect(any(all(line[name] == word for name, word in wanted.items()) for line in self.rows.samples), claim)
 
     # Sentences: screening
@@ -1295,13 +1296,48 @@ class Checker:
             if is_agreed and self.is_same(values[0], row["values"]):
                 self.confirmed.add(place)
                 continue
-            if len(values) < 2 and way != "imported" and self.is_of_one((number_, item)) and not skipped:
+            is_new = not values and place in self.of_new_questions
+            if is_new or (len(values) < 2 and way != "imported" and self.is_of_one((number_, item)) and not skipped):
                 if values and self.is_same(values[0], row["values"]):
                     self.confirmed.add(place)
                     continue
                 way = "alone"
             found["overruled" if is_agreed else way] = found.get("overruled" if is_agreed else way, 0) + 1
         return found
+
+    @cached_property
+    def of_new_questions(self) -> set[tuple[int, str, int, str]]:
+        """The places whose question depends on one that was resolved."""
+        return {
+            place
+            for place in self.rows.resolutions
+            if (above := self.above(place)[0]) and (*place[:3], above) in self.rows.resolutions
+        }
+
+    def above(self, place: tuple[int, str, int, str]) -> tuple[str, str, str]:
+        """The question that another one depends on, the values that call for it, and the version."""
+        version = self.rows.rounds[place[0]]["taxonomy_version"]
+        for row in self.rows.tables["dimensions"]:
+            if (row["taxonomy_version"], row["dimension"]) == (version, place[3]):
+                return row["applies_when"], row["applies_when_is"], version
+        return "", "", version
+
+    @property
+    def n_unanswered(self) -> int:
+        """Required questions of closed rounds that arose from a resolution, and that nobody answered or resolved."""
+        found = 0
+        for of, item, part, key in self.rows.resolutions:
+            for row in self.rows.tables["dimensions"] if self.rows.rounds[of]["state"] == "closed" else ():
+                place = (of, item, part, row["dimension"])
+                is_asked = self.above(place)[0] == key and self.is_standing(place) and row["required"] == "true"
+                if is_asked and row["taxonomy_version"] == self.rows.rounds[of]["taxonomy_version"]:
+                    given = self.rows.units(row["dimension"], [of], "after").get((of, item, part), {})
+                    found += not given and place not in self.rows.resolutions
+        return found
+
+    def unanswered(self, claim: str, n: str) -> None:
+        self.seen["unanswered"] = [claim]
+        self.same(claim, number(n), self.n_unanswered)
 
     def is_of_one(self, place: tuple[int, str]) -> bool:
         """Whether one rater was planned for an item, so that nobody can differ."""
@@ -1310,13 +1346,11 @@ class Checker:
 
     def is_standing(self, place: tuple[int, str, int, str]) -> bool:
         """Whether the question of a place applies under what raters agreed on or was resolved above it."""
-        of, item, part, key = place
-        version = self.rows.rounds[of]["taxonomy_version"]
-        here = [row for row in self.rows.tables["dimensions"] if row["taxonomy_version"] == version]
-        above = next((row["applies_when"] for row in here if row["dimension"] == key), "")
+        of, item, part, _ = place
+        above, values_asked, version = self.above(place)
         if not above:
             return True
-        asks = set(next(row["applies_when_is"] for row in here if row["dimension"] == key).split(";"))
+        asks = set(values_asked.split(";"))
         if not self.is_standing((of, item, part, above)):
             return False
         if (row := self.rows.resolutions.get((of, item, part, above))) is not None:
@@ -1508,9 +1542,11 @@ class Checker:
     def proposals(self, claim: str, n: str, several: str | None) -> None:
         self.same(claim, bool(several), number(n) > 1)
         those = {
-            (row["round"], row["item"], row["rater"], row["revision"], row["part"], row["dimension"], row["proposal"])
+            (row["round"], row["item"], row["rater"], row["part"], row["dimension"], row["proposal"])
             for row in self.rows.tables["ratings"]
-            if row["proposal"] and (int(row["round"]), row["item"]) not in self.rows.training
+            if row["proposal"]
+            and (int(row["round"]), row["item"]) not in self.rows.training
+            and row["rater"] in self.rows.people
         }
         self.same(claim, number(n), len(those))
 
@@ -2119,7 +2155,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (rf"(?:In total, )?{COUNT} issues? (?:was|were) drawn at random \(seed (\d+)\)(?: from a frame of ([\d,]+) issues?)?\.", Checker.drawn),
     (rf"(?:In total, )?{COUNT} issues? (?:is|are) in more than one of these samples and counts? in each\.", Checker.overlapping),
     (r"The frame was filtered from ([\d,]+) stored issues?\.", Checker.filtered),
-    (r"The draw was stratified by ([\w ]+) with (equal|proportional) allocation\.", Checker.stratified),
+    (r"The draw was stratified by ([\w ]+) with (equal|proportional) allocation(, and at least one issue of each stratum)?\.", Checker.stratified),
     (rf"(?:In total, )?{COUNT} drawn issues? (?:was|were) excluded at screening(?:, without ([\d,]+) that (?:was|were) excluded first and kept when screened again)?(?:: (.*?”))?\.", Checker.screened_out),
     (r"Of the other drawn issues, ([^.]*)\.", Checker.stood),
     (r"Coding rounds contain ([\d,]+) drawn issues?: ([^.]*)\.", Checker.coded),
@@ -2194,6 +2230,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Resolutions were entered by ([^.]*)\.", Checker.entered),
     (r"\[missing: how disagreements( in pilot and main rounds)? were resolved; none is resolved in Concord yet\]", Checker.not_resolved),
     (rf"(?:In total, )?{COUNT} disagreements? (?:was|were) left unresolved\.", Checker.unresolved),
+    (rf"(?:In total, )?{COUNT} questions? that no rater had answered (?:was|were) left open\.", Checker.unanswered),
     (r"There was no disagreement to resolve( in pilot and main rounds)?\.", Checker.no_disagreement),
     (r"No disagreement( in pilot and main rounds)? was resolved in Concord\.", Checker.not_resolved),
     (rf"\[missing: the end of resolving disagreements in {ROUNDS}, which (?:is|are) not closed\]", Checker.resolving),

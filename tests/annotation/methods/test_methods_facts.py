@@ -261,6 +261,8 @@ def test_a_census_is_called_so_and_uneven_strata_are_told() -> None:
     assert "stratified by the lines that fixes changed with" in said(
         replace(NOTHING, waves=[LABELED], drawn=[by_fix])
     ).replace("\n", " ")
+    of_each = said(replace(NOTHING, waves=[LABELED], drawn=[replace(by_fix, is_of_each=True)])).replace("\n", " ")
+    assert "changed with proportional allocation, and at least one issue of each stratum." in of_each
     even = replace(census, size=20, per_stratum=(6, 7))
     assert "by state with equal allocation. " in said(replace(NOTHING, waves=[LABELED], drawn=[even])).replace(
         "\n", " "
@@ -516,16 +518,17 @@ def test_what_was_registered_is_told_though_the_dimension_changed_and_a_late_rul
 def test_resolved_disagreements_are_those_that_stand_and_reopened_ones_are_told(client: Any) -> None:
     study = make.study(text=ONCE)
     seat = make.seat(study, "ada")
-    round_ = make.open_round(study, 4)
-    for number, kinds, causes in ((1, "fault other", "code"), (2, "fault fault", "code build"),
-                                  (3, "fault fault", "code code"), (4, "fault other", "code")):  # fmt: skip
-        for who, kind, cause in zip(("bob", "carol"), kinds.split(), [*causes.split(), ""], strict=False):
+    round_ = make.open_round(study, 6)
+    given = {1: ("fault other", "code"), 2: ("fault fault", "code build"), 3: ("fault fault", "code code"),
+             4: ("fault other", "code"), 5: ("other other", ""), 6: ("other other", "")}  # fmt: skip
+    for number, (kinds, causes) in given.items():
+        for who, kind, cause in zip(("bob", "carol"), kinds.split(), [*causes.split(), "", ""], strict=False):
             make.submit(round_, who, number, {"kind": [kind]} | ({"cause": [cause]} if cause else {}))
-    for number in (1, 4):
+    for number in (1, 4, 5, 6):
         resolve(study, 1, "kind", ["fault"], item=number)
-    for number in (1, 2, 4):
+    for number in (1, 2, 4, 5):
         resolve(study, 1, "cause", ["build"], item=number)
-    rounds.close_round(seat=make.owner_seat(study), number=1)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     alone = make.rate(
         make.open_round(study, 1, first=20, raters=("bob",), raters_per_item=1), "item bob\n20 other", "kind"
     )
@@ -533,8 +536,13 @@ def test_resolved_disagreements_are_those_that_stand_and_reopened_ones_are_told(
     assert alone.number == 2
     facts = told(study)
     assert (facts.n_reopened, facts.n_moot) == (0, 0)
-    words = "Five disagreements were resolved: 5 by adjudication. One other label was given by resolution where fewer"
-    assert words in said(facts)
+    for words in (
+        "Five disagreements were resolved: 5 by adjudication. Two labels on which raters agreed were replaced by "
+        "resolution. Two other labels were given by resolution where fewer than two raters had given one.",
+        "One question that no rater had answered was left open.",
+    ):
+        assert words in said(facts), said(facts)
+    assert "left unresolved" not in said(facts) and facts.n_disputed == 5
     for number, key in ((1, "kind"), (2, "cause")):
         place: dict[str, Any] = {"round_": get_round(seat, 1), "item": get_item(seat, f"acme/rocket#{number}")}
         was = Resolution.objects.get(round__number=1, item=place["item"], dimension__key=key)
@@ -550,12 +558,43 @@ def test_resolved_disagreements_are_those_that_stand_and_reopened_ones_are_told(
         assert words in text, text
     assert "Two resolutions were reopened" in checks(made.facts)["resolved"].evidence
     methods_of = [row["method"] for row in made.rows.tables["labels"] if row["round"] == "1"]
-    assert methods_of.count("adjudicator") == 2
+    assert methods_of.count("adjudicator") == 5
     client.force_login(study.created_by)
     assert "2 disagreements resolved so far" in client.get(f"/studies/{study.slug}/rounds/1/resolve/").content.decode()
     assert complaints(made.rows, made.facts) == []
-    for lie in ({"n_reopened": 0}, {"n_moot": 2}, {"n_reopened": 1, "n_moot": 1}):
+    for lie in (
+        {"n_unanswered": 0},
+        {"n_unanswered": 2},
+        {"n_reopened": 0},
+        {"n_moot": 2},
+        {"n_reopened": 1, "n_moot": 1},
+    ):
         assert complaints(made.rows, replace(made.facts, **lie)), lie
+
+
+def test_a_proposal_counts_once_and_none_of_a_model() -> None:
+    study = make.study()
+    make.user("model")
+    add_member(seat=make.owner_seat(study), username="model", roles=["rater"], kind="machine", machine={"name": "M"})
+    round_ = make.open_round(study, 1, raters=("bob", "carol", "model"), raters_per_item=2)
+    asked = {"symptom": {"name": "Leak", "memo": "none fits"}}
+    for who, answer in (("model", {}), ("bob", {}), ("carol", {"symptom": ["crash"]}), ("bob", {})):
+        make.submit(round_, who, 1, answer, **({} if answer else {"proposals": asked}), memo="")
+    made = exported(study, resamples=10)
+    assert "Raters made 1 proposal for a new category." in said(made.facts)
+    assert complaints(made.rows, made.facts) == []
+
+
+def test_labeling_began_in_a_round_that_is_hidden_from_the_reader() -> None:
+    study = make.study(raters=("bob", "carol", "dave"), text=ONCE)
+    make.open_round(study, 1, raters=("carol", "dave"))
+    change_study(seat=make.owner_seat(study), changes={"applies": "either"})
+    later = make.open_round(study, 1, first=5, raters=("bob", "carol"))
+    for who, cause in (("bob", "code"), ("carol", "build")):
+        make.submit(later, who, 5, {"kind": ["fault"], "cause": [cause]})
+    for name in ("olga", "dave"):
+        text = said(methods(make.seat(study, name), resamples=0))
+        assert "; this rule was chosen on" in text and "after labeling had begun." in text, (name, text)
 
 
 def test_a_duplicated_study_does_not_claim_what_is_true_of_its_source() -> None:
