@@ -26,6 +26,7 @@ from annotation.core.download_log import record_download
 from annotation.core.errors import Invalid, NotFound
 from annotation.core.pages import me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
+from annotation.core.withheld_items import withheld_words
 from annotation.exports.queries.rows import in_sight
 from annotation.labels.columns import LEVELS
 from annotation.labels.queries.version_mapping import versions_to_tell_in
@@ -53,6 +54,7 @@ def analyses(request: HttpRequest, slug: str) -> HttpResponse:
         kinds=[(kind, reverse("analysis_kind", args=[slug, kind.key])) for kind in KINDS.values()],
         saved=[(each, KINDS[each.kind].title) for each in saved_analyses(seat) if each.kind in KINDS],
         hidden=found.hidden,
+        withheld=withheld_words(seat, found.rounds),
         n_parts=found.n_parts,
         n_waiting=found.n_waiting,
     )
@@ -217,6 +219,7 @@ def _page(
         json_url=f"{reverse('api_study', args=[slug])}analysis/{kind.key}/?{asked.rest_query()}",
         from_which=from_which(asked),
         hidden=asked.labeled.hidden,
+        withheld=withheld_words(seat, asked.labeled.rounds),
         day=timezone.now(),
         saved=saved,
         may_save=seat.has_role(OWNER, ADJUDICATOR) and bool(answer.sections),

@@ -38,8 +38,16 @@ def checklist(facts: Facts) -> list[ChecklistItem]:
     found = []
     for key, level, asks, answer in QUESTIONS:
         said, evidence, mend = answer(facts)
+        if facts.n_withheld:
+            evidence, mend = _in_part(facts, evidence, mend)
         found.append(ChecklistItem(key, level, asks, said, evidence, mend))
     return found
+
+
+def _in_part(facts: Facts, evidence: str, mend: str) -> tuple[str, str]:
+    """The same for a reader to whom items are hidden: what was not found may be there."""
+    evidence = NOTHING_SHOWN if evidence == NOTHING else evidence
+    return f"{evidence} {sentences.without(facts.n_withheld)}", "" if mend == OPEN_ROUND else mend
 
 
 def checklist_as_document(facts: Facts) -> list[dict[str, Any]]:
@@ -62,6 +70,7 @@ Said = tuple[str, str, str]
 FINISH = "Finish a main round."
 OPEN_ROUND = "Open a round and let raters label."
 NOTHING = "Nothing has been labeled yet."
+NOTHING_SHOWN = "No labels are shown."
 FREE_TEXT = "All dimensions are free text, which has no coefficient."
 
 
@@ -70,7 +79,11 @@ def _properties(facts: Facts) -> Said:
         return MISSING, NOTHING, OPEN_ROUND
     rated = [each for each in facts.dimensions if each.is_rated]
     told = [f"{plural(len(rated), 'dimension')}: {'; '.join(f'{each.title} ({each.answers})' for each in rated)}."]
-    told += [sentences.unrated([each.title for each in facts.unrated]).text] if facts.unrated else []
+    told += (
+        [sentences.unrated([each.title for each in facts.unrated], is_part=bool(facts.n_withheld)).text]
+        if facts.unrated
+        else []
+    )
     return (YES, " ".join(told), "") if rated else (MISSING, NOTHING, OPEN_ROUND)
 
 

@@ -365,7 +365,8 @@ class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
     `hidden` are the rounds that are hidden from its reader; nothing of them is in here. The reader rates in them,
-    except in those of `hidden_unrated`. `raters` labeled an item at
+    except in those of `hidden_unrated`. Nor is anything of `n_withheld` items that the reader labels again there.
+    `raters` labeled an item at
     least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
     least two raters in some round. `n_by_hand` are those that no round took from a sample, and `n_rated_before` those
     that the same rater had labeled in an earlier round. `n_in_several_samples` issues were drawn in several samples.
@@ -436,6 +437,7 @@ class Facts:
     is_copied: bool = False
     hidden: Sequence[int] = ()
     hidden_unrated: Sequence[int] = ()
+    n_withheld: int = 0
     headline: Sequence[int] = ()
     headline_fixed_on: date | None = None
     headline_waiting: Sequence[int] = ()
@@ -509,7 +511,8 @@ class Facts:
     @property
     def had_no_disagreement(self) -> bool:
         """What two raters labeled was labeled alike, in rounds that are no longer open."""
-        return self.n_double > 0 and self.n_disputed == 0 and not any(wave.is_open for wave in self.labeled)
+        is_over = not any(wave.is_open for wave in self.labeled)
+        return self.n_double > 0 and self.n_disputed == 0 and is_over and not self.n_withheld
 
     @property
     def by_version(self) -> dict[int, list[int]]:

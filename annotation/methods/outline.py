@@ -57,6 +57,8 @@ def _hidden(facts: Facts) -> Iterable[Sentence]:
         yield sentences.hidden(rated)
     if facts.hidden_unrated:
         yield sentences.hidden_unrated(facts.hidden_unrated)
+    if facts.n_withheld:
+        yield sentences.withheld(facts.n_withheld)
 
 
 def _sampling(facts: Facts) -> Iterable[Sentence]:
@@ -82,7 +84,7 @@ def _taxonomy(facts: Facts) -> Iterable[Sentence]:
     rated = [each for each in facts.dimensions if each.is_rated]
     yield sentences.taxonomy(facts.taxonomy, facts.versions, rated, facts.newest_version)
     if facts.unrated:
-        yield sentences.unrated([each.title for each in facts.unrated])
+        yield sentences.unrated([each.title for each in facts.unrated], is_part=bool(facts.n_withheld))
     if conditional := [each.title for each in rated if each.is_conditional]:
         sheets = bool(facts.n_from_sheets)
         yield sentences.conditional(conditional, facts.applies, facts.applies_chosen_on, sheets=sheets)
@@ -100,7 +102,7 @@ def _raters(facts: Facts) -> Iterable[Sentence]:
         if facts.third:
             yield sentences.third(facts.third)
     else:
-        yield sentences.no_labels()
+        yield sentences.no_labels(is_part=bool(facts.n_withheld))
     if facts.machines:
         yield sentences.model_raters(facts.machines)
     yield from _hidden(facts)
@@ -147,7 +149,8 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
     if not facts.measured:
         return
     if facts.headline and not facts.is_compared:
-        yield sentences.no_headline(sentences.not_compared(undated=facts.is_undated))
+        is_part = bool(facts.n_withheld)
+        yield sentences.no_headline(sentences.not_compared(undated=facts.is_undated, is_part=is_part))
     elif facts.headline:
         stated = any(wave.is_imported for wave in facts.waves if wave.number in facts.headline)
         yield sentences.headline(facts.headline, facts.headline_version, facts.headline_fixed_on, stated=stated)
@@ -179,7 +182,7 @@ def _agreement(facts: Facts) -> Iterable[Sentence]:
 def _found(facts: Facts, each: DimensionFacts) -> Iterable[Sentence]:
     """What came out for a dimension, and what is excluded from it."""
     if not each.before.units:
-        yield sentences.nothing_compared(each, undated=facts.is_undated)
+        yield sentences.nothing_compared(each, undated=facts.is_undated, is_part=bool(facts.n_withheld))
     else:
         yield sentences.agreement(each, undated=facts.is_undated, n_read_before=facts.n_read_before)
         if each.n_used is not None:
@@ -215,7 +218,7 @@ def _disagreements(facts: Facts) -> Iterable[Sentence]:
     elif facts.had_no_disagreement and not facts.resolved:
         yield sentences.nothing_to_resolve(scope=scope)
     elif not facts.resolved and facts.labeled:
-        yield sentences.not_resolved(scope=scope)
+        yield sentences.not_resolved(scope=scope, is_part=bool(facts.n_withheld))
     yield from (sentences.resolved_elsewhere(each) for each in facts.resolved_elsewhere)
     if facts.n_unresolved and (facts.resolved or facts.n_decided(IMPORTED)):
         yield sentences.unresolved(facts.n_unresolved)

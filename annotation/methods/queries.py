@@ -53,6 +53,7 @@ from annotation.core.access import Seat
 from annotation.core.constant_lookups import LookupExists, places_of
 from annotation.core.imported import MARK, rounds_imported
 from annotation.core.member_lists import code_order
+from annotation.core.withheld_items import n_labeled_again
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.item_history import IS_READ_OTHERWISE
@@ -187,6 +188,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         n_proposals=_n_proposals(seat, rounds),
         applies=study.applies,
         hidden=sorted(unseen),
+        n_withheld=n_labeled_again(seat, rounds),
         hidden_unrated=sorted(number for number, pk in unseen.items() if pk not in rated),
         headline=headline.numbers,
         headline_waiting=[each.number for each in headline.waiting] if headline.fixed else [],
@@ -1103,7 +1105,7 @@ def _standing(rounds: Sequence[Round], rows: Sequence[Resolution]) -> dict[int, 
     return found
 
 
-def _places(seat: Seat, rounds: Sequence[Round]) -> dict[str, int]:
+def _places(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """How many places raters disagreed on in rounds that are no longer open, and how many closed ones left unresolved.
 
     Questions that arose from a resolution, and that nobody answered, are apart. Cost: the queue of each of these
@@ -1142,7 +1144,8 @@ def _n_proposals(seat: Seat, rounds: Sequence[Round]) -> int:
         annotation__isnull=False,
         proposed_by__kind=Membership.Kind.PERSON,
     )
-    return made.order_by().values("part", *SAME_WORDS).distinct().count()
+    n: int = made.order_by().values("part", *SAME_WORDS).distinct().count()
+    return n
 
 
 def methods_as_document(facts: Facts) -> dict[str, Any]:

@@ -151,6 +151,20 @@ def hidden_unrated(rounds: Sequence[int]) -> Sentence:
     return missing(f"{round_numbers('round', rounds)}; {it} hidden from you for now, so this text excludes {them}")
 
 
+def withheld(n: int) -> Sentence:
+    """What the text leaves out for its reader, who labels these items again in a round that is open."""
+    them = "it" if n == 1 else "them"
+    return missing(
+        f"{plural(n, 'item')} that you label again in an open round; this text excludes {them} until that round is "
+        f"over, and members who do not label {them} there see other numbers"
+    )
+
+
+def without(n: int) -> str:
+    """The same, to be added to a claim."""
+    return f"This excludes {plural(n, 'item')} that you label again in an open round."
+
+
 def drawn(each: SampleFacts) -> list[Sentence]:
     frame = f" from a frame of {plural(each.n_frame, 'issue')}" if each.n_frame is not None else ""
     found = [Sentence(f"{opening(each.size, 'issue')} {was(each.size)} drawn at random (seed {each.seed}){frame}.")]
@@ -272,7 +286,9 @@ def taxonomy(title: str, versions: Sequence[int], dimensions: Sequence[Dimension
     return Sentence(f"Items were labeled against {round_numbers('version', versions)} of the taxonomy “{title}”{on}.")
 
 
-def unrated(titles: Sequence[str]) -> Sentence:
+def unrated(titles: Sequence[str], *, is_part: bool = False) -> Sentence:
+    if is_part:
+        return Sentence(f"No label that this text includes is on {series(titles)}.")
     return Sentence(f"No label was given on {series(titles)}.")
 
 
@@ -339,8 +355,9 @@ def turnover(each: Turnover) -> Sentence:
     return Sentence(f"{each.rater} left round {each.round} with {left}{of}.")
 
 
-def no_labels() -> Sentence:
-    return missing("who labeled what; there are no labels yet")
+def no_labels(*, is_part: bool = False) -> Sentence:
+    none = "this text includes no labels of other items" if is_part else "there are no labels yet"
+    return missing(f"who labeled what; {none}")
 
 
 def outstanding(wave: RoundFacts) -> Sentence:
@@ -573,9 +590,13 @@ def headline(rounds: Sequence[int], version: int, fixed_on: date | None, *, stat
     return Sentence(f"Agreement is reported for {which}, {chosen}.")
 
 
-def not_compared(*, undated: bool = False) -> str:
-    """Why there is no agreement; `undated`: labels came from sheets, and nobody knows when they were given."""
-    return f"no unit has two labels that count{'' if undated else ' before discussion'}"
+def not_compared(*, undated: bool = False, is_part: bool = False) -> str:
+    """Why there is no agreement; `undated`: labels came from sheets, and nobody knows when they were given.
+
+    `is_part`: the text leaves out items that its reader has yet to label.
+    """
+    unit = "unit that this text includes" if is_part else "unit"
+    return f"no {unit} has two labels that count{'' if undated else ' before discussion'}"
 
 
 def no_headline(because: str) -> Sentence:
@@ -616,8 +637,8 @@ def _capital(symbol: str) -> str:
     return symbol[0].upper() + symbol[1:]
 
 
-def nothing_compared(each: DimensionFacts, *, undated: bool = False) -> Sentence:
-    return missing(f"agreement on {each.title}; {not_compared(undated=undated)}")
+def nothing_compared(each: DimensionFacts, *, undated: bool = False, is_part: bool = False) -> Sentence:
+    return missing(f"agreement on {each.title}; {not_compared(undated=undated, is_part=is_part)}")
 
 
 def threshold(each: DimensionFacts) -> Sentence | None:
@@ -789,8 +810,9 @@ def nothing_to_resolve(*, scope: str = "") -> Sentence:
     return Sentence(f"There was no disagreement to resolve{scope}.")
 
 
-def not_resolved(*, scope: str = "") -> Sentence:
-    return missing(f"how disagreements{scope} were resolved; none is resolved in Concord yet")
+def not_resolved(*, scope: str = "", is_part: bool = False) -> Sentence:
+    none = "none that this text includes is resolved in Concord" if is_part else "none is resolved in Concord yet"
+    return missing(f"how disagreements{scope} were resolved; {none}")
 
 
 def final_values(n: int) -> list[Sentence]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agreement import bound
 from annotation.core.latex import escape_latex
 from annotation.methods.facts import CoefficientFacts, DimensionFacts, Facts
-from annotation.methods.sentences import computed, computed_rows, few_units, matched, though
+from annotation.methods.sentences import computed, computed_rows, few_units, matched, though, without
 from shared.wording import for_markdown, series
 
 HEADS = (
@@ -73,7 +73,8 @@ def rows(facts: Facts) -> list[AgreementRow]:
     for each in facts.measured:
         having = {number: one for number, one in sorted(each.by_round.items()) if one.units}
         found += [AgreementRow(each, number, one, each.after_by_round.get(number)) for number, one in having.items()]
-        if facts.headline and (len(having) > 1 or list(having) != list(facts.headline)):
+        is_shown = bool(each.before.units or not facts.n_withheld)  # what has no units here may have some for others
+        if facts.headline and is_shown and (len(having) > 1 or list(having) != list(facts.headline)):
             found.append(AgreementRow(each, None, each.before, each.after))
     return found
 
@@ -82,7 +83,7 @@ def latex(facts: Facts) -> str:
     """A table for a document that uses booktabs; empty where there is nothing to compare."""
     found = rows(facts)
     if not found:
-        return "% There is nothing to compare yet.\n"
+        return f"% There is nothing to compare{f'. {without(n)}' if (n := facts.n_withheld) else ' yet.'}\n"
     columns = under_heads(facts)
     lines = [
         r"\begin{table}",
@@ -120,6 +121,8 @@ def _caption(facts: Facts) -> str:
     found = computed_rows(facts, _rows_by_method(rows(facts))) or computed(facts)
     found += few_units(row.number for row in rows(facts))
     said = " ".join([f"{facts.study}.", *(each.text for each in found)])
+    if facts.n_withheld:
+        said += f" {without(facts.n_withheld)}"
     if facts.n_matched:
         said += f" {matched(facts.n_matched).text}"
     if facts.n_changed:

@@ -6,11 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from annotation.agreement_report.queries.across_rounds import visible_rounds
 from annotation.assignments.actions.reading_log import FILE, PAGE, note_results
 from annotation.core.download_log import record_download
 from annotation.core.errors import NotFound
 from annotation.core.pages import study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
+from annotation.core.withheld_items import withheld_words
 from annotation.methods import (
     STANDARD,
     Facts,
@@ -77,6 +79,7 @@ def methods(request: HttpRequest, slug: str) -> HttpResponse:
         "methods/methods",
         "agreement",
         facts=facts,
+        withheld=withheld_words(seat, visible_rounds(seat)),
         paragraphs=paragraph(facts),
         levels=[
             (title, [(check, TAGS[check.answer]) for check in checks if check.level == level])

@@ -11,6 +11,7 @@ from annotation.agreement_report.queries.coverage import Coverage
 from annotation.agreement_report.queries.model_raters import ModelRaterEntry, against_machines
 from annotation.agreement_report.queries.raters import RatersEntry, rater_entries
 from annotation.core.access import Seat
+from annotation.core.withheld_items import withheld_words
 from annotation.labels.queries.label_version import way
 from annotation.labels.queries.version_mapping import versions_to_tell_in
 from annotation.models import Round
@@ -70,15 +71,9 @@ class AgreementReport:
         return [each for each in self.chosen if way(each, self.asked.version) is None]
 
     @cached_property
-    def n_owed(self) -> int:
-        """Items that this person is yet to answer as a third rater."""
-        chosen = {each.pk for each in self.chosen}
-        return sum(pk in chosen for pk, _ in self.seat.arbitrated)
-
-    @property
-    def n_repeated(self) -> int:
-        """Items that are withheld because the person rates them in an open round."""
-        return sum(len(self.seat.withheld_in(each)) for each in self.chosen) - self.n_owed
+    def withheld(self) -> list[str]:
+        """What is left out for this person, in sentences."""
+        return withheld_words(self.seat, self.chosen)
 
 
 def agreement_report(

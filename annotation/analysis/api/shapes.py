@@ -52,7 +52,9 @@ class LabelsShape(serializers.Serializer[Any]):
     version = Whole(allow_null=True, help_text="The requested version.")
     hidden_rounds = serializers.ListField(child=Whole(), help_text="Rounds whose labels are hidden from you.")
     items_waiting = Whole(help_text="Items whose raters have not finished.")
-    items_hidden = Whole(help_text="Items that you still have to label as a third rater.")
+    items_hidden = Whole(
+        help_text="Items hidden until you have labeled them, as a third rater or again in an open round."
+    )
     items_screened_out = Whole(help_text="Items that are screened out and count here, because the study keeps them.")
     parts = Choice(["all", "single"])
     where = _texts()

@@ -30,7 +30,7 @@ class StudyLabels:
 
     `rounds` are those that count, `versions` by round number the version to which its labels are mapped
     (`told_in` where one was asked for). `hidden` are rounds whose labels this person may not see yet, `n_waiting` the
-    items that raters are not done with, `n_hidden` those that this person is yet to answer as a third rater.
+    items that raters are not done with, `n_hidden` those hidden until this person has labeled them.
     `n_screened_out` are items that are screened out and here all the same, because the study keeps them.
     """
 

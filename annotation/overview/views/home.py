@@ -18,6 +18,7 @@ from annotation.core.member_lists import members_of
 from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
+from annotation.core.withheld_items import withheld_words
 from annotation.invitations.queries.own_invitations import invitations_of
 from annotation.invitations.views import invitation_instead
 from annotation.labels.queries.without_value import n_lost_labels
@@ -93,6 +94,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         unclosed=unclosed,
         headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
         numbers=of_rounds(seat, headline.rounds, is_headline=True) if headline.rounds else [],
+        withheld=withheld_words(seat, headline.rounds),
         has_opened=any(labels_here(line.round) for line in lines),
         members=members,
         lost=n_lost_labels(seat),

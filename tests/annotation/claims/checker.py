@@ -923,6 +923,17 @@ class Checker:
         least, most = {item for item, is_known in items if is_known}, {item for item, _ in items}
         self.expect(len(least) <= number(n or "0") <= len(most), claim, (len(least), len(most)))
 
+    def withheld(self, claim: str, n: str) -> None:
+        """Items that the reader labels in an open round, and that are in another one."""
+        own = {
+            of
+            for of, row in self.rows.rounds.items()
+            if row["state"] == "open" and any(each["code"] == self.rows.reader for each in self.rows.round_raters[of])
+        }
+        rows = [row for row in self.rows.tables["round_items"] if int(row["round"]) in self.rows.rounds]
+        here = {row["item"] for row in rows if int(row["round"]) in own}
+        self.same(claim, number(n), len({row["item"] for row in rows if int(row["round"]) not in own} & here))
+
     def labeled_before(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.labeled_again))
 
@@ -2184,6 +2195,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"(?:Raters skipped ([\d,]+) assignments?(?:, and third raters skipped ([\d,]+))?|Third raters skipped ([\d,]+) assignments?)\.", Checker.skipped),
     (r"In round (\d+), ([\d,]+) unfinished assignments? (?:was|were) withdrawn\.", Checker.withdrawn),
     (r"Before labeling items in round (\d+), ([^.]*) could read labels that others had given to these items in other rounds; the new labels count as before discussion of their own round\.", Checker.read_before),
+    (r"\[missing: ([\d,]+) items? that you label again in an open round; this text excludes (?:it|them) until that round is over, and members who do not label (?:it|them) there see other numbers\]", Checker.withheld),
+    (r"This excludes ([\d,]+) items? that you label again in an open round\.", Checker.withheld),
     (r"Resolutions had been entered there by ([^.]*)\.", Checker.had_resolved),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),

@@ -44,6 +44,8 @@ class Exported:
     """The ratings of first answers to training items, as REST answers them."""
     issues: Mapping[str, set[tuple[str, str]]] = field(default_factory=dict)
     """By number of a sample the issues that its frame file has as drawn."""
+    reader: str = ""
+    """The code of the rater who reads a text; empty: an owner who rates nothing."""
     tables_made: dict[tuple[str, tuple[int, ...], str], Table] = field(default_factory=dict)
 
     @cached_property

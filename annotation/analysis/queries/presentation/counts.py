@@ -36,7 +36,7 @@ SHARES, WITH_MARK = "share", "share with the mark"
 def present_counts(asked: AnalysisRequest) -> AnalysisPresentation:
     """How often each category was agreed on, in all or by another dimension or attribute."""
     if not asked.dimensions:
-        return nothing("Counts")
+        return nothing("Counts", asked=asked)
     told = asked.ask(dimension=next(iter(asked.dimensions)))
     found = cast(Counts, told.found)
     (key,), by = told.question.dimensions, told.question.by
@@ -49,7 +49,7 @@ def present_counts(asked: AnalysisRequest) -> AnalysisPresentation:
         sentences.append(f"The figure pools all {len(found.groups)} groups. The table shows each group.")
     return AnalysisPresentation(
         title=title,
-        sentences=[*sentences, *_unused(found, column)],
+        sentences=[*sentences, *_unused(found, column, is_part=bool(asked.labeled.n_hidden))],
         sections=[AnalysisSection("", figure=_bars_of(asked, told, title, found), table=_table(asked, told, found))],
         choices=[
             AnalysisMenu("dimension", "Count", asked.choices_of(asked.groups), key),
@@ -62,7 +62,7 @@ def present_counts(asked: AnalysisRequest) -> AnalysisPresentation:
     )
 
 
-def _unused(found: Counts, column: SingleColumn | MultiColumn) -> list[str]:
+def _unused(found: Counts, column: SingleColumn | MultiColumn, *, is_part: bool) -> list[str]:
     """How many categories did not occur: neither themselves nor, of a group of categories, any of those in it."""
     title = column.title
     used = {each.category for each in found.total.categories if each.share.n}
@@ -71,7 +71,8 @@ def _unused(found: Counts, column: SingleColumn | MultiColumn) -> list[str]:
     if not n:
         return []
     are = "is" if n == 1 else "are"
-    return [f"{plural(n, 'category', 'categories')} of {title.lower()} did not occur and {are} not listed."]
+    where = "in the labels included here " if is_part else ""
+    return [f"{plural(n, 'category', 'categories')} of {title.lower()} did not occur {where}and {are} not listed."]
 
 
 def _most(group: CountGroup) -> list[str]:
@@ -192,7 +193,7 @@ def present_marks(asked: AnalysisRequest) -> AnalysisPresentation:
     singles = {key: each for key, each in asked.dimensions.items() if isinstance(each, SingleColumn)}
     booleans = [key for key, each in singles.items() if each.is_two_valued]
     if not singles:
-        return nothing("Share of a yes/no dimension")
+        return nothing("Share of a yes/no dimension", asked=asked)
     mark = asked.question.one("mark") or (booleans or list(singles))[0]
     rest = {key: each for key, each in asked.groups.items() if key != mark}
     keys = asked.groups[mark].categories.keys if mark in asked.groups else ()
@@ -290,7 +291,7 @@ def _mark_table(asked: AnalysisRequest, told: Told, title: str, group: MarkedGro
 def present_profiles(asked: AnalysisRequest) -> AnalysisPresentation:
     """Whether categories have the same order of frequency in two groups."""
     if not asked.dimensions:
-        return nothing("Profiles")
+        return nothing("Profiles", asked=asked)
     key = asked.question.one("dimension") or next(iter(asked.dimensions))
     rest = {name: each for name, each in asked.groups.items() if name != key}
     if not rest:

@@ -36,7 +36,7 @@ SURE = 0.05
 def present_numbers(asked: AnalysisRequest) -> AnalysisPresentation:
     """How much work items were: quantiles, the share at or under a cut, and whether groups differ."""
     if not asked.labeled.columns.n_rows:
-        return nothing("Numbers")
+        return nothing("Numbers", asked=asked)
     own = asked.labeled.columns.numbers
     measures = {
         **{key: title for key, (title, *_) in MEASURES.items()},
@@ -269,7 +269,7 @@ def _pair_table(comparison: GroupComparison, names: Mapping[str, str]) -> Analys
 def present_saturation(asked: AnalysisRequest) -> AnalysisPresentation:
     """Whether labelling more items still brings new categories."""
     if not asked.dimensions:
-        return nothing("Saturation")
+        return nothing("Saturation", asked=asked)
     told = asked.ask(dimension=next(iter(asked.dimensions)))
     found = cast(Saturation, told.found)
     key = told.question.dimensions[0]
@@ -308,7 +308,7 @@ def present_saturation(asked: AnalysisRequest) -> AnalysisPresentation:
     )
     sentences = [
         f"{plural(found.n_items, 'item')} brought {plural(found.n_categories, 'category', 'categories')}; "
-        f"{found.n_unseen:,} of the taxonomy did not occur."
+        f"{found.n_unseen:,} of the taxonomy did not occur{' in these items' if asked.labeled.n_hidden else ''}."
     ]
     if found.first_seen:
         last = found.first_seen[-1]

@@ -13,9 +13,10 @@ from shared.wording import plural, series
 STATES = {-1: "~none", -2: "~open", -3: "~unmapped"}
 
 
-def nothing(title: str, words: str = "") -> AnalysisPresentation:
-    """Where there is nothing to ask yet."""
-    return AnalysisPresentation(title, [words or "No agreed labels yet."], [], [])
+def nothing(title: str, words: str = "", *, asked: AnalysisRequest | None = None) -> AnalysisPresentation:
+    """Where there is nothing to ask yet, or nothing but what is hidden from who asks."""
+    none = "No agreed labels besides hidden ones." if asked and asked.labeled.n_hidden else "No agreed labels yet."
+    return AnalysisPresentation(title, [words or none], [], [])
 
 
 def exclusion_lines(asked: AnalysisRequest, told: Told, found: Sequence[ExcludedParts]) -> list[tuple[str, int, str]]:

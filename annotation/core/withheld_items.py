@@ -1,0 +1,33 @@
+"""Withheld items: how many are left out of the numbers that somebody sees, because they label these items again."""
+
+from collections.abc import Iterable
+
+from annotation.core.access import Seat
+from annotation.models import Round
+from shared.wording import plural
+
+
+def n_labeled_again(seat: Seat, rounds: Iterable[Round]) -> int:
+    """How many items of these rounds are withheld from somebody who labels them in another round; no answer counts."""
+    ids = {each.pk for each in rounds}
+    return len({item for round_id, item in seat.withheld - seat.arbitrated if round_id in ids})
+
+
+def withheld_words(seat: Seat, rounds: Iterable[Round]) -> list[str]:
+    """What a page with results of these rounds leaves out for this person, and until when, in sentences."""
+    rounds = list(rounds)
+    ids = {each.pk for each in rounds}
+    found = []
+    if n := len({item for round_id, item in seat.arbitrated if round_id in ids}):
+        is_, counts = ("is", "It counts") if n == 1 else ("are", "They count")
+        found.append(
+            f"{plural(n, 'item')} assigned to you as a third rater {is_} not included. {counts} here once you submit "
+            "your labels. Until then, other members see other numbers."
+        )
+    if n := n_labeled_again(seat, rounds):
+        is_, counts, them = ("is", "It counts", "it") if n == 1 else ("are", "They count", "them")
+        found.append(
+            f"{plural(n, 'item')} that you label again in another round {is_} not included. {counts} here once that "
+            f"round closes. Until then, members who don’t label {them} there see other numbers."
+        )
+    return found
