@@ -261,6 +261,11 @@ class Structure:
             self._needs_categories(place)
 
     def _too_many(self, place: Place, error: ValidationError) -> None:
+        if place == ("dimensions",):
+            self.add(
+                place, f"A taxonomy has at most {error.validator_value} dimensions, and here are {len(error.instance)}."
+            )
+            return
         kind = self._value(place[:-1])["kind"]
         self.add(
             place,

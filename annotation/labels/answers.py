@@ -71,11 +71,12 @@ def read_part(
     for key in islice((each for each in [*labels, *asked] if each not in tree.by_key), UNKNOWN_MAX):
         fields[f"{prefix}{key}"] = [f"The version has no dimension “{key}”.{did_you_mean(str(key), tree.by_key)}"]
     values: dict[str, Values] = {}
+    answers: dict[str, Answer] = {}
     proposals: dict[str, ProposalRequest] = {}
     for dimension in tree.dimensions:
         path = f"{prefix}{dimension.key}"
         given, proposal = labels.get(dimension.key), asked.get(dimension.key)
-        if not (_may_apply if is_partial else applies)(tree, dimension.key, values):
+        if not (_may_apply(tree, dimension.key, answers) if is_partial else tree.applies(dimension, answers)):
             if not _is_blank(given) or proposal:
                 when = dimension.applies_when
                 assert when is not None
@@ -92,6 +93,7 @@ def read_part(
             read = ()
         if read is not None:
             values[dimension.key] = read
+            answers[dimension.key] = dimension.question_kind.as_answer(read)
         elif dimension.required and not is_partial and path not in fields:
             fields[path] = [f"“{dimension.title}” is required."]
     memo = "" if body.get("memo") is None else body["memo"]
@@ -119,14 +121,14 @@ def applies(tree: VersionTree, key: str, values: Mapping[str, Values]) -> bool:
     return tree.applies(key, answers)
 
 
-def _may_apply(tree: VersionTree, key: str, values: Mapping[str, Values]) -> bool:
-    """Whether a dimension is asked under these values, of which others may be unknown."""
+def _may_apply(tree: VersionTree, key: str, answers: Mapping[str, Answer]) -> bool:
+    """Whether a dimension is asked under these answers, of which others may be unknown."""
     when = tree.by_key[key].applies_when
     if when is None:
         return True
-    if when.dimension in values:
-        return applies(tree, key, values)
-    return _may_apply(tree, when.dimension, values)
+    if when.dimension in answers:
+        return tree.applies(key, answers)
+    return _may_apply(tree, when.dimension, answers)
 
 
 def _is_blank(given: object) -> bool:

@@ -518,6 +518,19 @@ def test_a_huge_document_full_of_mistakes_is_refused_within_seconds(text: str) -
     assert time.process_time() - started_at < 6
 
 
+def test_a_taxonomy_has_at_most_200_dimensions() -> None:
+    """A page of a chain of thousands, each asked only where the one before applies, was an error 500."""
+    text = "slug: s\ntitle: T\ndimensions:\n- {key: d0, title: D, kind: boolean}\n"
+    lines = [
+        f"- {{key: d{n}, title: D, kind: boolean, applies_when: {{dimension: d{n - 1}, is: [true]}}}}\n"
+        for n in range(1, 201)
+    ]
+    assert len(load(text + "".join(lines[:199])).dimensions) == 200
+    (problem,) = problems(text + "".join(lines))
+    assert problem.sentence == "A taxonomy has at most 200 dimensions, and here are 201."
+    assert problem.path == "dimensions"
+
+
 def test_sixty_characters_are_quoted_whole_and_one_more_is_cut() -> None:
     assert short("x" * 60) == "x" * 60
     assert short("x" * 61) == "x" * 57 + "…"
