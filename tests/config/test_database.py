@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg2
 import pytest
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection, connections
 from pytest_django.fixtures import Settings
 
 from config import env, shell
@@ -25,7 +26,7 @@ from config.database import (
     turn_at_tables,
     with_limits,
 )
-from config.outages import TOO_SLOW, outage_of
+from config.outages import DATABASE, TOO_SLOW, outage_of
 from tests.conftest import environment_of_servers
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -113,6 +114,22 @@ def test_web_processes_and_workers_begin_their_connections_with_limits(monkeypat
             with pytest.raises(OperationalError) as stopped:
                 cursor.execute("SELECT pg_sleep(30)")
         assert outage_of(stopped.value) is TOO_SLOW
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_nobody_goes_on_with_lets_go_of_its_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a thread hangs between two statements: others get the row, and the thread is told in words."""
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", {})
+    limit(replace(WEB, idle_in_transaction_seconds=1))
+    stuck = connection.copy()
+    with closing(stuck), connection.cursor() as other:
+        stuck.set_autocommit(False)
+        with stuck.cursor() as cursor:
+            cursor.execute("LOCK TABLE annotation_study IN ACCESS EXCLUSIVE MODE")
+            other.execute("SET lock_timeout = '20s'; SELECT count(*) FROM annotation_study; RESET lock_timeout")
+            with pytest.raises(DatabaseError) as ended:
+                cursor.execute("SELECT 1")
+        assert outage_of(ended.value) in (TOO_SLOW, DATABASE)
 
 
 def test_behind_a_pool_nothing_is_set_by_the_client_and_web_processes_take_their_own_entry(

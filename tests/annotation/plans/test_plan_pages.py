@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from accounts.models import User
@@ -83,6 +84,15 @@ def test_members_read_plans_and_nobody_else(study: Study, page: str, name: str, 
     preview(study)
     make.study("other", text=make.FAULTS, raters=("mallory", "trudy"))
     assert visitor(name).get(HERE + page).status_code == status
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_looking_at_a_plan_makes_no_table_and_changes_nothing(study: Study, page: str) -> None:
+    preview(study)
+    browser = visitor("olga")
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET LOCAL transaction_read_only = on")
+    assert browser.get(HERE + page).status_code == 200
 
 
 @pytest.mark.parametrize("page", [*PAGES, "1/run/", "1/undo/", "1/recheck/"])
