@@ -16,7 +16,6 @@ from django.db.models import (
     Exists,
     ExpressionWrapper,
     F,
-    Min,
     OuterRef,
     Q,
     QuerySet,
@@ -135,7 +134,10 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     more, and the queue of each round that is no longer open.
     """
     study, rounds = seat.study, visible_rounds(seat)
-    unseen = dict(seat.study.rounds.filter(pk__in=seat.hidden_round_ids).values_list("number", "pk"))
+    hidden = list(seat.study.rounds.filter(pk__in=seat.hidden_round_ids))
+    unseen = {each.number: each.pk for each in hidden}
+    counting = [each for each in hidden if each.kind in (Round.Kind.PILOT, Round.Kind.MAIN)]
+    begun = min((each.opened_at for each in [*rounds, *counting] if each.opened_at), default=None)
     rated = seat.blind_round_ids if seat.link is None else ()
     asked = replace(ask(seat, {}), resamples=resamples)
     headline = headline_set(seat)
@@ -155,7 +157,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         taxonomy=study.taxonomy.title,
         software=f"Concord {settings.CONCORD_VERSION}",
         waves=waves,
-        dimensions=_dimensions(seat, rounds, headline, asked, reports),
+        dimensions=_dimensions(seat, rounds, headline, asked, reports, begun),
         raters=sorted({code for wave in waves for code in wave.raters}, key=code_order),
         machines=machines,
         n_models_shown=_n_models_shown(seat, rounds) if machines else 0,
@@ -166,7 +168,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         controls=[_control(each) for each in controls],
         screened=_screened(seat, asked),
         by_hand=_screened_by_hand(seat),
-        **_history(seat, rounds),
+        **_history(seat, begun),
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
@@ -612,19 +614,13 @@ def _gate(seat: Seat, round_: Round) -> GateFacts | None:
     return GateFacts(found["round"], len(judged), missed, found.get("reason") or "")
 
 
-def _begun(seat: Seat) -> datetime | None:
-    """When labeling began: the first opening of a pilot or main round, also of one that is hidden from the person."""
-    counting = seat.study.rounds.filter(kind__in=[Round.Kind.PILOT, Round.Kind.MAIN]).exclude(state=Round.State.DRAFT)
-    begun: datetime | None = counting.aggregate(at=Min("opened_at"))["at"]
-    return begun
-
-
 def _dimensions(
     seat: Seat,
     rounds: Sequence[Round],
     headline: HeadlineSet,
     asked: AgreementQuery,
     reports: Sequence[DimensionReport],
+    begun: datetime | None,
 ) -> list[DimensionFacts]:
     """What was found for each dimension in the headline set, with what was found after discussion, and by round.
 
@@ -633,7 +629,6 @@ def _dimensions(
     codes = rater_codes(seat)
     later = replace(asked, slice=replace(asked.slice, when="after"))
     after = {each.dimension.key: each for each in dimension_patterns(rounds, later)} if reports else {}
-    begun = _begun(seat)
     rated = _rated(seat, rounds) if reports else set()
     raters = _raters_of_dimensions(seat, rounds) if reports else {}
     registered = _registered(seat, rounds, reports)
@@ -925,9 +920,11 @@ def _screened_by_hand(seat: Seat) -> ScreenedByHand | None:
     )
 
 
-def _history(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
-    """Whether the rule for conditional dimensions was changed late, and whether the study is a copy; one query."""
-    begun = _begun(seat)
+def _history(seat: Seat, begun: datetime | None) -> dict[str, Any]:
+    """Whether the rule for conditional dimensions was changed after labeling had `begun`, and whether it is a copy.
+
+    One query.
+    """
     is_change = Q(verb="study changed", detail__has_key="applies")
     lines = AuditEvent.objects.filter(is_change | Q(verb="duplicated from a study"), study=seat.study).order_by("pk")
     found: dict[str, Any] = {}
