@@ -1,14 +1,16 @@
 """Rows that a member may export, by rules that the Exports page and REST share."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from django.db.models import Q
 from django.http import StreamingHttpResponse
 
-from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
+from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round, get_seat, get_seat_by_link
+from annotation.core.errors import Blind
 from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
 from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
 from annotation.exports.record_batches import write_batches
@@ -28,7 +30,10 @@ from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
 TOLD_EVERY = 500
+SIGHT_SECONDS = 1.0
+"""After so long a file that is being sent looks again whether its reader still reads the same."""
 Tell = Callable[[int, label_rows.Place | None], None]
+T = TypeVar("T")
 Found = Iterable[tuple[label_rows.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
 
@@ -310,11 +315,37 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
             yield said
 
 
+def while_reading(seat: Seat, found: Iterable[T]) -> Iterator[T]:
+    """What is found, as long as the person reads as much as when they asked.
+
+    A file is read from the database while it is sent, and whoever takes it slowly can become a rater of an open round
+    meanwhile. Raises Blind, which ends the file, and NotFound for who is no member any more. Three queries a second.
+    """
+    return _while_reading(seat, seat.sealed_round_ids, seat.withheld, iter(found))
+
+
+def _while_reading(
+    seat: Seat, sealed: frozenset[int], withheld: frozenset[tuple[int, int]], found: Iterator[T]
+) -> Iterator[T]:
+    looked_at = time.monotonic()
+    while True:
+        if time.monotonic() - looked_at > SIGHT_SECONDS:
+            now = get_seat_by_link(seat.link.pk, seat.study.slug) if seat.link else get_seat(seat.user, seat.study.slug)
+            if not (now.sealed_round_ids <= sealed and now.withheld <= withheld):
+                raise Blind("You became a rater of an open round while this file was sent. Download it again.")
+            looked_at = time.monotonic()
+        try:
+            each = next(found)
+        except StopIteration:
+            return
+        yield each
+
+
 def stream_rows(
     seat: Seat, what: str, format: str, *, options: Mapping[str, Any] | None = None
 ) -> StreamingHttpResponse:
     """All rows as a file, written while it is sent. Raises what the reading of this kind does."""
-    return response_pieces(seat, what, format, file_pieces(seat, what, format, options or {}))
+    return response_pieces(seat, what, format, file_pieces(seat, what, format, options or {}, is_sent=True))
 
 
 def response_pieces(seat: Seat, what: str, format: str, pieces: Iterable[bytes]) -> StreamingHttpResponse:
@@ -325,23 +356,33 @@ def response_pieces(seat: Seat, what: str, format: str, pieces: Iterable[bytes])
 
 
 def file_pieces(
-    seat: Seat, what: str, format: str, options: Mapping[str, Any], tell: Tell | None = None
+    seat: Seat,
+    what: str,
+    format: str,
+    options: Mapping[str, Any],
+    tell: Tell | None = None,
+    *,
+    is_sent: bool = False,
 ) -> Iterator[bytes]:
     """The bytes of a file of rows in pieces; `tell` hears how many rows were written, and up to which place.
 
-    Labels and ratings come as batches, all else row by row. Raises what the reading of this kind does.
+    One that `is_sent` while it is read ends where its reader must not read on (`while_reading`). Labels and ratings
+    come as batches, all else row by row. Raises what the reading of this kind does.
     """
     if what in ("labels", "ratings"):
         read = {"labels": label_batches, "ratings": rating_batches}[what]
         asked = {name: value for name, value in options.items() if name != "shape"}
         found = read(seat, **asked)
+        if is_sent:
+            found = while_reading(seat, found)
         if options.get("shape") != "wide":
             return write_batches(COLUMNS[what], format, _told_batches(seat, found, tell))
         narrowed = {name: value for name, value in asked.items() if name in ("round_number", "dimension", "version")}
         dimensions = _dimensions(seat, what, **narrowed)
         wide = ((place, each) for place, batch in found for each in widen(what, [batch], dimensions))
         return write_batches(wide_columns(what, dimensions), format, _told_batches(seat, wide, tell))
-    return write(what, format, _told_rows(flat(seat, of_kind(what, seat, **options)), tell))
+    rows = of_kind(what, seat, **options)
+    return write(what, format, _told_rows(flat(seat, while_reading(seat, rows) if is_sent else rows), tell))
 
 
 def _dimensions(

@@ -59,7 +59,8 @@ class EvidenceOfStudy(APIView):
         note_reading(seat, read, "evidence", FILE if format else REST)
         if format:
             record_download(seat=seat, what="evidence", format=format, method=request.method, **filters_of(asked))
-            return rows.response_pieces(seat, "evidence", format, write("evidence", format, rows.flat(seat, found)))
+            sent = rows.flat(seat, rows.while_reading(seat, found))
+            return rows.response_pieces(seat, "evidence", format, write("evidence", format, sent))
         gathered: list[dict[str, Any]] = []
         following, last = None, (0, 0)
         for place, here in found:

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,22 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.access import get_item
+from annotation.core.errors import Blind
 from annotation.exports import columns as export_columns
 from annotation.exports.column_descriptions import RESOLUTIONS
 from annotation.exports.queries import COLUMNS, FORMATS, rows
 from annotation.labels.resolution_notes import NOTES
+from annotation.members.actions.members import add_member
 from annotation.models import Resolution, Round, Study
 from annotation.package.dictionary import tables
 from annotation.resolving.actions.resolutions import resolve
+from annotation.rounds.actions.raters import add_rater
 from ingest.models import ClosingChange, Issue
 from shared.csv_files import undefused
+from shared.row_files import write_rows
 from tests import builders as make
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -164,6 +170,39 @@ def test_an_owner_who_rates_gets_their_own_in_the_round_they_are_blind_in() -> N
     make.submit(round_, "olga", 2, {"symptom": ["slow"]})
     sent = lines_of(fetch(visitor("olga"), "ratings.csv"))
     assert [(line["round"], line["rater"]) for line in sent] == [("1", "R1"), ("1", "R2"), ("2", "R3")]
+
+
+@pytest.mark.parametrize("what", ["ratings.jsonl", "ratings.csv", "evidence"])
+def test_a_file_ends_where_its_reader_became_a_rater_of_an_open_round(what: str, monkeypatch: Any) -> None:
+    """They take it slowly: rounds that come later in it are read from the database when they have become blind."""
+    monkeypatch.setattr(rows, "SIGHT_SECONDS", 0)
+    monkeypatch.setitem(write_rows.__kwdefaults__, "chunk", 1)
+    study = make.study()
+    seat = make.owner_seat(study)
+    add_member(seat=seat, username="olga", roles=["owner", "rater"])
+    quote = [
+        {"dimension": "symptom", "category": "crash", "where": "body", "quote": "hangs after", "before": "Training "}
+    ]
+    for first in (1, 2, 3):
+        opened = make.open_round(study, 1, first=first)
+        for who in ("bob", "carol") if first < 3 else ():
+            make.submit(opened, who, first, {"symptom": ["crash"]}, evidence=quote)
+
+    def pieces() -> Iterator[bytes]:
+        if what == "evidence":
+            answer = Script("olga").send("GET", "studies/study/evidence/?format=csv")
+        else:
+            answer = visitor("olga").get(f"/studies/study/exports/{what}")
+        assert answer.status_code == 200, answer.content
+        return iter(answer.streaming_content)  # type: ignore[attr-defined]
+
+    assert b"acme/rocket#2" in b"".join(pieces())
+    sent = pieces()
+    next(sent)
+    add_rater(seat=seat, number=3, user="olga")
+    make.submit(opened, "bob", 3, {"symptom": ["crash"]}, evidence=quote)
+    with pytest.raises(Blind, match="while this file was sent"):
+        b"".join(sent)
 
 
 def test_who_may_have_which_file(study: Study) -> None:
