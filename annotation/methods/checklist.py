@@ -160,6 +160,12 @@ def _independent(facts: Facts) -> Said:
     if facts.copied_items:
         told.append(f"The study was duplicated from another one with {plural(facts.copied_items, 'item')}.")
         mend.append("Explain in the paper whether raters had seen or labeled these items there.")
+    if facts.rated_elsewhere is None:
+        told.append("Whether raters had labeled the items in the study that this one is a copy of is hidden from you.")
+        mend.append("Ask an owner who labels nothing there.")
+    elif facts.rated_elsewhere:
+        told.append(sentences.rated_elsewhere(facts.n_rated_elsewhere).text)
+        mend.append("Explain in the paper which labels raters knew from the other study.")
     if facts.stated_blind:
         told.append(sentences.stated_blind(facts.stated_blind, others=bool(facts.unblinded)).text)
         mend.append("Describe how raters worked independently on the other server.")

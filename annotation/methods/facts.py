@@ -1,6 +1,6 @@
 """Facts of a study for its methods paragraph, checklist, and table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -388,7 +388,9 @@ class Facts:
     `n_items_otherwise` items; of `n_items_apart` of them raters of a round read different snapshots.
     Of `n_models_shown` items a person resolved something after a model had labeled them.
     `applies_chosen_on`: the rule for conditional dimensions was changed on that day, after labeling had begun. The
-    study `is_copied` if it was duplicated from another one, with `copied_items`. `n_labeled_out` are labeled items that
+    study `is_copied` if it was duplicated from another one, with `copied_items`. `rated_elsewhere` are, by round, the
+    items that a rater labeled whose issue the same rater had labeled before in a study that this one was duplicated
+    from; None where that is hidden from the reader. `n_labeled_out` are labeled items that
     are screened out: numbers include them if the study `keeps_out`.
     """
 
@@ -434,6 +436,7 @@ class Facts:
     applies: str = "both"
     applies_chosen_on: date | None = None
     copied_items: int = 0
+    rated_elsewhere: Mapping[int, Collection[int]] | None = field(default_factory=dict)
     is_copied: bool = False
     hidden: Sequence[int] = ()
     hidden_unrated: Sequence[int] = ()
@@ -557,9 +560,15 @@ class Facts:
         return series([f"{code} ({round_numbers('round', numbers)})" for code, numbers in rounds.items()])
 
     @property
-    def n_read_before(self) -> int:
-        """How many items of the headline a rater labeled who could have read labels of them elsewhere."""
-        return len({item for each in self.read_before if each.round in self.headline for item in each.items})
+    def n_rated_elsewhere(self) -> int:
+        """How many items a rater had labeled before in a study that this one was duplicated from."""
+        return len({item for items in (self.rated_elsewhere or {}).values() for item in items})
+
+    def known_before(self, rounds: Collection[int]) -> tuple[int, bool]:
+        """How many items of rounds a rater labeled who had given or could have read earlier labels, and if any did."""
+        read = {item for each in self.read_before if each.round in rounds for item in each.items}
+        given = {item for number, items in (self.rated_elsewhere or {}).items() if number in rounds for item in items}
+        return len(read | given), bool(given)
 
     @property
     def pilots(self) -> list[int]:

@@ -133,6 +133,10 @@ def _independent(facts: Facts) -> Iterable[Sentence]:
         yield sentences.blind(facts.kept_blind, every=every, others=bool(facts.unblinded))
     if facts.copied_items and facts.labeled:
         yield sentences.copied(facts.copied_items)
+    if facts.rated_elsewhere is None and facts.labeled:
+        yield sentences.hidden_elsewhere()
+    elif facts.rated_elsewhere:
+        yield sentences.rated_elsewhere(facts.n_rated_elsewhere)
     if facts.n_rated_before:
         yield sentences.labeled_before(facts.n_rated_before)
     for each in facts.read_before:
@@ -184,7 +188,7 @@ def _found(facts: Facts, each: DimensionFacts) -> Iterable[Sentence]:
     if not each.before.units:
         yield sentences.nothing_compared(each, undated=facts.is_undated, is_part=bool(facts.n_withheld))
     else:
-        yield sentences.agreement(each, undated=facts.is_undated, n_read_before=facts.n_read_before)
+        yield sentences.agreement(each, undated=facts.is_undated, known=facts.known_before(facts.headline))
         if each.n_used is not None:
             yield sentences.used(each)
         yield from (told for told in (sentences.threshold(each), sentences.by_round(each, facts.pilots)) if told)

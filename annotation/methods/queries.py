@@ -22,6 +22,7 @@ from django.db.models import (
     Subquery,
     Sum,
 )
+from django.db.models.functions import Coalesce
 
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.agreement_report.queries.across_rounds import (
@@ -107,6 +108,7 @@ from annotation.models import (
     RoundRater,
     Sample,
     SampleIssue,
+    Study,
 )
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.resolving.queries.queue import queue_of
@@ -148,7 +150,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     known = _answers(seat, rounds)
     waves = _waves(seat, rounds, known)
     decided = _decided(seat, rounds)
-    resolved_elsewhere = _resolved_elsewhere(seat)
+    resolved_elsewhere, history = _resolved_elsewhere(seat), _history(seat, begun)
     third, n_third_skipped = _third(seat, rounds)
     machines = [machine.code or "" for machine in machines_in(rounds)]
     controls, samples = stretches_screened(study), _samples(rounds)
@@ -168,7 +170,8 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         controls=[_control(each) for each in controls],
         screened=_screened(seat, asked),
         by_hand=_screened_by_hand(seat),
-        **_history(seat, begun),
+        **history,
+        rated_elsewhere=_rated_elsewhere(seat, rounds) if history.get("is_copied") else {},
         n_labeled_out=_n_labeled_out(seat, rounds),
         keeps_out=asked.keeps_out,
         by_rater=_by_rater(seat, rounds),
@@ -935,6 +938,58 @@ def _history(seat: Seat, begun: datetime | None) -> dict[str, Any]:
         elif begun is not None and at > begun:
             found["applies_chosen_on"] = at.astimezone(UTC).date()
     return found
+
+
+def _rated_elsewhere(seat: Seat, rounds: Sequence[Round]) -> dict[int, set[int]] | None:
+    """By number of a round the items whose issue their rater had labeled before in a study that this is a copy of.
+
+    None where the person is blind in a round of such a study: whether others labeled there is hidden. Five queries,
+    and four more for each further study that was copied.
+    """
+    sources = _sources(seat.study)
+    for each in sources:
+        member = Membership.objects.filter(study=each, user=seat.user.pk).first() if seat.link is None else None
+        if Seat(seat.user, each, member, seat.link).blind_round_ids:
+            return None
+    if not sources:
+        return {}
+    same = Q(rater__former_user=OuterRef("rater__user"))
+    for name in ("user", "former_user", "invited_user"):
+        same |= Q(rater__user=OuterRef(f"rater__{name}"))
+    earlier = Annotation.objects.filter(
+        same,
+        assignment__round__study__in=sources,
+        assignment__item__issue=OuterRef("item__issue"),
+        created_at__lt=Coalesce(OuterRef("blind__created_at"), OuterRef("current__created_at")),
+        skip_reason="",
+    )
+    found: dict[int, set[int]] = {}
+    labeled = _labeled(seat, rounds).exclude(current__idempotency_key__startswith=MARK)
+    for number, item in labeled.filter(Exists(earlier)).values_list("round__number", "item"):
+        found.setdefault(number, set()).add(item)
+    return found
+
+
+def _sources(study: Study) -> list[Study]:
+    """The study that this one was duplicated from, the one that this was, and so on, as far as they are here."""
+    found: list[Study] = []
+    at = study
+    for _ in range(MOST_SOURCES):
+        line = AuditEvent.objects.filter(study=at, verb="duplicated from a study").order_by("pk").first()
+        noted = AuditEvent.objects.filter(study=OuterRef("pk"), verb="study duplicated", detail__to=at.slug)
+        sources = (
+            Study.objects.filter(Exists(noted), slug=line.detail.get("of") or "", deleted_at=None) if line else None
+        )
+        source = sources.first() if sources is not None else None
+        if source is None or source in (study, *found):
+            break
+        found.append(source)
+        at = source
+    return found
+
+
+MOST_SOURCES = 20
+"""So many studies back a copy is followed."""
 
 
 def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:

@@ -481,6 +481,20 @@ def copied(n_items: int) -> Sentence:
     )
 
 
+def rated_elsewhere(n: int) -> Sentence:
+    return Sentence(
+        f"{opening(n, 'item')} had been labeled before, by at least one of the same raters, in a study that this one "
+        "was duplicated from."
+    )
+
+
+def hidden_elsewhere() -> Sentence:
+    return missing(
+        "whether raters had labeled the items before in a study that this one was duplicated from; that is hidden from "
+        "you while a round is open there"
+    )
+
+
 def stated_blind(rounds: Sequence[int], *, others: bool) -> Sentence:
     """What the file of a study from another server states of who was blind."""
     over = "the round was" if len(rounds) == 1 else "each round was"
@@ -609,14 +623,16 @@ def reason(titles: str, one: DimensionFacts) -> Sentence:
     return Sentence(f"The reason given for {titles} was “{one.reason.strip().rstrip('.')}”.")
 
 
-def agreement(each: DimensionFacts, *, when: str = "before", undated: bool = False, n_read_before: int = 0) -> Sentence:
+def agreement(
+    each: DimensionFacts, *, when: str = "before", undated: bool = False, known: tuple[int, bool] = (0, False)
+) -> Sentence:
     """Agreement on a dimension before or after discussion, in the rounds of the headline.
 
-    `undated`: labels came from sheets, and nobody knows whether they were given before discussion. Raters could have
-    read earlier labels of `n_read_before` items.
+    `undated`: labels came from sheets, and nobody knows whether they were given before discussion. `known`: of how many
+    items raters had given or could have read earlier labels, and whether they had given some.
     """
     told_when = "" if undated and when == "before" else f" {when} discussion"
-    told_when += though(n_read_before)
+    told_when += though(*known)
     number = each.before if when == "before" else each.after
     assert number is not None
     n = f"n = {plural(number.units, 'unit')}, {plural(len(number.raters), 'rater')}"
@@ -628,9 +644,10 @@ def agreement(each: DimensionFacts, *, when: str = "before", undated: bool = Fal
     return Sentence(f"Agreement on {each.title}{told_when} was {told}{apart}.")
 
 
-def though(n: int) -> str:
+def though(n: int, is_given: bool) -> str:
     """What has to be said wherever labels count as before discussion that were given with others at hand."""
-    return f", though raters could read earlier labels of {plural(n, 'item')}," if n else ""
+    had = "had given or could read" if is_given else "could read"
+    return f", though raters {had} earlier labels of {plural(n, 'item')}," if n else ""
 
 
 def _capital(symbol: str) -> str:

@@ -106,10 +106,10 @@ def latex(facts: Facts) -> str:
 
 def _what(facts: Facts) -> str:
     """What the table has: of labels from sheets nobody knows whether they are from before discussion."""
-    n = len({item for each in facts.read_before for item in each.items})
+    known = facts.known_before([wave.number for wave in facts.waves])
     if facts.n_from_sheets:
-        return f"Agreement{though(n)}"
-    return f"Agreement before discussion{though(n) or ','}"
+        return f"Agreement{though(*known)}"
+    return f"Agreement before discussion{though(*known) or ','}"
 
 
 def _caption(facts: Facts) -> str:

@@ -234,6 +234,7 @@ class Checker:
         said = set(self.seen.get("read before", []))
         self.expect(set(certain) <= said <= set(self.readable_before), "who could read labels before", certain)
         self.same("resolutions entered before", self.n_resolved_before, 0)
+        wanted |= {"rated elsewhere"} if self.labeled_elsewhere else set()
         wanted |= {"skipped"} if self.n_third_skipped else set()
         wanted |= {"read otherwise"} if self.read_otherwise else set()
         wanted |= {"read apart"} if self.read_apart else set()
@@ -917,11 +918,13 @@ class Checker:
         self.same(claim, told, self.resolved_before)
         self.n_resolved_before -= 1
 
-    def though(self, claim: str, n: str | None, rounds: Sequence[int]) -> None:
-        """How many items of some rounds raters labeled who could read labels of them elsewhere."""
+    def though(self, claim: str, had_given: str | None, n: str | None, rounds: Sequence[int]) -> None:
+        """How many items of some rounds raters labeled who had given, or could read, labels of them elsewhere."""
         items = [each for of in rounds for those in self.readable_before.get(of, {}).values() for each in those.items()]
-        least, most = {item for item, is_known in items if is_known}, {item for item, _ in items}
+        given = {item for of, item in self.labeled_elsewhere if of in rounds}
+        least, most = {item for item, is_known in items if is_known} | given, {item for item, _ in items} | given
         self.expect(len(least) <= number(n or "0") <= len(most), claim, (len(least), len(most)))
+        self.same(claim, bool(had_given), bool(given))
 
     def withheld(self, claim: str, n: str) -> None:
         """Items that the reader labels in an open round, and that are in another one."""
@@ -933,6 +936,19 @@ class Checker:
         rows = [row for row in self.rows.tables["round_items"] if int(row["round"]) in self.rows.rounds]
         here = {row["item"] for row in rows if int(row["round"]) in own}
         self.same(claim, number(n), len({row["item"] for row in rows if int(row["round"]) not in own} & here))
+
+    @cached_property
+    def labeled_elsewhere(self) -> set[tuple[int, str]]:
+        """Round and item of what the same account labeled in the study that this one was duplicated from."""
+        if self.rows.source is None:
+            return set()
+        users = [{each["code"]: each["user"] for each in rows.members} for rows in (self.rows, self.rows.source)]
+        there = {(item, users[1][who]) for _, item, who in self.rows.source.submitted()}
+        return {(of, item) for of, item, who in self.rows.submitted() if (item, users[0][who]) in there}
+
+    def rated_elsewhere(self, claim: str, n: str) -> None:
+        self.seen["rated elsewhere"] = [claim]
+        self.same(claim, number(n), len({item for _, item in self.labeled_elsewhere}))
 
     def labeled_before(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.labeled_again))
@@ -1171,8 +1187,8 @@ class Checker:
             self.same(claim, words, given)
 
     def agreement(
-        self, claim: str, title: str, when: str | None, though: str | None, name: str, value: str, low: str | None,
-        high: str | None, n: str, raters: str, apart: str | None,
+        self, claim: str, title: str, when: str | None, had_given: str | None, though: str | None, name: str,
+        value: str, low: str | None, high: str | None, n: str, raters: str, apart: str | None,
     ) -> None:  # fmt: skip
         when = self.time(claim, when)
         key = self.of(title)
@@ -1182,7 +1198,7 @@ class Checker:
         self.expect(is_printed(statistics.value_of(full, table), value), claim, statistics.value_of(full, table))
         self.same(claim, (number(n), number(raters)), (table.n_units, len(table.raters)))
         self.same(claim, bool(apart), when == "after")
-        self.though(claim, though, self.rows.headline if when == "before" else ())
+        self.though(claim, had_given, though, self.rows.headline if when == "before" else ())
         self.seen.setdefault("agreement", []).append((key, when, low, high, claim))
 
     def time(self, claim: str, when: str | None) -> str:
@@ -1190,11 +1206,12 @@ class Checker:
         return when or "before"
 
     def undefined(
-        self, claim: str, name: str, title: str, when: str | None, though: str | None, n: str, raters: str
-    ) -> None:
+        self, claim: str, name: str, title: str, when: str | None, had_given: str | None, though: str | None, n: str,
+        raters: str,
+    ) -> None:  # fmt: skip
         when = self.time(claim, when)
         key = self.of(title)
-        self.though(claim, though, self.rows.headline if when == "before" else ())
+        self.though(claim, had_given, though, self.rows.headline if when == "before" else ())
         table = self.table(key, self.rows.headline, when)
         self.expect(math.isnan(statistics.value_of(self.name_of(key), table)), claim)
         self.same(claim, (number(n), number(raters)), (table.n_units, len(table.raters)))
@@ -1688,13 +1705,14 @@ class Checker:
             n = sum(place[0] in self.sheets for place in self.rows.submitted(blank=True))
             self.same(text, (int(some[1]), int(some[2])), (n, len(self.rows.submitted(blank=True))))
         self.sentences(text.replace(some[0], "") if some else text)
-        self.same(text, bool(self.labeled_again), "by at least one of the same raters" in text)
+        self.same(text, bool(self.labeled_again), "in an earlier round by at least one of the same raters" in text)
         read = {int(of) for of in re.findall(r"Before labeling items in round (\d+), R", text)}
         certain = {
             of for of, those in self.readable_before.items() if any(any(each.values()) for each in those.values())
         }
         self.expect(certain <= read <= set(self.readable_before), text, certain)
-        again = bool(self.labeled_again or read)
+        again = bool(self.labeled_again or read or self.labeled_elsewhere)
+        self.same(text, bool(self.labeled_elsewhere), "in a study that this one was duplicated from" in text)
         copied = [
             line for line in self.rows.audit if line["what"] == "duplicated from a study" and line["detail"]["items"]
         ]
@@ -1981,14 +1999,14 @@ class Checker:
             elif " & " in line and not line.startswith("    Round"):
                 self.complaints.append(f"no pattern reads {line!r}")
         caption = re.search(
-            r"\\caption\{Agreement( before discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?)?,? "
-            rf"by dimension and round: {re.escape(self.rows.study['title'])}\.(?: (.*))?\}}\n",
+            r"\\caption\{Agreement( before discussion)?(?:, though raters (had given or )?could read earlier labels of "
+            rf"([\d,]+) items?)?,? by dimension and round: {re.escape(self.rows.study['title'])}\.(?: (.*))?\}}\n",
             plain,
         )
         if caption is not None:
-            before, though, rest = caption[1], caption[2], caption[3] or ""
+            before, had_given, though, rest = caption[1], caption[2], caption[3], caption[4] or ""
             self.same(caption[0][:80], before is None, bool(self.sheets))
-            self.though(caption[0][:80], though, list(self.rows.rounds))
+            self.though(caption[0][:80], had_given, though, list(self.rows.rounds))
             for software in re.findall(r"\((Concord [^)]+)\)", rest):
                 self.same("caption", software, self.rows.software)
             is_changed = any(0 < each.blind < each.current for each in self.rows.answers.values())
@@ -2197,6 +2215,7 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"Before labeling items in round (\d+), ([^.]*) could read labels that others had given to these items in other rounds; the new labels count as before discussion of their own round\.", Checker.read_before),
     (r"\[missing: ([\d,]+) items? that you label again in an open round; this text excludes (?:it|them) until that round is over, and members who do not label (?:it|them) there see other numbers\]", Checker.withheld),
     (r"This excludes ([\d,]+) items? that you label again in an open round\.", Checker.withheld),
+    (rf"(?:In total, )?{COUNT} items? had been labeled before, by at least one of the same raters, in a study that this one was duplicated from\.", Checker.rated_elsewhere),
     (r"Resolutions had been entered there by ([^.]*)\.", Checker.had_resolved),
     (rf"While (a round was|{ROUNDS[1:-1]} (?:was|were)) open, (?:its|their) (other )?raters could not see each other’s labels\.", Checker.blind),
     (rf"(?:In total, )?{COUNT} items? with known labels (?:was|were) labeled for training\.", Checker.trained),
@@ -2221,8 +2240,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
     (r"The reason given for <TITLES> was “(.*?)”\.", Checker.reason),
-    (rf"Agreement on <TITLE>(?: (before|after) discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?,)? was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
-    (r"(\S+ ?\S*) on <TITLE>(?: (before|after) discussion)?(?:, though raters could read earlier labels of ([\d,]+) items?,)? is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
+    (rf"Agreement on <TITLE>(?: (before|after) discussion)?(?:, though raters (had given or )?could read earlier labels of ([\d,]+) items?,)? was (.*?) = {NUMBER}(?:, (?:one-sided )?95% CI \[{NUMBER}, {NUMBER}\])?, n = ([\d,]+) units?, (\d+) raters?(, which is no measure of reliability)?\.", Checker.agreement),
+    (r"(\S+ ?\S*) on <TITLE>(?: (before|after) discussion)?(?:, though raters (had given or )?could read earlier labels of ([\d,]+) items?,)? is undefined \(n = ([\d,]+) units?, (\d+) raters?\)(?:\.|: [^.]*?(?:: [^.]*?)?\.)", Checker.undefined),
     (r"\[missing: agreement on <TITLE>; no unit has two labels that count( before discussion)?\]", Checker.not_compared),
     (r"This (reaches|is below) the threshold of (-?\d\.\d+)(?:, but the 95% CI includes( lower values| it))?\.", Checker.threshold),
     (r"By round, (.*?) on <TITLE> was (.*?\))\.", Checker.by_round),

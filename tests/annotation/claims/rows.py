@@ -46,6 +46,8 @@ class Exported:
     """By number of a sample the issues that its frame file has as drawn."""
     reader: str = ""
     """The code of the rater who reads a text; empty: an owner who rates nothing."""
+    source: "Exported | None" = None
+    """Of a copy, what was exported of the study that it was duplicated from."""
     tables_made: dict[tuple[str, tuple[int, ...], str], Table] = field(default_factory=dict)
 
     @cached_property

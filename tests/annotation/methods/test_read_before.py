@@ -1,6 +1,7 @@
 """Who could read labels of the same items elsewhere before labeling them: paragraph, checklist, warning, and page."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from annotation.methods.queries import methods
 from annotation.models import Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
+from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
 from tests.annotation.claims.studies import exported, opened_later
 from tests.annotation.claims.test_claims import complaints, with_lie
@@ -86,7 +88,7 @@ def test_who_could_read_or_had_resolved_is_named_wherever_labels_count_as_before
     assert complaints(made.rows, made.facts) == []
     for path, change in READ_LIES:
         assert complaints(made.rows, with_lie(made.facts, path.split("."), change)), path
-    monkeypatch.setattr(sentences, "though", lambda n: "")
+    monkeypatch.setattr(sentences, "though", lambda n, is_given: "")
     assert complaints(made.rows, made.facts)
 
 
@@ -109,6 +111,7 @@ def test_who_was_invited_and_came_into_the_study_when_the_round_was_open_could_r
     assert [(each.round, each.by) for each in facts.read_before] == [(2, [("R3", 2)])]
 
 
+@pytest.mark.slow
 def test_the_warning_and_the_page_of_a_round_name_who_can_read_labels_of_its_items_elsewhere() -> None:
     study = first_round()
     body = {"kind": "main", "issues": NAMES, "raters": ["dave", "erin"], "raters_per_item": 2}
@@ -119,6 +122,46 @@ def test_the_warning_and_the_page_of_a_round_name_who_can_read_labels_of_its_ite
     rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True, reason="Go on.")
     could = "In other rounds, R3 and R4 could read labels of 2 items of this round before labeling them here."
     assert could in page("olga") and could in page("dave") and "could read labels" not in page("olga", 1)
+
+
+ELSEWHERE_LIES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("rated_elsewhere", lambda items: {}),
+    ("rated_elsewhere", lambda items: {1: [1]}),
+    ("rated_elsewhere", lambda items: {1: [1, 2, 3]}),
+    ("rated_elsewhere", lambda items: None),
+]
+
+
+@pytest.mark.slow
+def test_what_raters_of_a_copy_labeled_in_its_source_is_counted_and_lies_about_it_are_caught() -> None:
+    source = first_round()
+    copy = duplicate_study(seat=make.owner_seat(source), slug="twin", with_members=True)
+    for name in ("bob", "dave"):
+        make.accept(name)
+    make.rate(
+        make.open_round(copy, 3, first=2, raters=("bob", "dave"), kind="main"),
+        "item bob dave\n2 crash crash\n3 hang hang\n4 hang hang",
+    )
+    made = exported(copy, resamples=10)
+    rows = replace(made.rows, source=exported(source, resamples=10).rows)
+    text = as_text(paragraph(made.facts))
+    for words in (
+        "Two items had been labeled before, by at least one of the same raters, in a study that this one was "
+        "duplicated from.",
+        "before discussion, though raters had given or could read earlier labels of 2 items, was ",
+    ):
+        assert words in text, text
+    (check,) = [each for each in checklist(made.facts) if each.key == "independent"]
+    assert check.answer == "partly" and "in a study that this one was duplicated from" in check.evidence
+    assert complaints(rows, made.facts) == []
+    for path, change in ELSEWHERE_LIES:
+        assert complaints(rows, with_lie(made.facts, path.split("."), change)), path
+    rounds.close_round(seat=make.owner_seat(copy), number=1, leave_open=True)
+    again(source, "bob", "erin", label=False)
+    hidden = methods(make.seat(copy, "bob"), resamples=10)
+    assert hidden.rated_elsewhere is None and "hidden from you while a round is open there]" in as_text(
+        paragraph(hidden)
+    )
 
 
 def page(name: str, number: int = 2) -> str:
