@@ -4,6 +4,7 @@ import logging
 
 from allauth.socialaccount.providers.github.views import oauth2_callback as github_callback
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -16,8 +17,10 @@ from accounts.providers import INVITATION, LOGIN, get_provider, refusal, way_to
 from shared.rate_limits import LINKS, require_room
 
 logger = logging.getLogger(__name__)
-UNREADABLE = (RequestException, OAuth2Error, LookupError, ValueError, TypeError, AttributeError)
-"""What allauth raises where a provider is away or answers something else than it should."""
+UNREADABLE = (
+    RequestException, OAuth2Error, LookupError, ValueError, TypeError, AttributeError, ImproperlyConfigured
+)  # fmt: skip
+"""What allauth raises where a provider is away or answers something else than it should, such as an endless ID."""
 
 
 @require_POST

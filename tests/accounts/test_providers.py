@@ -241,6 +241,8 @@ def test_github_is_asked_for_who_somebody_is_and_nothing_else(provider: Provider
     refused(through(Client(), "github"), "Sign-in with GitHub was cancelled")
     provider.fault, provider.person = "", ADA | {"sub": "77"}
     refused(through(Client(), "github"), "No account on this server is connected to this account at GitHub")
+    provider.person = ADA | {"sub": "7" * 401}
+    refused(through(Client(), "github"), "GitHub sent an invalid response", status=503)
 
 
 def test_the_number_of_one_provider_is_not_that_of_another(provider: Provider) -> None:
