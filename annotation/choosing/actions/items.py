@@ -17,7 +17,7 @@ from ingest.identifiers import GITHUB_HOST, Identified, parse_identifier
 from ingest.models import Issue, Snapshot
 from ingest.upsert.copying import stage
 
-ISSUES_MOST = 50_000
+ISSUES_MOST = 100_000
 """So many issues a request names; more are a sample."""
 WANTED = "wanted_issues"
 """A temporary table of issues that are to be items, and their places; gone at the end of the transaction."""
