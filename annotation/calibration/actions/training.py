@@ -16,6 +16,7 @@ from annotation.calibration.queries.training import (
     minimum_words,
     newest_try,
     seen_answers,
+    still_asked,
 )
 from annotation.core.access import Seat, row_number
 from annotation.core.errors import Conflict, Invalid, MinimumNotReached
@@ -173,6 +174,11 @@ def require_admission(round_: Round, rater: Membership, assignment: Assignment |
         return
     if assignment is not None and training_of(round_).filter(item=assignment.item_id).exists():
         return
+    if item := still_asked(round_, rater):
+        raise MinimumNotReached(
+            f"You are assigned to {item}, a calibration item, as a third rater in another round. Label it there first. "
+            "Then this round can tell whether you reached its minimum."
+        )
     tried = newest_try(round_, rater)
     if tried is None or not tried.reached:
         raise MinimumNotReached(held_words(round_, tried))
@@ -201,6 +207,8 @@ def admit_elsewhere(assignment: Assignment) -> None:
         own = Assignment.objects.filter(round=row.round, rater=rater, state__in=Assignment.UNFINISHED)
         if own.filter(item__in=training_of(row.round)).exists():
             continue  # they still have training items there, and are held back by nothing else
+        if still_asked(row.round, rater):
+            continue
         tried = newest_try(row.round, rater)
         if tried is not None and tried.reached:
             _keep_reached(row, tried)

@@ -490,10 +490,22 @@ def held_raters(round_: Round) -> list[Membership]:
     return [rater for rater, each in tried if each is not None and each.is_whole and not each.reached]
 
 
+def still_asked(round_: Round, rater: Membership) -> str:
+    """A training item of the study that this rater has yet to answer as a third rater, or an empty string; one query.
+
+    Whether their tries reach a minimum would tell what others said of it.
+    """
+    training = RoundItem.objects.filter(round__study=round_.study_id, item=OuterRef("item"), known__isnull=False)
+    taxonomy = round_.taxonomy_version.taxonomy_id
+    asked = Assignment.objects.filter(Exists(training), EXTRA_RATERS, rater=rater, state__in=Assignment.UNFINISHED)
+    asked = asked.filter(round__taxonomy_version__taxonomy=taxonomy).order_by("pk")
+    return asked.values_list("item__identifier", flat=True).first() or ""
+
+
 def is_held(round_: Round, rater: Membership) -> bool:
     """Whether an open round has nothing for this rater before its owner acts: they are below its minimum.
 
-    Who has training items of the round left is not held yet. No query where there is no minimum.
+    Who has training items of the round left, or is `still_asked`, is not held yet. No query where there is no minimum.
     """
     if not round_.gold_minimum or round_.state != Round.State.OPEN or rater.is_machine:
         return False
@@ -501,7 +513,7 @@ def is_held(round_: Round, rater: Membership) -> bool:
         return False
     training = RoundItem.objects.filter(round=round_, item=OuterRef("item"), known__isnull=False)
     own = Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.UNFINISHED)
-    if own.filter(Exists(training)).exists():
+    if own.filter(Exists(training)).exists() or still_asked(round_, rater):
         return False
     tried = newest_try(round_, rater)
     return tried is None or not tried.reached

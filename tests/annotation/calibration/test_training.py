@@ -309,6 +309,30 @@ def test_no_feedback_tells_what_others_said_of_an_item_that_a_rater_can_still_an
         assert carol.get(training).json()["results"]
 
 
+@pytest.mark.parametrize("label", ["crash", "hang"])
+def test_whether_a_minimum_was_reached_tells_nothing_of_an_item_that_a_third_rater_has_yet_to_answer(
+    study: Study, label: str
+) -> None:
+    add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["rater"])
+    other = make.open_round(study, 2, raters=("dave", "bob"))
+    Round.objects.filter(pk=other.pk).update(state="resolving")
+    item, rater = Item.objects.get(identifier=name(1)), make.member(study, "carol")
+    asked = Assignment.objects.create(round=other, item=item, rater=rater, position=9)
+    made = opened(study, 4, known={name(1): CRASH}, raters=["carol"], raters_per_item=1, gold_minimum={"share": 1.0})
+    make.submit(made, "carol", 1, {"symptom": [label]})
+    carol = Caller("carol", "rate")
+    following = f"studies/{study.slug}/rounds/{made.number}/next/"
+    answer = carol.get(following)
+    assert (answer.status_code, answer.json()["code"]) == (409, "below_minimum")
+    assert "as a third rater in another round. Label it there first" in answer.json()["message"]
+    client = Client()
+    client.force_login(make.user("carol"))
+    for path in ("/", f"/studies/{study.slug}/", f"/studies/{study.slug}/rounds/{made.number}/"):
+        assert "elow the minimum" not in client.get(path).content.decode()
+    Assignment.objects.filter(pk=asked.pk).update(state="skipped")
+    assert carol.get(following).status_code == (200 if label == "crash" else 409)
+
+
 def test_a_round_with_known_answers_is_made_over_rest(study: Study) -> None:
     olga = Caller("olga")
     body = {"raters": ["bob", "carol"], "issues": [name(1), name(2)], "kind": "pilot"}
