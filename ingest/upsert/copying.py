@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
 CHUNK_BYTES = 1 << 16
 ROWS_AT_ONCE = 200
@@ -19,8 +19,17 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
 
 
 def copy_while_made(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """As `copy`, but PostgreSQL stores the first rows while the next ones are made, which must ask it nothing."""
-    _send(table, columns, _RowReader(iter(rows)))
+    """As `copy`, but PostgreSQL stores the first rows while the next ones are made, which must ask it nothing.
+
+    Raises what making a row raises. The driver would tell of a statement that was canceled, as by a time limit.
+    """
+    reader = _RowReader(iter(rows))
+    try:
+        _send(table, columns, reader)
+    except DatabaseError:
+        if reader.fault is not None:
+            raise reader.fault from None
+        raise
 
 
 class _RowReader:
@@ -28,9 +37,14 @@ class _RowReader:
 
     def __init__(self, rows: Iterator[Sequence[Any]]) -> None:
         self._rows = rows
+        self.fault: BaseException | None = None
 
     def read(self, _n_bytes: int) -> bytes:
-        return _lines(islice(self._rows, ROWS_AT_ONCE))
+        try:
+            return _lines(islice(self._rows, ROWS_AT_ONCE))
+        except BaseException as fault:
+            self.fault = fault
+            raise
 
 
 def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
