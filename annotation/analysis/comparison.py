@@ -13,10 +13,12 @@ import scipy
 from annotation.labels.columns import Floats, Ints
 
 from .holm import holm
-from .permutations import MOST, kruskal_p, rank_sum_p
-from .shares import Z
+from .permutations import MOST, kruskal_p, pooled_ranks, rank_sum_p
+from .shares import AnalysisTooLarge, Z
 
 SMALL, MOST_EXACT = 9, 2_000
+STEPS_MAX = 1_000_000
+"""Steps in which the exact tests of all pairs count sums of ranks: some seconds."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,12 @@ def comparison(groups: Sequence[tuple[str, Floats]]) -> GroupComparison:
     continuity. H is corrected for ties (Kruskal and Wallis 1952, doi:10.1080/01621459.1952.10483441), its p exact for
     nine numbers or fewer in all, else from chi-square; epsilon-squared is H / (n − 1) (Kelley 1935,
     doi:10.1073/pnas.21.9.554, as in Tomczak and Tomczak 2014), from 0 to 1. Undefined for fewer than three groups (two
-    are told by their pair) and where all numbers are equal.
+    are told by their pair) and where all numbers are equal. Raises AnalysisTooLarge.
     """
     with_numbers = [(name, values) for name, values in groups if len(values)]
     names = tuple(name for name, _ in with_numbers)
     missing = tuple(name for name, values in groups if not len(values))
+    _require_few_exact([values for _, values in with_numbers])
     pairs = [_pair(a, b) for a, b in combinations(with_numbers, 2)]
     adjusted = holm(np.array([np.nan if each.p_value is None else each.p_value for each in pairs]))
     tested = tuple(
@@ -95,6 +98,24 @@ def comparison(groups: Sequence[tuple[str, Floats]]) -> GroupComparison:
     return GroupComparison(names, n, h, df, p_value, method, min(1.0, h / (n - 1)), tested, missing)
 
 
+def _is_exact(n: int, m: int) -> bool:
+    return min(n, m) <= SMALL and n * m <= MOST_EXACT
+
+
+def _require_few_exact(groups: Sequence[Floats]) -> None:
+    """Raises AnalysisTooLarge where exact tests of each two groups would count more than STEPS_MAX sums of ranks.
+
+    Groups of the same sizes without ties share what is counted.
+    """
+    known, n_steps = set(), 0
+    for x, y in combinations(sorted(groups, key=len), 2):
+        if _is_exact(len(x), len(y)) and (ranks := pooled_ranks(x, y)) not in known:
+            known.add(ranks)
+            n_steps += len(x) * (len(x) + len(y))
+            if n_steps > STEPS_MAX:
+                raise AnalysisTooLarge("by", "There are too many groups for exact tests of each two. Fold them.")
+
+
 def _pair(first: tuple[str, Floats], second: tuple[str, Floats]) -> PairTest:
     (a, x), (b, y) = first, second
     n, m = len(x), len(y)
@@ -104,7 +125,7 @@ def _pair(first: tuple[str, Floats], second: tuple[str, Floats]) -> PairTest:
         return PairTest(a, b, n, m, None, None, None, None, None, None, None, reason)
     delta, low, high = cliffs_delta(x, y)
     u = round(n * m * (delta + 1)) / 2
-    method = "exact" if min(n, m) <= SMALL and n * m <= MOST_EXACT else "asymptotic"
+    method = "exact" if _is_exact(n, m) else "asymptotic"
     smaller, larger = (x, y) if n <= m else (y, x)
     p_value = rank_sum_p(smaller, larger) if method == "exact" else _asymptotic(u, n, m, times)
     return PairTest(a, b, n, m, u, p_value, None, method, delta, low, high)

@@ -77,15 +77,27 @@ def rank_sum_p(x: Floats, y: Floats) -> float:
     Röhmel 1986, Exact distributions for permutation and rank tests, Statistical Software Newsletter 12(1), 10–17).
     Cost: n (n + m) additions of as many sums as there can be.
     """
-    n = len(x)
+    chance = _chances_of_sums(*pooled_ranks(x, y))
+    seen = int(np.rint(2 * scipy.stats.rankdata(np.concatenate([x, y])))[: len(x)].sum())
+    return _two_sided(float(chance[: seen + 1].sum()), float(chance[seen:].sum()))
+
+
+def pooled_ranks(x: Floats, y: Floats) -> tuple[int, tuple[int, ...]]:
+    """How many numbers x has, and twice the ranks of all in their order: all that the chances of the sums depend on."""
     doubled = np.rint(2 * scipy.stats.rankdata(np.concatenate([x, y]))).astype(np.int64)
-    ways = np.zeros((n + 1, int(np.sort(doubled)[-n:].sum()) + 1))
+    return len(x), tuple(np.sort(doubled).tolist())
+
+
+@lru_cache(maxsize=256)
+def _chances_of_sums(n: int, doubled: tuple[int, ...]) -> Floats:
+    """How likely each sum of n of these ranks is, from 0 to the largest one."""
+    ways = np.zeros((n + 1, sum(doubled[-n:]) + 1))
     ways[0, 0] = 1.0
-    for place, rank in enumerate(doubled.tolist(), start=1):
+    for place, rank in enumerate(doubled, start=1):
         for taken in range(min(n, place), 0, -1):
             ways[taken, rank:] += ways[taken - 1, : ways.shape[1] - rank]
-    chance, seen = ways[n] / ways[n].sum(), int(doubled[:n].sum())
-    return _two_sided(float(chance[: seen + 1].sum()), float(chance[seen:].sum()))
+    found: Floats = ways[n] / ways[n].sum()
+    return found
 
 
 def kruskal_p(groups: Sequence[Floats]) -> float:

@@ -1,5 +1,7 @@
 """Numbers of effort: quantiles, cut, curve, groups; against pandas, SciPy and statsmodels, and pair by pair."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from annotation.analysis.comparison import cliffs_delta, comparison
 from annotation.analysis.numbers import QUANTILES, distribution, numbers
+from annotation.analysis.shares import AnalysisTooLarge
 from annotation.labels.columns import NumberColumn
 from tests.annotation.analysis.made_columns import multi, single
 from tests.simulation import examples
@@ -131,6 +134,18 @@ def test_what_cannot_be_compared_says_why():
     assert {pair.delta for pair in same.pairs} == {None}
     assert comparison([("a", np.ones(3))]).undefined == "A comparison needs two groups."
     assert cliffs_delta(np.array([1.0]), np.array([2.0, 3.0]))[1:] == (None, None)
+
+
+def test_exact_tests_of_very_many_pairs_are_refused_at_once_and_equal_ranks_are_counted_once():
+    """A hundred groups, half of nine numbers and half of two hundred: twelve seconds of exact tests."""
+    rng = np.random.default_rng(3)
+    sizes = [9, 200] * 50
+    started_at = time.process_time()
+    with pytest.raises(AnalysisTooLarge, match="Fold them"):
+        comparison([(f"g{at}", rng.integers(0, 40, size).astype(float)) for at, size in enumerate(sizes)])
+    found = comparison([(f"g{at}", rng.random(size)) for at, size in enumerate(sizes[:40])])
+    assert {each.method for each in found.pairs} == {"exact", "asymptotic"}
+    assert time.process_time() - started_at < 3
 
 
 def test_a_number_of_an_item_counts_once_and_once_in_each_group_of_its_parts():
