@@ -102,9 +102,9 @@ def _rows(seat: Seat, ids: Collection[int]) -> Any:
 
 def _locked(seat: Seat, proposals: Collection[object]) -> list[ProposalLine]:
     """The proposals as they stand, held until the commit: who answers one of them at the same time waits."""
-    numbers = {number for each in proposals if (number := Proposal.number_of(each)) is not None}
     if not proposals or len(proposals) > MOST:
         raise Invalid(NOT_TAKEN, fields={"also": [f"Answer at least one proposal, and at most {MOST} at once."]})
+    numbers = {number for each in proposals if (number := Proposal.number_of(each)) is not None}
     list(Proposal.objects.select_for_update().filter(pk__in=numbers).order_by("pk").values_list("pk"))
     found = with_outcomes(_rows(seat, numbers))
     if len(found) < len({str(each) for each in proposals}):
@@ -123,6 +123,8 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[ProposalLine]:
 
 def _check_seen(found: Sequence[ProposalLine], expected: Collection[object]) -> None:
     """Raises Stale where one was answered otherwise than the caller knows."""
+    if len(expected) > MOST:
+        raise Invalid(NOT_TAKEN, fields={"expected": [f"Send at most {MOST} IDs of answers that were seen."]})
     seen = {ProposalOutcome.number_of(each) for each in expected}
     for each in found:
         if each.outcome is not None and each.outcome.pk not in seen:

@@ -11,6 +11,7 @@ from django.urls.resolvers import URLPattern, URLResolver
 
 from annotation.choosing.actions import samples as sample_actions
 from annotation.models import AuditEvent, Rating, Sample, SampleIssue, Study
+from annotation.models.public import Public
 from ingest.models import FetchRun
 from shared.request_checks import operation_of
 from tests import builders as make
@@ -180,6 +181,18 @@ def test_names_and_keywords_by_the_ten_thousand_are_rejected(study: Study) -> No
     assert (
         "at most 200" in olga.refused("PATCH", "studies/study/", {"screening_keywords": words})["screening_keywords"][0]
     )
+
+
+def test_ids_are_counted_before_they_are_read(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is deciphered: 250,000 of them took four seconds."""
+    ids = ["00000000-0000-8000-8000-000000000000"] * 2_000
+    olga = Script("olga")
+    read: list[object] = []
+    monkeypatch.setattr(Public, "number_of", classmethod(lambda cls, given: read.append(given)))
+    assert "at most 1,000 lines" in olga.refused("POST", "inbox/read/", {"ids": ids})["ids"][0]
+    path = f"studies/study/proposals/{ids[0]}/"
+    assert "at most 1000 at once" in olga.refused("POST", path, {"also": ids, "decline": "No."})["also"][0]
+    assert len(read) <= 1
 
 
 def test_of_very_many_unknown_fields_a_hundred_are_named(study: Study) -> None:
