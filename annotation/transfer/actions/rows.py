@@ -140,8 +140,11 @@ def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> StudyI
     except (DataError, IntegrityError) as error:
         if storing.withheld:
             raise rejection(WITHHELD.format(storing.withheld)) from error
-        said = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
-        rule = f" (the rule is: {said.replace('_', ' ')})" if said else ""
+        told = getattr(error.__cause__, "diag", None)
+        said = (getattr(told, "constraint_name", None) or "").replace("_", " ")
+        if not said and isinstance(error, IntegrityError):  # a trigger, which says what must hold
+            said = (getattr(told, "message_primary", None) or "").rstrip(".")
+        rule = f" (the rule is: {said})" if said else ""
         raise rejection(f"The table {storing.at} contains a row that is not valid{rule}.") from error
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise rejection(f"The table {storing.at} contains a row that can't be read.") from error

@@ -109,7 +109,10 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
         (changed(file, lambda entries: entries.pop(study_file.MANIFEST)), "no manifest"),
         (io.BytesIO(b"not a zip"), "opened as a ZIP file"),
         (changed(file, _swap("round", b'"resolving"', b'"ajar"'), honest=True), "an unknown value"),
-        (changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True), "is not valid"),
+        (
+            changed(file, _swap("rating", b'"category_id":', b'"category_id":9'), honest=True),
+            "A rating must name a category of its dimension",
+        ),
         (changed(file, _swap("assignment", b'"slot":2', b'"slot":1'), honest=True), "a slot of an item is held by one"),
         (changed(file, _swap("item", b"{", b"["), honest=True), "can't be read|is not valid"),
         (changed(file, _swap("study", b'"pseudonym_key":"', b'"pseudonym_key":"x'), honest=True), "settings"),
