@@ -59,7 +59,7 @@ from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.item_history import IS_READ_OTHERWISE
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.proposal_states import SAME_WORDS
-from annotation.labels.queries.read_before import reaches
+from annotation.labels.queries.read_before import reaches, sources_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
@@ -108,7 +108,6 @@ from annotation.models import (
     RoundRater,
     Sample,
     SampleIssue,
-    Study,
 )
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.resolving.queries.queue import queue_of
@@ -946,7 +945,7 @@ def _rated_elsewhere(seat: Seat, rounds: Sequence[Round]) -> dict[int, set[int]]
     None where the person is blind in a round of such a study: whether others labeled there is hidden. Five queries,
     and four more for each further study that was copied.
     """
-    sources = _sources(seat.study)
+    sources = sources_of(seat.study)
     for each in sources:
         member = Membership.objects.filter(study=each, user=seat.user.pk).first() if seat.link is None else None
         if Seat(seat.user, each, member, seat.link).blind_round_ids:
@@ -968,28 +967,6 @@ def _rated_elsewhere(seat: Seat, rounds: Sequence[Round]) -> dict[int, set[int]]
     for number, item in labeled.filter(Exists(earlier)).values_list("round__number", "item"):
         found.setdefault(number, set()).add(item)
     return found
-
-
-def _sources(study: Study) -> list[Study]:
-    """The study that this one was duplicated from, the one that this was, and so on, as far as they are here."""
-    found: list[Study] = []
-    at = study
-    for _ in range(MOST_SOURCES):
-        line = AuditEvent.objects.filter(study=at, verb="duplicated from a study").order_by("pk").first()
-        noted = AuditEvent.objects.filter(study=OuterRef("pk"), verb="study duplicated", detail__to=at.slug)
-        sources = (
-            Study.objects.filter(Exists(noted), slug=line.detail.get("of") or "", deleted_at=None) if line else None
-        )
-        source = sources.first() if sources is not None else None
-        if source is None or source in (study, *found):
-            break
-        found.append(source)
-        at = source
-    return found
-
-
-MOST_SOURCES = 20
-"""So many studies back a copy is followed."""
 
 
 def _n_labeled_out(seat: Seat, rounds: Sequence[Round]) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Min
+from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from annotation.core.access import ADJUDICATOR, OWNER
@@ -208,3 +208,56 @@ def readers_before(round_: Round) -> ReadersBefore | None:
     codes = RoundRater.objects.filter(round=round_, rater__in={each.rater for each in found})
     names = sorted((code or "" for code in codes.values_list("rater__code", flat=True)), key=code_order)
     return ReadersBefore(readable, names)
+
+
+MOST_SOURCES = 20
+"""So many studies back a copy is followed."""
+
+
+def sources_of(study: Study) -> list[Study]:
+    """The study that this one was duplicated from, the one that this was, and so on, as far as they are here."""
+    found: list[Study] = []
+    at = study
+    for _ in range(MOST_SOURCES):
+        line = AuditEvent.objects.filter(study=at, verb="duplicated from a study").order_by("pk").first()
+        noted = AuditEvent.objects.filter(study=OuterRef("pk"), verb="study duplicated", detail__to=at.slug)
+        sources = (
+            Study.objects.filter(Exists(noted), slug=line.detail.get("of") or "", deleted_at=None) if line else None
+        )
+        source = sources.first() if sources is not None else None
+        if source is None or source in (study, *found):
+            break
+        found.append(source)
+        at = source
+    return found
+
+
+def labeled_in_source(round_: Round) -> str:
+    """How many items of a round its raters got in a study that this one is a copy of, and who: whatever they answered.
+
+    Empty for none. One query; for a copy three or more.
+    """
+    sources = sources_of(round_.study) if round_.kind in CODING and not round_.is_from_sheet else []
+    if not sources:
+        return ""
+    raters = {
+        account: row.rater.code or ""
+        for row in RoundRater.objects.filter(round=round_).select_related("rater")
+        for account in row.rater.account_ids
+    }
+    own = RoundItem.objects.counting().filter(round=round_, item__issue__isnull=False).order_by()
+    opened = {"round__study__in": sources, "round__kind__in": CODING, "round__opened_at__isnull": False}
+    there = RoundItem.objects.filter(**opened, item__issue=OuterRef("item__issue"))
+    shared = RoundItem.objects.filter(round=OuterRef("round"), item__issue__in=own.values("item__issue"))
+    theirs = Q(rater__user__in=raters) | Q(rater__former_user__in=raters)
+    rated = RoundRater.objects.filter(theirs, Exists(shared), **opened)
+    accounts = {account for pair in rated.values_list("rater__user", "rater__former_user") for account in pair}
+    codes = sorted({raters[each] for each in accounts if each in raters}, key=code_order)
+    n = own.filter(Exists(there.filter(round__in=rated.values("round")))).count()
+    if not codes or not n:
+        return ""
+    was = "was" if n == 1 else "were"
+    return (
+        f"{plural(n, 'item')} of this round {was} in rounds of {series(codes)} in a study that this one was duplicated "
+        "from."
+    )

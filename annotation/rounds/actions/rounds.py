@@ -48,7 +48,7 @@ from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round, require_prepared
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
-from annotation.labels.queries.read_before import readers_before
+from annotation.labels.queries.read_before import labeled_in_source, readers_before
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words, read_reasons, standings_taken
 from annotation.models import (
@@ -243,7 +243,7 @@ def warnings_of(round_: Round) -> list[str]:
     """What to consider before a new round is opened, in sentences. It does not depend on any answer."""
     if round_.kind == Round.Kind.RELABEL:
         return []
-    told = seen_warnings(round_)
+    told = [*seen_warnings(round_), *([elsewhere] if (elsewhere := labeled_in_source(round_)) else [])]
     taxonomy = "round__taxonomy_version__taxonomy"
     earlier = RoundItem.objects.filter(
         item=OuterRef("item"), round__number__lt=round_.number, **{taxonomy: OuterRef(taxonomy)}

@@ -21,7 +21,7 @@ from annotation.core.errors import ConcordError, Forbidden
 from annotation.core.member_lists import members_of
 from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
-from annotation.labels.queries.read_before import readers_before
+from annotation.labels.queries.read_before import labeled_in_source, readers_before
 from annotation.labels.queries.screening import reasons_to_offer, screening_counts
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.labels.queries.without_value import n_lost_labels
@@ -172,6 +172,7 @@ def _round_page(
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if seat.sees_all_results(round_.pk) else [],
         readers_before=_readers_before(seat, round_),
+        labeled_in_source=labeled_in_source(round_) if seat.has_role(OWNER) else "",
         screening_notes=round_actions.screening_warnings(round_)
         if round_.state == Round.State.DRAFT and seat.has_role(OWNER)
         else [],

@@ -15,6 +15,7 @@ from annotation.methods.queries import methods
 from annotation.models import Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
+from annotation.rounds.actions.drafts import remove_draft
 from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
 from tests.annotation.claims.studies import exported, opened_later
@@ -138,6 +139,11 @@ def test_what_raters_of_a_copy_labeled_in_its_source_is_counted_and_lies_about_i
     copy = duplicate_study(seat=make.owner_seat(source), slug="twin", with_members=True)
     for name in ("bob", "dave"):
         make.accept(name)
+    body = {"kind": "main", "issues": NAMES, "raters": ["bob", "erin"], "raters_per_item": 2}
+    told = "2 items of this round were in rounds of R1 in a study that this one was duplicated from."
+    assert Script("olga").send("POST", "studies/twin/rounds/", body).json()["warnings"] == [told]
+    assert told in page("olga", 1, "twin")
+    remove_draft(seat=make.owner_seat(copy), number=1)
     make.rate(
         make.open_round(copy, 3, first=2, raters=("bob", "dave"), kind="main"),
         "item bob dave\n2 crash crash\n3 hang hang\n4 hang hang",
@@ -164,7 +170,7 @@ def test_what_raters_of_a_copy_labeled_in_its_source_is_counted_and_lies_about_i
     )
 
 
-def page(name: str, number: int = 2) -> str:
+def page(name: str, number: int = 2, slug: str = "study") -> str:
     client = Client()
     client.force_login(make.user(name))
-    return client.get(f"/studies/study/rounds/{number}/").content.decode()
+    return client.get(f"/studies/{slug}/rounds/{number}/").content.decode()

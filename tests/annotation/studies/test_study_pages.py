@@ -406,7 +406,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         (owner, address("members", study.slug), 6),
         (owner, address("audit", study.slug), 8),
         (owner, address("samples", study.slug), 14),
-        (owner, address("round", study.slug, 2), 16),
+        (owner, address("round", study.slug, 2), 17),
         (owner, "/studies/", 8),
         (bob, "/", 13),
     ]
