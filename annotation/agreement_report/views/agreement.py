@@ -27,6 +27,7 @@ from annotation.core.errors import Invalid
 from annotation.core.imported import earlier_imports, rounds_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.labels.queries.item_history import value_words
+from annotation.labels.queries.read_before import readers_before_each
 from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.registration import has_coefficients
 from annotation.models import Round
@@ -131,6 +132,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
         round=round_,
         chosen=found_rounds,
         of_sheets=_of_sheets(seat, found.chosen),
+        read_before=[each.sentence for each in readers_before_each(found.chosen, found.every)],
         headline=headline,
         headline_rounds=which_rounds(headline.rounds) if headline.rounds else "",
         filters=[*_filters(request, seat, found.dimensions), *_slices(seat, asked)],

@@ -165,6 +165,7 @@ def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datet
 class ReadersBefore:
     """How many items of a round are in others, too, and who of its raters (by code) could read labels there before."""
 
+    round: int
     n_items: int
     codes: Sequence[str]
 
@@ -176,8 +177,8 @@ class ReadersBefore:
         """Of a round that was opened."""
         items, them = plural(self.n_items, "item"), "it" if self.n_items == 1 else "them"
         return (
-            f"In other rounds, {series(self.codes)} could read labels of {items} of this round before labeling {them} "
-            "here."
+            f"In other rounds, {series(self.codes)} could read labels of {items} of round {self.round} before labeling "
+            f"{them} there."
         )
 
     @property
@@ -203,11 +204,28 @@ def readers_before(round_: Round) -> ReadersBefore | None:
     others = list(Round.objects.filter(pk__in=shared.values("round")))
     found = reaches(round_.study, [round_], others) if others else []
     if not found:
-        return ReadersBefore(0, ())
+        return ReadersBefore(round_.number, 0, ())
     readable = shared.filter(round__in={each.earlier for each in found}).values("item").distinct().count()
     codes = RoundRater.objects.filter(round=round_, rater__in={each.rater for each in found})
     names = sorted((code or "" for code in codes.values_list("rater__code", flat=True)), key=code_order)
-    return ReadersBefore(readable, names)
+    return ReadersBefore(round_.number, readable, names)
+
+
+def readers_before_each(rounds: Sequence[Round], every: Sequence[Round]) -> list[ReadersBefore]:
+    """The same of some of `every` round of a study, where somebody could; one query, and more where items recur.
+
+    No query where fewer than two rounds of the study were opened.
+    """
+    opened = [each.pk for each in every if each.kind in CODING and each.opened_at is not None]
+    if len(opened) < 2:
+        return []
+    others = RoundItem.objects.counting().filter(item=OuterRef("item"), round__in=opened)
+    places = RoundItem.objects.counting().filter(
+        Exists(others.exclude(round=OuterRef("round"))), round__in=[each.pk for each in rounds]
+    )
+    recur = set(places.order_by().values_list("round", flat=True).distinct())
+    found = [readers_before(each) for each in rounds if each.pk in recur]
+    return [each for each in found if each]
 
 
 MOST_SOURCES = 20

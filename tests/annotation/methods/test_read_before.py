@@ -121,8 +121,14 @@ def test_the_warning_and_the_page_of_a_round_name_who_can_read_labels_of_its_ite
     assert can in warning and "names who could read labels" in warning
     assert can in page("olga") and "can read labels" not in page("dave")
     rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True, reason="Go on.")
-    could = "In other rounds, R3 and R4 could read labels of 2 items of this round before labeling them here."
+    could = "In other rounds, R3 and R4 could read labels of 2 items of round 2 before labeling them there."
     assert could in page("olga") and could in page("dave") and "could read labels" not in page("olga", 1)
+    rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
+    of_agreement = Client()
+    of_agreement.force_login(make.user("olga"))
+    shown = of_agreement.get("/studies/study/agreement/?round=all").content.decode()
+    assert could in shown and "independent (" not in shown
+    assert could not in of_agreement.get("/studies/study/agreement/?round=1").content.decode()
 
 
 ELSEWHERE_LIES: list[tuple[str, Callable[[Any], Any]]] = [
