@@ -140,10 +140,10 @@ def store_study(*, user: User, file: StudyFile, slug: str, told: Told) -> StudyI
     except (DataError, IntegrityError) as error:
         if storing.withheld:
             raise rejection(WITHHELD.format(storing.withheld)) from error
-        told = getattr(error.__cause__, "diag", None)
-        said = (getattr(told, "constraint_name", None) or "").replace("_", " ")
+        diagnosis = getattr(error.__cause__, "diag", None)
+        said = (getattr(diagnosis, "constraint_name", None) or "").replace("_", " ")
         if not said and isinstance(error, IntegrityError):  # a trigger, which says what must hold
-            said = (getattr(told, "message_primary", None) or "").rstrip(".")
+            said = (getattr(diagnosis, "message_primary", None) or "").rstrip(".")
         rule = f" (the rule is: {said})" if said else ""
         raise rejection(f"The table {storing.at} contains a row that is not valid{rule}.") from error
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
