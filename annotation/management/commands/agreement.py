@@ -103,12 +103,12 @@ class Command(BaseCommand):
             none = "no round of the headline is finished"
             why = none if options["round"] == WORD else "no round has been opened"
             self.stdout.write(f"No agreement to show yet: {why}.")
+        has_sheets = any(each.label or each.is_from_sheet for each in rounds)
         kinds = {each.key: each.kind for each in newest_dimensions(seat.study.taxonomy)}
         for entry in entries:
             kind = kinds.get(entry["dimension"], "single")
-            self._tell(
-                entry, primary_of(seat.study.primary, entry["dimension"], kind), is_text=not has_coefficients(kind)
-            )
+            fixed = primary_of(seat.study.primary, entry["dimension"], kind)
+            self._tell(entry, fixed, is_text=not has_coefficients(kind), has_sheets=has_sheets)
 
     def _write(self, study: str, *, as_json: bool, only_latex: bool) -> None:
         try:
@@ -121,15 +121,17 @@ class Command(BaseCommand):
         told = latex(facts) if only_latex else f"{whole_markdown(facts)}\n{checklist_as_markdown(facts)}"
         self.stdout.write(told, ending="")
 
-    def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any], *, is_text: bool) -> None:
+    def _tell(self, entry: Mapping[str, Any], fixed: Mapping[str, Any], *, is_text: bool, has_sheets: bool) -> None:
         where = "all rounds" if entry["round"] is None else f"round {entry['round']}"
         if entry["headline"]:
             several = round_numbers("round", entry["rounds"])
             where = f"{several if entry['round'] is None else where} (the headline)"
         if entry["version"] is not None:
             where += f" mapped to version {entry['version']}"
+        # Of labels from a sheet nobody knows whether they are from before discussion.
+        when = "" if has_sheets and entry["when"] == "before" else f"{entry['when']} discussion, "
         self.stdout.write(
-            f"{entry['dimension']}: {where}, {entry['when']} discussion, {plural(entry['units'], 'unit')} by "
+            f"{entry['dimension']}: {where}, {when}{plural(entry['units'], 'unit')} by "
             f"{plural(entry['raters'], 'rater')}, {entry['left_out']:,} excluded"
         )
         primary = fixed.get("coefficient")

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from annotation.agreement_report.actions import fix_headline
 from annotation.assignments.jobs import rule_round
@@ -291,7 +292,7 @@ def test_where_nobody_disagreed_nothing_is_missing() -> None:
     assert complaints(made.rows, made.facts) == []
 
 
-def test_of_labels_from_a_sheet_nobody_knows_what_was_asked_and_discussed_before(client: Any) -> None:
+def test_of_labels_from_a_sheet_nobody_knows_what_was_asked_and_discussed_before(client: Any, capsys: Any) -> None:
     study = make.study(text=ONCE)
     lines = [f"i{n},{rater},fault,{'build' if (n, rater) == (0, 'bob') else 'code'}" for n in range(3)
              for rater in ("bob", "carol")]  # fmt: skip
@@ -317,6 +318,8 @@ def test_of_labels_from_a_sheet_nobody_knows_what_was_asked_and_discussed_before
     client.force_login(study.created_by)
     for page in ("", "agreement/"):
         assert "before discussion" not in client.get(f"/studies/{study.slug}/{page}").content.decode(), page
+    call_command("agreement", study.slug)
+    assert "cause: round 1 (the headline), 3 units by 2 raters" in (shell := capsys.readouterr().out), shell
     assert complaints(made.rows, made.facts) == []
     blind = [replace(each, n_from_sheets=0) for each in made.facts.waves]
     assert complaints(made.rows, replace(made.facts, waves=blind))
