@@ -257,9 +257,8 @@ def _understood_everywhere(told: IO[bytes]) -> Iterator[bytes]:
 def _last_words(backup: str, expected: dict[str, dict[str, Any]]) -> str:
     counted = base64.b64encode(json.dumps(expected).encode()).decode()
     verify = VERIFY.replace("SUMS", SUMS).replace("TABLES", counted)
-    return (
-        f"\n{SAME_TEXT};\n{verify}\nCREATE TABLE public.{UNFINISHED} AS SELECT '{backup}'::text AS backup;\nCOMMIT;\n"
-    )
+    named = backup.replace("'", "''")
+    return f"\n{SAME_TEXT};\n{verify}\nCREATE TABLE public.{UNFINISHED} AS SELECT '{named}'::text AS backup;\nCOMMIT;\n"
 
 
 class _Feeder(threading.Thread):

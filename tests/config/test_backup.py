@@ -206,6 +206,11 @@ def test_a_dump_that_does_not_give_what_was_counted_changes_nothing(whole: Path,
         assert sums() == before
 
 
+def test_the_id_of_a_backup_is_a_text_for_the_database() -> None:
+    told = postgres._last_words("x'; DROP TABLE accounts_user; --", {})
+    assert "AS SELECT 'x''; DROP TABLE accounts_user; --'::text AS backup" in told
+
+
 def test_lines_that_other_servers_do_not_know_are_left_out_but_never_from_rows() -> None:
     head = b"SET lock_timeout = 0;\nSET transaction_timeout = 0;\nCREATE TABLE public.t (a text);\n"
     option = b"ALTER TABLE ONLY public.t ALTER COLUMN a SET (n_distinct=5);\n"
