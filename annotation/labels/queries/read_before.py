@@ -177,8 +177,8 @@ class ReadersBefore:
         """Of a round that was opened."""
         items, them = plural(self.n_items, "item"), "it" if self.n_items == 1 else "them"
         return (
-            f"In other rounds, {series(self.codes)} could read labels of {items} of round {self.round} before labeling "
-            f"{them} there."
+            f"Before labeling {items} in round {self.round}, {series(self.codes)} could read labels of {them} in other "
+            "rounds."
         )
 
     @property

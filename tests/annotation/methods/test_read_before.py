@@ -121,7 +121,7 @@ def test_the_warning_and_the_page_of_a_round_name_who_can_read_labels_of_its_ite
     assert can in warning and "names who could read labels" in warning
     assert can in page("olga") and "can read labels" not in page("dave")
     rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True, reason="Go on.")
-    could = "In other rounds, R3 and R4 could read labels of 2 items of round 2 before labeling them there."
+    could = "Before labeling 2 items in round 2, R3 and R4 could read labels of them in other rounds."
     assert could in page("olga") and could in page("dave") and "could read labels" not in page("olga", 1)
     rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
     of_agreement = Client()
