@@ -302,7 +302,7 @@ def test_what_one_rater_alone_labeled_is_no_label_on_which_raters_agreed() -> No
     resolve(**place, part=1, dimension="symptom", values=["slow"])
     reopen(**place, part=1, dimension="kind", rationale="", expected=made.public_id)
     words = paragraph(round_)
-    assert "replaced by resolution" not in words and "disagreement was resolved" not in words
+    assert "replaced by resolution" not in words and "disagreement was resolved:" not in words
     assert "One resolution was reopened and not replaced. One other resolution does not count now:" in words
 
 
