@@ -12,6 +12,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import (
     BooleanField,
+    Case,
     Count,
     Exists,
     ExpressionWrapper,
@@ -21,6 +22,8 @@ from django.db.models import (
     QuerySet,
     Subquery,
     Sum,
+    Value,
+    When,
 )
 from django.db.models.functions import Coalesce
 
@@ -150,7 +153,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     waves = _waves(seat, rounds, known)
     decided = _decided(seat, rounds)
     resolved_elsewhere, history = _resolved_elsewhere(seat), _history(seat, begun)
-    third, n_third_skipped = _third(seat, rounds)
+    third, n_third_skipped, is_third_asked = _third(seat, rounds)
     machines = [machine.code or "" for machine in machines_in(rounds)]
     controls, samples = stretches_screened(study), _samples(rounds)
     return Facts(
@@ -177,7 +180,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         turnover=_turnover(seat, rounds),
         third=third,
         n_third_skipped=n_third_skipped,
-        **_third_asked(seat, rounds),
+        **(_third_asked(seat, rounds) if is_third_asked else {}),
         migrated=_migrated(seat),
         relabeled=_relabeled(seat),
         decided=decided.ways,
@@ -237,8 +240,11 @@ def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
 
 
-def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], int]:
-    """Third raters by code with how many items each labeled, and how many assignments they skipped; one query."""
+def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], int, bool]:
+    """Third raters by code with how many items each labeled; how many assignments they skipped; if any was asked.
+
+    One query.
+    """
     asked = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, THIRD_RATERS, round__in=rounds)
     is_labeled = Q(HAS_LABEL, state=Assignment.State.SUBMITTED)
     counted = (
@@ -250,7 +256,7 @@ def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], 
         )
     )
     rows = sorted(((code or "", n, skipped) for code, n, skipped in counted), key=lambda each: code_order(each[0]))
-    return [(code, n) for code, n, _ in rows if n], sum(skipped for *_, skipped in rows)
+    return [(code, n) for code, n, _ in rows if n], sum(skipped for *_, skipped in rows), bool(rows)
 
 
 def _third_asked(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
@@ -344,8 +350,10 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
     One query.
     """
     submitted = Q(state=Assignment.State.SUBMITTED)
+    is_counted = ~Q(state=Assignment.State.WITHDRAWN) | Q(current__isnull=False)  # most of a round can be withdrawn
     rows = (
         _assigned(seat, rounds)
+        .filter(is_counted)
         .values("round")
         .annotate(
             n_answers=Count("pk", filter=submitted),
@@ -544,8 +552,10 @@ def _items(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """Items with an answer, once over all rounds: all, by two raters in a round, not from a sample; one query."""
     drawn = places_of(OuterRef("item"), rounds).counting().filter(round__sample__isnull=False)
     samples = {round_.sample_id for round_ in rounds if round_.sample_id}
-    named = SampleIssue.objects.filter(sample__in=samples, issue=OuterRef("item__issue"))  # a round can name drawn ones
-    is_drawn = Exists(drawn) | Exists(named)
+    in_sample = SampleIssue.objects.filter(sample__in=samples, issue=OuterRef("issue"))
+    named = Item.objects.filter(Exists(in_sample), pk=OuterRef("item"))  # a round can name drawn ones
+    of_samples = [round_.pk for round_ in rounds if round_.sample_id]  # an item that counts there was drawn
+    is_drawn = Case(When(round__in=of_samples, then=Value(True)), default=Exists(drawn) | Exists(named))
     places = _labeled(seat, rounds).values("round", "item").annotate(n=Count("pk"), is_drawn=is_drawn)
     return places.aggregate(
         n_items=Count("item", distinct=True),
