@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,7 +25,7 @@ from annotation.exports.actions import request_export
 from annotation.models import Annotation, Export, Study
 from config import env, health
 from config.celery import app
-from config.outages import outage_of
+from config.outages import BUSY_DATABASE, outage_of
 from config.patient_cache import absence
 from ingest.models import FetchRun
 from shared.storage_folder import Folder
@@ -236,3 +236,40 @@ def test_faults_of_concord_itself_are_no_outages() -> None:
         told = RuntimeError("x")
         told.__cause__ = away
         assert outage_of(told) is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_over_the_limit_of_a_statement_says_so_and_the_next_one_answers(study: Study) -> None:
+    client = Client()
+    client.force_login(make.user("olga"))
+
+    def slowly(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "annotation_round" in sql:
+            return execute("SELECT pg_sleep(30)", None, many, context)
+        return execute(sql, params, many, context)
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '100ms'")
+    with connection.execute_wrapper(slowly):
+        answer = client.get("/studies/study/")
+    assert answer.status_code == 503 and b"took longer than the server allows" in answer.content
+    assert client.get("/studies/study/").status_code == 200
+    connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_does_not_get_a_lock_says_what_a_request_says(study: Study) -> None:
+    """Of jobs the limit is ten minutes; here it is a moment, on a real lock."""
+    holder = connection.copy()
+    with closing(holder):
+        holder.set_autocommit(False)
+        with holder.cursor() as cursor:
+            cursor.execute("LOCK TABLE annotation_round IN ACCESS EXCLUSIVE MODE")
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")
+            with pytest.raises(OperationalError) as stopped:
+                cursor.execute("SELECT count(*) FROM annotation_round")
+        assert outage_of(stopped.value) is BUSY_DATABASE
+        holder.rollback()
+    assert study.rounds.count() == 1
+    connection.close()
