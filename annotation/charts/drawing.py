@@ -89,6 +89,6 @@ def draw_each(wanted: Sequence[tuple[Mapping[str, Any], str]]) -> Iterator[bytes
 
 
 def _in_points(svg: bytes) -> bytes:
-    """An SVG whose size is told in points, so that its letters have the size they were given."""
+    """An SVG with its size in points, so that its letters have the size they were given."""
     head, end, rest = svg.partition(b">")
     return re.sub(rb' (width|height)="([\d.]+)"', rb' \1="\2pt"', head) + end + rest

@@ -1,4 +1,4 @@
-"""Withheld items: how many are left out of the numbers that somebody sees, because they label these items again."""
+"""Withheld items: how many the numbers exclude for a member who labels these items again."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from shared.wording import plural
 
 
 def n_labeled_again(seat: Seat, rounds: Iterable[Round]) -> int:
-    """How many items of these rounds are withheld from somebody who labels them in another round; no answer counts."""
+    """How many items of these rounds are withheld from a member who labels them in another round; no answer counts."""
     ids = {each.pk for each in rounds}
     return len({item for round_id, item in seat.withheld - seat.arbitrated if round_id in ids})
 

@@ -72,7 +72,7 @@ class AgreementReport:
 
     @cached_property
     def withheld(self) -> list[str]:
-        """What is left out for this person, in sentences."""
+        """What the numbers exclude for this person, in sentences."""
         return withheld_words(self.seat, self.chosen)
 
 

@@ -318,8 +318,9 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
 def while_reading(seat: Seat, found: Iterable[T]) -> Iterator[T]:
     """What is found, as long as the person reads as much as when they asked.
 
-    A file is read from the database while it is sent, and whoever takes it slowly can become a rater of an open round
-    meanwhile. Raises Blind, which ends the file, and NotFound for who is no member any more. Three queries a second.
+    A file is read from the database while it is sent. With a slow connection that takes long enough for its reader to
+    become a rater of an open round. Raises Blind, which ends the file, and NotFound for a former member. Three queries
+    a second.
     """
     return _while_reading(seat, seat.sealed_round_ids, seat.withheld, iter(found))
 

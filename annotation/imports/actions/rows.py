@@ -257,7 +257,7 @@ class RoundWriter:
     def _ratings(
         self, answers: Sequence[NewAnswer], annotations: Sequence[int], proposals: Mapping[tuple[int, int, str], int]
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of ratings, in the order of `_RATING`; what is told by its texts alone is looked up once."""
+        """The rows of ratings, in the order of `_RATING`; the columns of equal labels are made once."""
         known: dict[tuple[str, Values], list[tuple[Any, ...]]] = {}
         round_id = self.round_.id
         for place, answer in enumerate(answers):

@@ -29,7 +29,7 @@ class Reach(NamedTuple):
     """That a rater could read labels of an earlier round before they could label in a later one; ids.
 
     They could until `blind_from`. `before`: only labels that were given until then, as an owner or adjudicator; None:
-    all of them. Items of the rounds `covered`, in which the rater rated meanwhile, were hidden from them.
+    all of them. Items of the rounds `covered`, in which the rater rated at that time, were hidden from them.
     """
 
     later: int
