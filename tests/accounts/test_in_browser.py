@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import ApiToken, User
+from tests.browser.visitors import assert_accessible, screens
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -74,22 +74,18 @@ def test_the_first_error_has_the_focus(page: "Page", live_server: LiveServer) ->
     expect(page.locator("[name=name]")).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("address", ["/me/", "/no-such-page/"])
-def test_pages_are_accessible(page: "Page", live_server: LiveServer, scheme: str, address: str) -> None:
+def test_pages_are_accessible(page: "Page", live_server: LiveServer, address: str) -> None:
     sign_in(page, live_server)
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(live_server.url + address)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    for _ in screens(page):
+        assert_accessible(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_sign_in_is_accessible(page: "Page", live_server: LiveServer, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+def test_sign_in_is_accessible(page: "Page", live_server: LiveServer) -> None:
     page.goto(f"{live_server.url}/sign-in/")
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    for _ in screens(page):
+        assert_accessible(page)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions.resolutions import resolve
 from tests import builders as make
 from tests.browser.test_resolving import FAULT, at, decided, ready
-from tests.browser.visitors import Visit, assert_accessible
+from tests.browser.visitors import Visit, assert_accessible, screens
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -200,21 +200,20 @@ def test_flagged_items_are_gone_through_by_keyboard_with_who_flagged_them(crosse
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
-def test_with_all_unfolded_the_page_is_accessible(crossed: Round, open_item: Open, scheme: str, width: int) -> None:
+def test_with_all_unfolded_the_page_is_accessible(crossed: Round, open_item: Open) -> None:
     seat = make.seat(crossed.study, "ada")
     resolve(seat=seat, round_=crossed, item=item(4), part=1, dimension="symptom", values=["crash"], rationale="so")
     for text in ("@R2 **look**", "```\nlog\n```"):
         write_remark(seat=seat, round_=crossed, item=item(3), text=text, part=1, dimension="symptom")
     for number in (3, 1):
-        page = open_item(number, width=width, scheme=scheme)
-        if width < 500:
-            page.click("[data-sheet]")
+        page = open_item(number)
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         if number == 3:
             assert "1 × Crash" in page.inner_text(".resolve-precedents")
             assert "2 comments" in page.inner_text(".resolve-facts")
-        assert_accessible(page)
-        if width > 500:
-            box = page.locator(".resolve-end").bounding_box()
-            assert box and box["y"] + box["height"] <= 800, "the button stays in sight"
+        box = page.locator(".resolve-end").bounding_box()
+        assert box and box["y"] + box["height"] <= 800, "the button stays in sight"
+        for width in screens(page):
+            if width < 500:
+                page.click("[data-sheet]")
+            assert_accessible(page)

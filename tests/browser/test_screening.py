@@ -13,7 +13,7 @@ from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
 from taxonomy.queries import forget_trees
 from tests import builders as make
-from tests.browser.visitors import assert_accessible, sign_in
+from tests.browser.visitors import assert_accessible, screens, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -34,12 +34,10 @@ def study() -> Study:
 def look(page: "Page", name: str) -> None:
     """axe finds nothing on the page, wide and light or narrow and dark; pictures are kept where `PICTURES` says."""
     folder = os.environ.get("PICTURES")
-    for width, scheme in ((1280, "light"), (360, "dark")):
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for width in screens(page):
         assert_accessible(page)
         if folder:
-            page.screenshot(path=f"{folder}/screening-{name}-{width}-{scheme}.png", full_page=name != "label")
+            page.screenshot(path=f"{folder}/screening-{name}-{width}.png", full_page=name != "label")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 800})
 

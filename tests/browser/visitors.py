@@ -1,8 +1,8 @@
 """Who looks at a page in a real browser: signed in, and told where the page is hard to read for somebody."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
@@ -12,10 +12,11 @@ from playwright.sync_api import Error, Page
 from tests import builders as make
 
 COLORS_STAND = """async () => {
-    await new Promise(requestAnimationFrame);
-    const changing = document.getAnimations().filter((each) => each instanceof CSSTransition);
-    await Promise.allSettled(changing.map((each) => each.finished));
+    const isChanging = (each) => each instanceof CSSTransition && each.playState === "running";
+    do await new Promise((go) => setTimeout(go, 20)); while (document.getAnimations().some(isChanging));
 }"""
+
+SCREENS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (360, "dark"))
 
 Visit = Callable[..., Page]
 """(name of a user, address, width, scheme) → the page."""
@@ -38,6 +39,14 @@ def wait_until(page: Page, expression: str, arg: Any = None) -> None:
                 return
         page.wait_for_timeout(50)
     raise AssertionError(f"it never came true: {expression}")
+
+
+def screens(page: Page) -> Iterator[int]:
+    """The page on a wide and light screen, then on a dark phone; gives the width."""
+    for width, scheme in SCREENS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        yield width
 
 
 def found_by_axe(page: Page, **options: Any) -> list[dict[str, Any]]:

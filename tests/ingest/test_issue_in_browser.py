@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
@@ -13,6 +12,7 @@ from accounts.models import User
 from ingest.models import ClosingChange, Comment, FetchRun, Issue, Snapshot, SnapshotComment
 from tests import builders
 from tests.accounts.test_in_browser import sign_in
+from tests.browser.visitors import assert_accessible, screens
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -108,17 +108,9 @@ def test_long_lines_wrap_on_demand_and_logs_unfold(opened: "Page") -> None:
     assert log.locator("pre").is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_an_issue_is_accessible(opened: "Page", scheme: str) -> None:
-    opened.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    opened.reload()  # colours that are still on their way to the other scheme have no contrast
-    found = Axe().run(opened)
-    assert found.violations_count == 0, found.generate_report()
-
-
-def test_an_issue_fits_a_phone(opened: "Page") -> None:
-    opened.set_viewport_size({"width": 360, "height": 740})
-    assert opened.evaluate("document.documentElement.scrollWidth") == 360
+def test_an_issue_is_accessible_and_fits_a_phone(opened: "Page") -> None:
+    for _ in screens(opened):
+        assert_accessible(opened)
 
 
 @pytest.fixture
@@ -163,18 +155,12 @@ def test_a_long_thread_goes_on_where_the_reader_is(page: "Page", live_server: Li
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
-def test_what_changed_and_a_thread_are_accessible_and_fit(
-    page: "Page", live_server: LiveServer, thread: Issue, scheme: str, width: int
-) -> None:
+def test_what_changed_and_a_thread_are_accessible_and_fit(page: "Page", live_server: LiveServer, thread: Issue) -> None:
     sign_in(page, live_server)
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.set_viewport_size({"width": width, "height": 740})
     page.goto(f"{live_server.url}{thread.get_absolute_url()}")
     for _ in ("the thread", "show changes"):
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for _ in screens(page):
+            assert_accessible(page)
         if not page.get_by_role("heading", name="Changes of").count():
             page.get_by_role("link", name="show changes").first.click()
             page.get_by_role("heading", name="Changes of").wait_for()
@@ -224,18 +210,14 @@ def test_a_new_state_is_announced_once(page: "Page", live_server: LiveServer, wa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_pages_of_fetches_are_accessible_and_fit(
-    page: "Page", live_server: LiveServer, waiting: FetchRun, issue: Issue, scheme: str, width: int
+    page: "Page", live_server: LiveServer, waiting: FetchRun, issue: Issue
 ) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.set_viewport_size({"width": width, "height": 740})
     FetchRun.objects.update(repository=issue.repository)
     for path in ("/repositories/", issue.repository.get_absolute_url(), f"/fetches/{waiting.pk}/", "/issues/"):
         page.goto(f"{live_server.url}{path}")
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for _ in screens(page):
+            assert_accessible(page)
 
 
 def test_the_list_of_issues_goes_by_keyboard(page: "Page", live_server: LiveServer, issue: Issue) -> None:
