@@ -17,6 +17,7 @@ import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import coverage
@@ -44,22 +45,26 @@ def cover(arguments: list[str]) -> int:
 
 
 def changed_lines(patch: str) -> Iterator[tuple[str, set[int]]]:
-    """The lines that a patch replaces, by file, as they are before it; of an insertion the lines around it."""
-    path, at = "", 0
-    lines: dict[str, set[int]] = {}
-    for line in patch.splitlines():
-        if line.startswith("--- a/"):
-            path = line.removeprefix("--- a/").split("\t")[0]
-        elif match := re.match(r"@@ -(\d+)", line):
-            at = int(match[1])
-        elif path and line.startswith("-"):
-            lines.setdefault(path, set()).add(at)
-            at += 1
-        elif path and line.startswith("+") and not line.startswith("+++"):
-            lines.setdefault(path, set()).update({at - 1, at})
-        elif path and line.startswith(" "):
-            at += 1
-    yield from lines.items()
+    """The lines that a patch replaces, by file, as they are before it; of an insertion the lines around it.
+
+    The numbers in a patch are those of the day when it was made: the lines are looked for as `git apply` finds them.
+    """
+    paths = re.findall(r"^--- a/([^\t\n]+)", patch, re.M)
+    with tempfile.TemporaryDirectory(prefix="concord-mutant-") as name:
+        copy = Path(name)
+        for path in paths:
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, copy / path)
+        subprocess.run(["git", "apply", "-"], cwd=copy, input=patch, text=True, capture_output=True)
+        for path in paths:
+            before, after = ((folder / path).read_text().splitlines() for folder in (ROOT, copy))
+            lines: set[int] = set()
+            for kind, first, last, _, _ in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+                if kind == "insert":
+                    lines.update({first, first + 1})
+                elif kind != "equal":
+                    lines.update(range(first + 1, last + 1))
+            yield path, lines
 
 
 def lines_of_function(path: str, name: str) -> set[int]:
