@@ -321,10 +321,20 @@ def made_by_an_owner(maker: str = "created_by") -> Exists:
     return Exists(owners.filter(roles__contains=[OWNER]))
 
 
+_link = CompiledQuery(
+    lambda pk, slug: (
+        ReaderLink.objects.select_related("study__taxonomy")
+        .filter(made_by_an_owner(), pk=pk, study__slug=slug, study__deleted_at=None)
+        .order_by()
+    ),
+    int,
+    str,
+)
+
+
 def get_seat_by_link(pk: int, slug: str) -> Seat:
     """The place of who came by a reader link of this study; one query. Raises NotFound where it holds no more."""
-    rows = ReaderLink.objects.select_related("study__taxonomy").filter(pk=pk, study__slug=slug, study__deleted_at=None)
-    link = rows.filter(made_by_an_owner()).first()
+    link = _link.first(pk, slug)
     if link is None or not link.holds:
         raise NotFound("Your reader link was revoked or has expired. Ask the person who sent it for a new one.")
     reader = Membership(pk=0, study=link.study, name="Reviewer", roles=[READER])
@@ -506,10 +516,18 @@ def get_item(seat: Seat, identifier: str) -> Item:
     return found
 
 
+_item_at = CompiledQuery(
+    lambda study, pk: (
+        Item.objects.select_related("issue__repository", "snapshot").filter(study=study, pk=pk).order_by()
+    ),
+    int,
+    int,
+)
+
+
 def get_item_at(seat: Seat, pk: int) -> Item:
     """The item at an address of the study; raises NotFound."""
-    found = Item.objects.select_related("issue__repository", "snapshot").filter(study=seat.study, pk=pk)
-    item = found.first()
+    item = _item_at.first(seat.study.pk, pk)
     if item is None:
         raise NotFound(f"The study “{seat.study.slug}” has no such item.")
     return item

@@ -1,11 +1,17 @@
 """Bulk jobs of samples, rounds, and items: the one of a study, sample, or round."""
 
 from annotation.models import BulkJob, Round, Sample, Study
+from shared.compiled_queries import CompiledQuery
+
+_at_work = CompiledQuery(
+    lambda study: BulkJob.objects.filter(study=study, state__in=BulkJob.AT_WORK).select_related("round", "sample")[:1],
+    int,
+)
 
 
 def job_at_work(study: Study) -> BulkJob | None:
     """The bulk job of a study now; there is one at most."""
-    return BulkJob.objects.filter(study=study, state__in=BulkJob.AT_WORK).select_related("round", "sample").first()
+    return _at_work.first(study.pk)
 
 
 def job_of(row: Round | Sample) -> BulkJob | None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from django.db.models import Q
 from django.http import StreamingHttpResponse
 
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round, get_seat, get_seat_by_link
@@ -26,6 +25,7 @@ from annotation.labels.queries.label_version import label_version, standing_vers
 from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.resolution_notes import NOTES
 from annotation.models import Item, Round, Study
+from shared.compiled_queries import CompiledQuery
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -292,15 +292,24 @@ def read_of_others(seat: Seat, number: int | None) -> list[Round]:
     return [] if own_only(seat) else read_by(seat, number)
 
 
+_counting = CompiledQuery(
+    lambda study: (
+        Round.objects.filter(study=study)
+        .exclude(state__in=(Round.State.DRAFT, Round.State.UNDONE))
+        .exclude(kind=Round.Kind.SCREENING)
+        .select_related("taxonomy_version")
+        .order_by("number")
+    ),
+    int,
+)
+
+
 def counting(seat: Seat, number: int | None) -> list[Round]:
     """Rounds that are neither drafts nor undone nor screen; undone ones and those that screen are read by number."""
-    rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
-    if number is not None:
-        get_round(seat, number)
-        rounds = rounds.filter(number=number)
-    else:
-        rounds = rounds.exclude(Q(state=Round.State.UNDONE) | Q(kind=Round.Kind.SCREENING))
-    return list(rounds.select_related("taxonomy_version").order_by("number"))
+    if number is None:
+        return _counting.all(seat.study.pk)
+    round_ = get_round(seat, number)
+    return [] if round_.state == Round.State.DRAFT else [round_]
 
 
 def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:

@@ -261,7 +261,7 @@ def test_the_cost_of_telling_does_not_grow_with_the_rows(study: Study) -> None:
     seat = make.owner_seat(study)
     for number in (1, 2):
         list(rows.flat(seat, rows.labels(seat, round_number=number, version=3)))
-        with assert_queries(9):
+        with assert_queries(8):
             list(rows.flat(seat, rows.labels(seat, round_number=number, version=3)))
 
 

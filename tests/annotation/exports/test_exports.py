@@ -256,7 +256,7 @@ def test_queries_of_a_file_do_not_grow_with_the_study() -> None:
     lines = [f"{number} slow hang" for number in range(3, 33)]
     make.rate(make.open_round(study, 30, first=3), "item bob carol\n" + "\n".join(lines))
     seat = make.owner_seat(study)
-    for what, n in (("labels", 8), ("ratings", 7), ("resolutions", 5)):
+    for what, n in (("labels", 7), ("ratings", 6), ("resolutions", 4)):
         for number in (1, 2):
             list(rows.flat(seat, rows.of_kind(what, seat, round_number=number)))
             with assert_queries(n):
