@@ -23,7 +23,7 @@ from annotation.studies.queries.audit import audit_of
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten
-from tests.annotation.permission_study import BASE, PAGES, Visitor, words_of
+from tests.annotation.permission_study import BASE, OF_ROUND_1, PAGES, Visitor, words_of
 from tests.annotation.plans.test_plans import SECOND
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
@@ -69,6 +69,7 @@ def test_no_answer_to_a_pending_third_rater_depends_on_what_others_said_there(st
         Assignment.objects.filter(round=round_, slot=None).update(rater=own)
     visitor = Visitor(name)
     before = compared_answers.walked(visitor, table)
+    assert not (told := compared_answers.telling(before, OF_ROUND_1)), told
     WORLDS[name](round_, Item.objects.get(study=study, identifier=ITEM), own)
     after = compared_answers.walked(visitor, table, before)
     assert not (wrong := compared_answers.differences(before, after)), wrong

@@ -56,7 +56,7 @@ def test_nothing_shown_to_a_blind_rater_depends_on_how_others_answered(study: St
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["yan", "rea", pytest.param("stan", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("name", ["rea", *(pytest.param(name, marks=pytest.mark.soak) for name in ("yan", "stan"))])
 def test_nothing_shown_to_others_than_owners_and_adjudicators_depends_on_answers_of_open_rounds(
     study: Study, name: str
 ) -> None:

@@ -321,12 +321,12 @@ def flat(found: rows.Found) -> list[dict[str, Any]]:
     return [as_dict(row) for _, here in found for row in here]
 
 
-def lived(seed: int) -> Life:
+def lived(seed: int, n_steps: int = N_STEPS) -> Life:
     draw = random.Random(seed)
     life = Life(make.study("alive", text=START, raters=RATERS), draw)
     life.round()
     life.check()
-    for _ in range(N_STEPS):
+    for _ in range(n_steps):
         what = draw.choice(("change", "change", "plan", "plan", "re_label", "close", "round", "undo", "undo"))
         life.passed.append(what)
         getattr(life, what)()
@@ -336,7 +336,7 @@ def lived(seed: int) -> Life:
 
 @pytest.mark.slow
 def test_the_seeds_come_to_plans_with_worklists_and_to_undoing() -> None:
-    life = lived(1)
+    life = lived(1, 1)
     for what in ("change", "plan", "change", "plan", "undo"):
         getattr(life, what)()
         life.check()
