@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from accounts.models import User
@@ -65,6 +66,11 @@ dimensions:
 """
 
 
+CURRENT = """
+UPDATE ingest_issue SET current_snapshot_id = ingest_snapshot.id FROM ingest_snapshot
+WHERE ingest_snapshot.id = ANY(%s) AND ingest_snapshot.issue_id = ingest_issue.id
+"""
+
 _user = CompiledQuery(lambda name: User.objects.filter(username=name).order_by(), str)
 _member = CompiledQuery(
     lambda study, name: Membership.objects.filter(study=study, user__username=name).order_by(), int, str
@@ -118,7 +124,8 @@ def issues(n: int, repository: str = "acme/rocket", *, first: int = 1, private: 
     )
     for issue, snapshot in zip(made, snapshots, strict=True):
         issue.current_snapshot = snapshot
-    Issue.objects.bulk_update(made, ["current_snapshot"], batch_size=5000)
+    with connection.cursor() as cursor:
+        cursor.execute(CURRENT, [[snapshot.pk for snapshot in snapshots]])
     return made
 
 
