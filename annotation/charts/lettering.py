@@ -4,6 +4,7 @@ Nothing is drawn to measure text. The widths are those of Helvetica, which Arial
 margin for other fonts.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
@@ -13,6 +14,8 @@ LINE = 1.15
 SPARE = 1.04
 BOLD = 1.08
 MOST_LINES = 5
+MOST_SIGNS = 1000
+"""Of a name; those that combine with others have no width."""
 _WIDTHS = {
     sign: width
     for width, signs in (
@@ -57,14 +60,27 @@ def in_lines(
 
     Of more lines than `most` the last one kept ends with an ellipsis. `end` is never cut: it stands behind the words.
     """
-    lines = _broken(f"{words}{end}", room, letter, is_bold)
-    if len(lines) <= most:
-        return lines
-    for kept in range(len(words) - 1, 0, -1):
-        lines = _broken(f"{words[:kept].rstrip()}…{end}", room, letter, is_bold)
+    n_most = _fitting(words, room * most, letter, is_bold)
+    if n_most == len(words):
+        lines = _broken(f"{words}{end}", room, letter, is_bold)
         if len(lines) <= most:
-            break
-    return lines
+            return lines
+
+    def cut(kept: int) -> list[str]:
+        return _broken(f"{words[:kept].rstrip()}…{end}", room, letter, is_bold)
+
+    longer = range(2, min(n_most, len(words) - 1) + 1)
+    return cut(1 + bisect_right(longer, most, key=lambda kept: len(cut(kept))))
+
+
+def _fitting(words: str, room: float, letter: float, is_bold: bool) -> int:
+    """How many signs could fit this room at most; more are not looked at, however long a name is."""
+    left = room / width_of("%", letter, is_bold=is_bold) * _width("%")
+    for at, sign in enumerate(words[:MOST_SIGNS]):
+        left -= 0 if sign == " " else _width(sign)
+        if left < 0:
+            return at
+    return min(len(words), MOST_SIGNS)
 
 
 def _broken(words: str, room: float, letter: float, is_bold: bool) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from annotation.charts import lettering
 from annotation.charts.analysis import Box, Boxes, Curve, Curves, ShareBar, ShareBars, _ticks, bars, boxes, curves
 from annotation.charts.drawing import draw_each
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
@@ -130,3 +131,21 @@ def test_words_are_broken_between_words_and_only_where_they_must_be_inside_of_on
 def test_of_too_many_lines_the_last_ends_with_an_ellipsis_before_the_number() -> None:
     lines = in_lines(LONG, 60, 8, 2, end=" (7)")
     assert len(lines) == 2 and lines[-1].endswith("… (7)")
+
+
+def test_a_name_of_any_length_is_measured_as_far_as_it_could_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of a confusion matrix may be named by a whole set of categories."""
+    n_measured = 0
+    measure = lettering._width
+
+    def counted(sign: str) -> float:
+        nonlocal n_measured
+        n_measured += 1
+        return measure(sign)
+
+    monkeypatch.setattr(lettering, "_width", counted)
+    lines = in_lines("a category whose name goes on and on; " * 500, 200, 8, end=" (7)")
+    assert len(lines) == 5 and lines[-1].endswith("… (7)")
+    n_letters, n_measured = n_measured, 0
+    in_lines("a category whose name goes on and on; " * 5, 200, 8)
+    assert n_letters < 20 * n_measured
