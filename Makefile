@@ -7,6 +7,7 @@ BIN := .venv/bin
 N ?= 5
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 # Three processes for two cores: in a browser, half of a test's time is waiting.
+CHECKED := tests/test_docs.py tests/test_layout.py tests/test_prose.py
 PYTEST := -n 3 --dist loadfile --no-loadscope-reorder
 MISSING_PACKAGE := The packages could not be installed (pip's words stand above). Is the package index within reach? All \
 	packages come ready-made, without a compiler, for Linux (glibc 2.28 or later, x86-64 and ARM64) and macOS with \
@@ -20,7 +21,7 @@ unexport DJANGO_SETTINGS_MODULE PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make run     set up and start Concord on http://127.0.0.1:8000/ (PORT=8001 DATA_DIR=folder to choose)'
-	@echo 'make test    make check, then all tests, those in a browser included (17 minutes on two cores)'
+	@echo 'make test    make check, and beside it all tests, those in a browser included (17 minutes on two cores)'
 	@echo 'make test-slow    the tests that start, kill, back up and upgrade whole servers (11 minutes)'
 	@echo 'make check   lint, format, types, layers, migrations, docs but for their commands (under a minute)'
 	@echo 'make audit   look the locked packages up among known vulnerabilities, where that can be done'
@@ -68,13 +69,14 @@ check: .venv/.installed-dev
 	@$(BIN)/lint-imports --no-logo || exit 1
 	@$(BIN)/python -m tests.import_graph
 	@$(BIN)/python -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
-	@$(BIN)/python -m pytest -q --no-header tests/test_docs.py tests/test_layout.py tests/test_prose.py
+	@$(BIN)/python -m pytest -q --no-header $(CHECKED)
 
 test: .venv/.installed-dev
-	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
-	@$(BIN)/python -m pytest $(PYTEST) --budget
+	@$(MAKE) --no-print-directory check & check=$$!; \
+		$(BIN)/python -m pytest $(PYTEST) --budget $(CHECKED:%=--ignore=%); tested=$$?; \
+		wait $$check && exit $$tested
 
 test-slow: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
