@@ -25,12 +25,12 @@ class _Lasting:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def draw(self, spec: Mapping[str, Any], format: str) -> bytes:
+    def draw(self, spec: Mapping[str, Any], format: str, seconds: float) -> bytes:
         key = json.dumps([format, spec], sort_keys=True)
         if key not in self._kept:
             self._process = self._process or self._start().__enter__()
             try:
-                self._kept[key] = self._process.draw(spec, format)
+                self._kept[key] = self._process.draw(spec, format, seconds)
             except drawing.CannotDraw:
                 self.end()
                 raise

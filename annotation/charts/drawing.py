@@ -14,10 +14,16 @@ from subprocess import PIPE
 from threading import BoundedSemaphore, Timer
 from typing import Any
 
+from shared.errors import Invalid, TooMany
+
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 """The formats with their media types."""
 DOTS_PER_INCH = 300
 SECONDS = 60
+REQUEST_SECONDS = 20
+"""For a figure that somebody waits for."""
+WAIT_SECONDS = 10
+"""So long a request waits for the figures of others; it holds a thread of the server meanwhile."""
 DRAW = f"""
 import json, sys, vl_convert
 
@@ -33,8 +39,11 @@ for line in sys.stdin:
 _at_once = BoundedSemaphore(2)
 
 
-class CannotDraw(Exception):
-    """The specification could not be drawn; what was said of it is the message."""
+class CannotDraw(Invalid):
+    """The specification could not be drawn, or not in time."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"This figure could not be drawn. {why}")
 
 
 class DrawingProcess:
@@ -48,12 +57,12 @@ class DrawingProcess:
         with suppress(BrokenPipeError):
             self._process.__exit__(None, None, None)
 
-    def draw(self, spec: Mapping[str, Any], format: str) -> bytes:
+    def draw(self, spec: Mapping[str, Any], format: str, seconds: float) -> bytes:
         """Raises CannotDraw; then the process has ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        late = Timer(SECONDS, self._process.kill)
+        late = Timer(seconds, self._process.kill)
         late.start()
         try:
             self._process.stdin.write(json.dumps([format, spec]).encode() + b"\n")
@@ -66,26 +75,36 @@ class DrawingProcess:
             late.cancel()
         if not drawn:
             said = self._process.stderr.read().decode(errors="replace")[-2000:]
-            raise CannotDraw(said or f"It took longer than {SECONDS} seconds.")
+            late_ones = f"It took longer than {seconds:g} seconds. Ask for fewer categories, or read its table."
+            raise CannotDraw(said or late_ones)
         return _in_points(drawn) if format == "svg" else drawn
 
 
 def draw(spec: Mapping[str, Any], format: str) -> bytes:
-    """The file; a px of the specification is a point (1/72 inch) on paper. Two are drawn at once, others wait.
+    """The file, for a request; a px of the specification is a point (1/72 inch) on paper.
 
-    Raises CannotDraw, and KeyError for an unknown format.
+    Two are drawn at once, others wait for a while. Raises CannotDraw, TooMany, and KeyError for an unknown format.
     """
-    (drawn,) = draw_each([(spec, format)])
-    return drawn
+    TYPES[format]
+    if not _at_once.acquire(timeout=WAIT_SECONDS):
+        raise TooMany("Other figures are being drawn. Try again in a moment.", wait_seconds=REQUEST_SECONDS)
+    try:
+        with DrawingProcess() as process:
+            return process.draw(spec, format, REQUEST_SECONDS)
+    finally:
+        _at_once.release()
 
 
 def draw_each(wanted: Sequence[tuple[Mapping[str, Any], str]]) -> Iterator[bytes]:
-    """The files of several (specification, format), one after the other and all in one process; raises as `draw`."""
+    """The files of several (specification, format), one after the other in one process, for a job.
+
+    Raises CannotDraw, and KeyError for an unknown format.
+    """
     for _, format in wanted:
         TYPES[format]
     with _at_once, DrawingProcess() as process:
         for spec, format in wanted:
-            yield process.draw(spec, format)
+            yield process.draw(spec, format, SECONDS)
 
 
 def _in_points(svg: bytes) -> bytes:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from annotation.charts import drawing
-from annotation.charts.drawing import CannotDraw, DrawingProcess, draw
+from annotation.charts.drawing import CannotDraw, draw
 from annotation.charts.heat_map import HEATS, HeatCell, HeatMap, heat_map
 from annotation.charts.sankey import Sankey, SankeyBand, SankeyNode, sankey
 from annotation.charts.specifications import COLUMN, PAPER, PRINT, Panel, TrendPoint, hue, on_paper, tint, trend, trends
+from shared.errors import TooMany
 
 TOKENS = Path(__file__).resolve().parents[3] / "static" / "css" / "tokens.css"
 
@@ -141,6 +142,13 @@ def test_what_cannot_be_drawn_says_so() -> None:
 
 
 def test_a_figure_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "SECONDS", 0.01)
-    with pytest.raises(CannotDraw, match="longer than"), DrawingProcess() as process:
-        process.draw(on_paper(heat_map(matrix(), PRINT)), "svg")
+    monkeypatch.setattr(drawing, "REQUEST_SECONDS", 0.01)
+    with pytest.raises(CannotDraw, match=r"longer than 0\.01 seconds"):
+        draw(on_paper(heat_map(matrix(("crash", "hang", "a third one")), PRINT)), "svg")
+
+
+def test_who_finds_others_drawing_waits_for_a_while_and_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "WAIT_SECONDS", 0.01)
+    with drawing._at_once, drawing._at_once, pytest.raises(TooMany, match="Other figures are being drawn"):
+        draw(on_paper(heat_map(matrix(), PRINT)), "svg")
+    assert draw(on_paper(heat_map(matrix(), PRINT)), "svg").startswith(b"<svg ")
