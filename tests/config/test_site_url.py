@@ -129,8 +129,12 @@ def test_health_checks_and_metrics_answer_under_every_name_and_pages_do_not(sett
     ("environment", "said"),
     [
         ({"ALLOWED_HOSTS": "concord.example.org", "HTTPS": "1"}, "begin with https://concord.example.org"),
-        ({"SITE_URL": "http://concord.example.org", "HTTPS": "1"}, "HTTPS is set, but SITE_URL is http://"),
-        ({"HTTPS": "1"}, "has no name"),
+        pytest.param(
+            {"SITE_URL": "http://concord.example.org", "HTTPS": "1"},
+            "HTTPS is set, but SITE_URL is http://",
+            marks=pytest.mark.process,
+        ),
+        pytest.param({"HTTPS": "1"}, "has no name", marks=pytest.mark.process),
     ],
 )
 def test_the_check_for_deployment_says_where_links_may_lead_astray(environment: dict[str, str], said: str) -> None:

@@ -112,7 +112,15 @@ def test_a_sample_shows_who_drew_it_what_they_could_read_and_others_nothing(eve:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["screen", "page", "name", "filter", "round", "screening round"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "page",
+        "filter",
+        "screening round",
+        *(pytest.param(way, marks=pytest.mark.soak) for way in ("screen", "name", "round")),
+    ],
+)
 def test_a_sample_pins_what_who_drew_it_could_read(eve: Script, way: str) -> None:
     pages = Client()
     pages.force_login(make.user("eve"))

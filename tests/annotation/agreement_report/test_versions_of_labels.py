@@ -399,7 +399,7 @@ def test_the_command_tells_the_version_and_what_can_not_be_told(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 4))])
 def test_whatever_the_changes_the_original_values_are_what_was_rated(seed: int) -> None:
     """Random renames, merges, splits, retirements and additions over several versions, read in terms of each."""
     dice = random.Random(seed)

@@ -2,11 +2,12 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from agreement import Patterns, cohen_kappa
 from annotation.agreement_report.queries.across_rounds import AgreementQuery, visible_rounds
@@ -25,9 +26,12 @@ pytestmark = pytest.mark.django_db
 COLUMNS = "issue_type,howto_topic,howto_subtopic,distributed_specific,stage,type,leaf_category,fix_pattern"
 
 
-@pytest.fixture
-def liu() -> ImportReport:
-    return import_liu(create=True)
+@pytest.fixture(scope="module")
+def liu(django_db_setup: None, django_db_blocker: Any) -> Iterator[ImportReport]:
+    """Imported once; what a test does to it is taken back."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield import_liu(create=True)
+        transaction.set_rollback(True)
 
 
 def import_liu(*, create: bool) -> ImportReport:
