@@ -61,29 +61,25 @@ def ruling(
 
 @dataclass(frozen=True)
 class Candidate:
-    """Somebody who may be asked as a third rater: the lower the rank, the sooner; `load` is how often they were."""
+    """Somebody who may be asked as a third rater: the lower the rank, the sooner."""
 
     id: int
     rank: int
-    load: int
 
 
 def third_raters(
     items: Sequence[int], candidates: Sequence[Candidate], had: Mapping[int, Collection[int]], seed: int
 ) -> dict[int, int]:
-    """Item → whom to ask: never somebody who had the item, the lowest rank first, then who was asked least often.
+    """Item → whom to ask: never somebody who had the item, the lowest rank first, then who is drawn by the seed.
 
-    Where they are alike the seed decides. Items for which nobody is left are missing.
+    Each item is drawn by itself. If loads were balanced over the disputed items, who is asked about one would tell that
+    raters differ on another, which may be withheld from who reads. Items for which nobody is left are missing.
     """
-    load = {each.id: each.load for each in candidates}
     found: dict[int, int] = {}
     for item in items:
         free = [each for each in candidates if each.id not in had.get(item, ())]
-        if not free:
-            continue
-        chosen = min(free, key=lambda each: (each.rank, load[each.id], _drawn(seed, item, each.id)))
-        found[item] = chosen.id
-        load[chosen.id] += 1
+        if free:
+            found[item] = min(free, key=lambda each: (each.rank, _drawn(seed, item, each.id))).id
     return found
 
 

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.assignments.actions.states_and_leases import withdraw
@@ -47,9 +47,8 @@ def ask_third_raters(
     unblinded = unblinded_among(round_, members if by_hand is None else by_hand, of_round)
     if by_hand is None:
         members = [each for each in members if each.pk not in unblinded and not each.is_away]
-    load = _loads(round_)
     ranked = [
-        Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round), load.get(each.pk, 0))
+        Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round))
         for each in (members if by_hand is None else by_hand)
     ]
     chosen = third_raters(items, ranked, had, round_.seed)
@@ -86,11 +85,6 @@ def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
         if each.is_complete and not any(verdict.state == "open" for verdict in each.verdicts)
     ]
     return withdraw_third_raters(waiting.filter(item__in=settled)) if settled else 0
-
-
-def _loads(round_: Round) -> dict[int, int]:
-    rows = Assignment.objects.filter(THIRD_RATERS, round=round_).order_by().values("rater")
-    return {row["rater"]: row["n"] for row in rows.annotate(n=Count("pk"))}
 
 
 def _give(

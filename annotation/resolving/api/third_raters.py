@@ -61,7 +61,7 @@ class Matches(APIView):
 
 
 class AskBody(Body):
-    """An item, and who is to answer it as a third rater; without `rater` whoever was asked least."""
+    """An item, and who is to answer it as a third rater; without `rater` someone drawn by the round's seed."""
 
     refusal = NOT_ASKED
 
