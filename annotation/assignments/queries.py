@@ -18,12 +18,14 @@ from annotation.models import (
     AuditEvent,
     InboxLine,
     Membership,
+    Plan,
     Round,
     RoundItem,
     RoundRater,
     Study,
 )
 from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS, THIRD_RATERS, kind_of
+from taxonomy.models import TaxonomyVersion
 
 JOB_FROM = 20_000
 """Above so many items a job assigns them again: what a rater who leaves did not finish, or what one who comes gets."""
@@ -413,9 +415,14 @@ def unblinded_among(
     Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
     when they joined until they left it without an answer (with one they stay blind), or until it is over. A third
     answer of an open round counts as none there, because whether somebody can come back would tell it. Whoever was
-    marked before stays so. `in_round` are the raters of the round, where they were read. Four queries at most.
+    marked before stays so. `in_round` are the raters of the round, where they were read. Five queries at most.
+
+    After a plan was run on a round that is being resolved, everybody is among them: the items and raters of its queue,
+    which all members see, follow from what was answered, and stand-ins read the answers themselves.
     """
     everybody = list(members)
+    if _is_told_by_a_plan(round_):
+        return {each.pk for each in everybody}
     if in_round is None:
         in_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_, rater__in=everybody)}
     found = {each.pk for each in everybody if each.pk in in_round and in_round[each.pk].unblinded}
@@ -452,6 +459,16 @@ def unblinded_among(
         if _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since):
             found.add(member.pk)
     return found
+
+
+def _is_told_by_a_plan(round_: Round) -> bool:
+    """Whether a plan was run, or is at work, on the labels of a round that is being resolved; one query for such."""
+    if round_.state != Round.State.RESOLVING or round_.kind == Round.Kind.SCREENING:
+        return False
+    since = round_.resolving_at or round_.opened_at
+    number = TaxonomyVersion.objects.filter(pk=round_.taxonomy_version_id).values("number")
+    plans = Plan.objects.filter(study=round_.study_id, run_at__isnull=False, to_version__number__gt=Subquery(number))
+    return (plans if since is None else plans.filter(run_at__gte=since)).exists()
 
 
 def rounds_to_rate_blind(member: Membership) -> list[Round]:

@@ -82,6 +82,8 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
     seat.require(OWNER)
     study = _held(seat)
     plan = Plan.objects.select_for_update(of=("self",)).select_related("to_version", "from_version").get(pk=plan.pk)
+    # Held, so that no third rater is asked until the plan is known to be run: they are not blind after that.
+    list(Round.objects.select_for_update(no_key=True).filter(study=study, state=Round.State.RESOLVING).order_by("pk"))
     if plan.state in Plan.AT_WORK:
         return plan
     if why := why_not_run(plan):

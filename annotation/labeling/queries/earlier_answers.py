@@ -8,7 +8,9 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
+from accounts.models import User
 from annotation.assignments.queries import is_absent
+from annotation.core.access import Seat
 from annotation.labeling.queries.assignments import PartLabels, answer_parts
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
@@ -80,8 +82,9 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
     The newest finished one of an earlier round that is over; before all others one of an undone worklist under the same
     version, with what was asked there beside it. Where the rater has none, they stand in for raters who can't sign in:
     what all of those gave alike is the answer to begin with. A stand-in with an answer of their own begins with that
-    and sees the others'. What can't be followed is left blank. No query for other rounds, at most eight for a worklist,
-    and those of versions that were not read before in this process.
+    and sees the others'; not where they are withheld from the stand-in, who labels the item elsewhere. What can't be
+    followed is left blank. No query for other rounds, at most eight for a worklist, three more for a stand-in, and
+    those of versions that were not read before in this process.
     """
     round_ = assignment.round
     if assignment.pk is None or round_.kind != Round.Kind.RELABEL:
@@ -90,6 +93,8 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
     given, stand_ins = places.values_list("asked", "round__made_by__stand_ins").first() or (None, None)
     asked = None if given is None else frozenset((part, key) for part, key in given)
     earlier, firsts = _earlier(assignment, is_stand_in=assignment.rater_id in (stand_ins or ()))
+    if any(each.rater_id != assignment.rater_id for each in earlier):
+        earlier = _without_withheld(assignment, earlier)
     every = [*earlier, *firsts.values()]
     submitted = [each for each in every if each.state == Assignment.State.SUBMITTED]
     orders = _orders(submitted)
@@ -139,6 +144,14 @@ def _earlier(assignment: Assignment, *, is_stand_in: bool) -> tuple[list[Assignm
     absent = sorted((row for row in newest.values() if is_absent(row.rater)), key=lambda row: str(row.rater))
     found = absent if own is None else [own, *absent] if is_stand_in else [own]
     return found, {each.pk: firsts[each.pk] for each in found if each.pk in firsts}
+
+
+def _without_withheld(assignment: Assignment, earlier: Sequence[Assignment]) -> list[Assignment]:
+    """The rater's own answer, and those of others that are not withheld from them; three queries."""
+    rater = assignment.rater
+    withheld = Seat(rater.user or User(), assignment.round.study, rater).withheld
+    own = assignment.rater_id
+    return [each for each in earlier if each.rater_id == own or (each.round_id, each.item_id) not in withheld]
 
 
 def _orders(assignments: Sequence[Assignment]) -> dict[int, list[int]]:
