@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from annotation.core.errors import Blind, Forbidden, NotFound, WrongState
@@ -220,12 +220,33 @@ class Seat:
             for pk in queues.values_list("pk", flat=True)
         }
 
+    @cached_property
+    def unseen_queue_raters(self) -> frozenset[tuple[int, int]]:
+        """Round and rater (membership's id) of others who have only withheld items of a relabeling round; one query.
+
+        No query where nothing is withheld.
+        """
+        if not self.withheld_queues:
+            return frozenset()
+        asked = Assignment.objects.filter(round__in=self.withheld_queues).order_by().values_list("round_id", "rater_id")
+        shown = asked.annotate(n_shown=Count("pk", filter=self.not_queued())).filter(n_shown=0)
+        own = self.membership.pk if self.membership else None
+        return frozenset((round_id, rater) for round_id, rater, _ in shown if rater != own)
+
     def not_queued(self) -> Q:
         """The condition that excludes the places of `withheld_queues`."""
         found = Q()
         for pk, items in self.withheld_queues.items():
             found &= ~Q(round=pk, item__in=items)
         return found
+
+    def require_queue(self, round_: Round) -> None:
+        """Raises Blind where items of a relabeling round are withheld: how many a rater has shows what they gave."""
+        if round_.pk in self.withheld_queues:
+            raise Blind(
+                f"You label items of round {round_.number} again in another round, so how many items its raters have "
+                "stays hidden until your round closes. Ask another owner."
+            )
 
     def withheld_in(self, round_: Round) -> frozenset[int]:
         """The items (ids) of a round of which what others said is withheld from this person."""
@@ -414,7 +435,9 @@ def _elsewhere(n_rates: int, *, is_asked: bool) -> CompiledQuery[tuple[int, int]
         if is_asked:
             asked = {"rater": more[0], "state__in": Assignment.UNFINISHED, **same}
             again |= Q(Exists(Assignment.objects.filter(EXTRA_RATERS, **asked)))
-        others = RoundItem.objects.filter(again, round__study=study).exclude(round__in=rates)
+        # What is in a relabeling queue follows from labels of other rounds, also for who rates in it.
+        hidden = Q(round__in=rates) & ~Q(round__kind=Round.Kind.RELABEL)
+        others = RoundItem.objects.filter(again, round__study=study).exclude(hidden)
         return others.order_by().values_list("round_id", "item_id")
 
     return CompiledQuery(places, *[int] * (1 + is_asked + n_rates))
@@ -453,9 +476,14 @@ def get_round(seat: Seat, number: int) -> Round:
     return found
 
 
-def get_round_rater(round_: Round, name: str) -> RoundRater:
-    """A rater of a round, also one who left, by code or user name; raises NotFound."""
+def get_round_rater(round_: Round, name: str, seat: Seat | None = None) -> RoundRater:
+    """A rater of a round, also one who left, by code or user name; raises NotFound.
+
+    With a `seat` nobody is found who has only withheld items of a relabeling round.
+    """
     rows = RoundRater.objects.select_related("rater__user").filter(round=round_)
+    if seat is not None:
+        rows = rows.exclude(rater__in=[rater for round_id, rater in seat.unseen_queue_raters if round_id == round_.pk])
     by_code = rows.filter(rater__code__iexact=name).first()
     by_name = Q(rater__user__username__iexact=name) | Q(rater__invitation_key__isnull=False, rater__name__iexact=name)
     found = by_code or rows.filter(by_name).first()

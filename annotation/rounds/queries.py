@@ -202,6 +202,8 @@ def round_lines(
         wanted = wanted.annotate(n_skipped=n_skipped(**own_ones), n_unfinished=n_unfinished(**own_ones))
         own = seat.membership.pk if seat and seat.membership else None
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
+            if seat and (row.round_id, row.rater_id) in seat.unseen_queue_raters:
+                continue
             n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
             is_told = row.round_id in told or row.rater_id == own
             n_assigned = asked_in_all(row, row.n_unfinished)

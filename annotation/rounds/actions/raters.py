@@ -98,6 +98,7 @@ def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Roun
 
 
 def _withdraw_from(seat: Seat, round_: Round, rater: str) -> tuple[Round, DepartureOutcome]:
+    seat.require_queue(round_)
     leaver = get_round_rater(round_, rater)
     if leaver.left_at is not None:
         return round_, DepartureOutcome(leaver.rater, [])

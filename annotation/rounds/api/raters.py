@@ -201,7 +201,11 @@ class RoundRaters(APIView):
         meanwhile, third = uncounted([round_], seat), _third_raters(seat, round_)
         is_unsettled = round_.pk in seat.unsettled_round_ids
         days = last_days(round_, is_unsettled=is_unsettled) if seat.has_role(OWNER) or seat.user.is_staff else {}
-        of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
+        of_round = {
+            row.rater_id: row
+            for row in RoundRater.objects.filter(round=round_)
+            if (round_.pk, row.rater_id) not in seat.unseen_queue_raters
+        }
         members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
         until, double, unfinished = leases(round_), double_coded(round_), unfinished_by_rater(round_)
 
@@ -237,7 +241,7 @@ class OneRoundRater(APIView):
     @extend_schema(responses=RoundRaterShape)
     def get(self, request: Request, slug: str, number: int, code: str) -> Response:
         seat = seat_of(request, slug)
-        return Response(rater_answer(seat, get_round_rater(get_round(seat, number), code)))
+        return Response(rater_answer(seat, get_round_rater(get_round(seat, number), code, seat)))
 
     @extend_schema(request=QuotaBody, responses={200: RoundRaterShape, 202: JobShape})
     def patch(self, request: Request, slug: str, number: int, code: str) -> Response:
@@ -261,6 +265,7 @@ class WithdrawRater(APIView):
         seat = seat_of(request, slug)
         seat.require(OWNER)
         round_ = get_round(seat, number)
+        seat.require_queue(round_)
         return Response(leaving_answer(leaving(round_, get_round_rater(round_, code))))
 
     @extend_schema(request=None, responses={200: LeavingShape, 202: JobShape})

@@ -243,6 +243,8 @@ def one_round(seat: Seat, round_: Round) -> dict[str, Any]:
 
 def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
     job = job_of(round_)
+    unseen = seat.unseen_queue_raters
+    raters = [each for each in round_.round_raters.all() if (round_.pk, each.rater_id) not in unseen]
     return {
         "number": round_.number,
         "label": round_.label,
@@ -250,7 +252,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "state": "preparing" if job is not None and job.is_preparing else round_.state,
         "taxonomy": {"slug": round_.taxonomy_version.taxonomy.slug, "version": round_.taxonomy_version.number},
         "taxonomy_version": round_.taxonomy_version.number,
-        "raters": [each.rater.code for each in round_.round_raters.all()],
+        "raters": [each.rater.code for each in raters],
         "raters_per_item": round_.raters_per_item,
         "mode": round_.mode,
         "double_share": round_.double_share,
@@ -259,8 +261,8 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "n_assignments": round_.n_assignments,
         "n_finished": round_.n_finished,
         "n_free": round_.n_free,
-        "quotas": {each.rater.code: each.quota for each in round_.round_raters.all() if each.quota is not None},
-        "left": [each.rater.code for each in round_.round_raters.all() if each.left_at is not None],
+        "quotas": {each.rater.code: each.quota for each in raters if each.quota is not None},
+        "left": [each.rater.code for each in raters if each.left_at is not None],
         "due_on": round_.due_on,
         "opened_at": round_.opened_at,
         "resolving_at": round_.resolving_at,

@@ -27,6 +27,7 @@ def withdraw_rater(request: HttpRequest, slug: str, number: int, code: str) -> H
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
     round_ = get_round(seat, number)
+    seat.require_queue(round_)
     row = get_round_rater(round_, code)
     if request.method == "POST":
         with in_messages(request):
@@ -85,6 +86,8 @@ def withdraw_from_study(request: HttpRequest, slug: str, pk: int) -> HttpRespons
         return redirect("members", slug)
     rows = RoundRater.objects.filter(round__study=seat.study, round__state=Round.State.OPEN, rater=member)
     rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")
+    for row in rows:
+        seat.require_queue(row.round)
     lines = [(row.round, row, queries.leaving(row.round, row)) for row in rows]
     return study_page(request, seat, "rounds/withdraw_rater", "members", rater=member, lines=lines)
 

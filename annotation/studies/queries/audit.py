@@ -43,6 +43,11 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
     rows = rows.exclude(detail__has_key=WITHDRAWN_BY_SCREENING)
+    if seat.withheld:  # how many items a relabeling queue, or a rater of it, has
+        queues = [rounds[pk] for pk in seat.withheld_queues]
+        rows = rows.exclude(detail__has_key="items_asked_again").exclude(
+            detail__round__in=queues, verb="rater withdrawn"
+        )
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)

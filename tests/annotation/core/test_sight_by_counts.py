@@ -140,16 +140,19 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     head, _, _ = make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}").partition("\n    categories:")
     make.next_version(study, head + SPLIT)
     numbers = (4, 5) if differ else (1, 2, 3, 5)
-    lines = "\n".join(f"{number} symptom bob,carol" for number in numbers)
+    who = {5: "bob,zed"} | dict.fromkeys(range(1, 5), "carol" if differ else "bob")
+    lines = "\n".join(f"{number} symptom {who[number]}" for number in numbers)
     queue = make.worklist(study, 2, f"item asked raters\n{lines}")
     versions = list(study.taxonomy.versions.order_by("number"))
     Plan.objects.create(
         study=study, number=1, from_version=versions[0], to_version=versions[1], state="done", worklist=queue,
         n_total=len(numbers), created_by=study.created_by,
     )  # fmt: skip
+    AuditEvent.objects.create(study=study, verb="plan run", detail={"plan": 1, "items_asked_again": len(numbers)})
+    AuditEvent.objects.create(study=study, verb="rater withdrawn", detail={"round": 2, "given": len(numbers)})
     names = [f"acme/rocket#{number}" for number in range(1, 5)]
     made = rounds.create_round(
-        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["zed"], issues=names, raters_per_item=1)
+        seat=make.owner_seat(study), asked=rounds.NewRound(raters=["zed", "olga"], issues=names, raters_per_item=2)
     )
     rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
     zed, client = Script("zed"), Client()
@@ -162,7 +165,17 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     for path in ("items/?round=2", "items/", "rounds/", "rounds/2/"):
         page = client.get(f"/studies/{slug}/{path}").content.decode()
         found.append([path, re.findall(r"rocket#\d+|\d+ of \d+|\d+ items", page)])
-    assert "rocket#5" in str(found[4])
+    assert "rocket#5" in str(found[4]) and "R1" in str(found[2])
+    found.append(
+        [zed.send("GET", f"studies/{slug}/rounds/2/raters/{code}/").json().get("code") for code in ("R2", "R9")]
+    )
+    leaving = [Script("olga").send(way, f"studies/{slug}/rounds/2/raters/R1/withdraw/") for way in ("GET", "POST")]
+    found.append([(each.status_code, each.json()["code"]) for each in leaving])
+    owner = Client()
+    owner.force_login(make.user("olga"))
+    found.append([owner.get(f"/studies/{slug}/rounds/2/raters/R1/withdraw/").status_code])
+    log = b"".join(owner.get(f"/studies/{slug}/audit/audit.jsonl").streaming_content).decode()  # type: ignore[attr-defined]
+    found.append([line for line in log.splitlines() if "asked_again" in line or "rater withdrawn" in line])
     return found
 
 
