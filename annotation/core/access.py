@@ -191,9 +191,11 @@ class Seat:
 
         Those of `arbitrated`, and the same items in other rounds under the same taxonomy. So are there the items of the
         open rounds that they rate in, until those are over, except of relabeling rounds, which show earlier labels on
-        purpose. One query more than `arbitrated` and `blind_round_ids`, none for someone who is blind nowhere.
+        purpose. Who came by a reader link may be a rater, or a third rater, of any round under way, so the items of all
+        of these are withheld. One query more than `arbitrated` and `blind_round_ids`, none for someone who is blind
+        nowhere.
         """
-        rates = [] if self.link is not None else [*self.blind_round_ids]
+        rates = [*self.blind_round_ids]
         if not rates and not self.arbitrated:
             return self.arbitrated
         member = self.membership.pk if self.membership else 0
@@ -271,6 +273,8 @@ class Seat:
                 "labels, because it includes labels of others."
             )
         if n := len({item for _, item in self.withheld}):
+            if self.link is not None:
+                raise Blind(f"{what} stays hidden from reader links until all rounds are closed.")
             items = "1 item that was" if n == 1 else f"{n} items that were"
             raise Blind(
                 f"In an open round you label {items} labeled in another round before. {what} stays hidden "
@@ -294,6 +298,11 @@ class Seat:
                 "until you submit yours."
             )
         if self.hides(round_, item.pk):
+            if self.link is not None:
+                raise Blind(
+                    f"{item.identifier} is in another round, too, so its labels are hidden from reader links until "
+                    "that round is closed."
+                )
             raise Blind(
                 f"You label {item.identifier} in another round, too, so the labels of others are hidden until "
                 "that round closes."

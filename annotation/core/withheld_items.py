@@ -8,7 +8,7 @@ from shared.wording import plural
 
 
 def n_labeled_again(seat: Seat, rounds: Iterable[Round]) -> int:
-    """How many items of these rounds are withheld from a member who labels them in another round; no answer counts."""
+    """How many items of these rounds are withheld because they are labeled again in another one; no answer counts."""
     ids = {each.pk for each in rounds}
     return len({item for round_id, item in seat.withheld - seat.arbitrated if round_id in ids})
 
@@ -24,7 +24,14 @@ def withheld_words(seat: Seat, rounds: Iterable[Round]) -> list[str]:
             f"{plural(n, 'item')} assigned to you as a third rater {is_} not included. {counts} here once you submit "
             "your labels. Until then, other members see other numbers."
         )
-    if n := n_labeled_again(seat, rounds):
+    n = n_labeled_again(seat, rounds)
+    if n and seat.link is not None:
+        is_, counts = ("is", "It counts") if n == 1 else ("are", "They count")
+        found.append(
+            f"{plural(n, 'item')} labeled again in a round that is not closed {is_} not included. {counts} here once "
+            "that round is closed. Until then, members see other numbers."
+        )
+    elif n:
         is_, counts, them = ("is", "It counts", "it") if n == 1 else ("are", "They count", "them")
         found.append(
             f"{plural(n, 'item')} that you label again in another round {is_} not included. {counts} here once that "

@@ -47,7 +47,10 @@ def checklist(facts: Facts) -> list[ChecklistItem]:
 def _in_part(facts: Facts, evidence: str, mend: str) -> tuple[str, str]:
     """The same for a reader to whom items are hidden: what was not found may be there."""
     evidence = NOTHING_SHOWN if evidence == NOTHING else evidence
-    return f"{evidence} {sentences.without(facts.n_withheld)}", "" if mend == OPEN_ROUND else mend
+    return (
+        f"{evidence} {sentences.without(facts.n_withheld, by_link=facts.is_by_link)}",
+        "" if mend == OPEN_ROUND else mend,
+    )
 
 
 def checklist_as_document(facts: Facts) -> list[dict[str, Any]]:

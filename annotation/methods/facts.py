@@ -365,7 +365,8 @@ class Facts:
     """Everything that is known of how a study's labels came about, as far as its reader may know it.
 
     `hidden` are the rounds that are hidden from its reader; nothing of them is in here. The reader rates in them,
-    except in those of `hidden_unrated`. Nor is anything of `n_withheld` items that the reader labels again there.
+    except in those of `hidden_unrated`. Nor is anything of `n_withheld` items that the reader labels again there,
+    or, for who came by a reader link, that anybody does.
     `raters` labeled an item at
     least. `n_items` and `n_double` count labeled items once over all rounds; a double-coded one was labeled by at
     least two raters in some round. `n_by_hand` are those that no round took from a sample, and `n_rated_before` those
@@ -441,6 +442,7 @@ class Facts:
     hidden: Sequence[int] = ()
     hidden_unrated: Sequence[int] = ()
     n_withheld: int = 0
+    is_by_link: bool = False
     headline: Sequence[int] = ()
     headline_fixed_on: date | None = None
     headline_waiting: Sequence[int] = ()

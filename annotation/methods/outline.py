@@ -58,7 +58,7 @@ def _hidden(facts: Facts) -> Iterable[Sentence]:
     if facts.hidden_unrated:
         yield sentences.hidden_unrated(facts.hidden_unrated)
     if facts.n_withheld:
-        yield sentences.withheld(facts.n_withheld)
+        yield sentences.withheld(facts.n_withheld, by_link=facts.is_by_link)
 
 
 def _sampling(facts: Facts) -> Iterable[Sentence]:

@@ -196,6 +196,7 @@ def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
         applies=study.applies,
         hidden=sorted(unseen),
         n_withheld=n_labeled_again(seat, rounds),
+        is_by_link=seat.link is not None,
         hidden_unrated=sorted(number for number, pk in unseen.items() if pk not in rated),
         headline=headline.numbers,
         headline_waiting=[each.number for each in headline.waiting] if headline.fixed else [],

@@ -151,17 +151,27 @@ def hidden_unrated(rounds: Sequence[int]) -> Sentence:
     return missing(f"{round_numbers('round', rounds)}; {it} hidden from you for now, so this text excludes {them}")
 
 
-def withheld(n: int) -> Sentence:
-    """What the text leaves out for its reader, who labels these items again in a round that is open."""
+def withheld(n: int, *, by_link: bool = False) -> Sentence:
+    """What the text leaves out for its reader, who labels these items again in a round that is open.
+
+    Whoever reads it `by_link` may be anybody.
+    """
     them = "it" if n == 1 else "them"
+    if by_link:
+        return missing(
+            f"{plural(n, 'item')} labeled again in a round that is not closed; this text excludes {them} until that "
+            "round is closed, and members see other numbers"
+        )
     return missing(
         f"{plural(n, 'item')} that you label again in an open round; this text excludes {them} until that round is "
         f"over, and members who do not label {them} there see other numbers"
     )
 
 
-def without(n: int) -> str:
+def without(n: int, *, by_link: bool = False) -> str:
     """The same, to be added to a claim."""
+    if by_link:
+        return f"This excludes {plural(n, 'item')} labeled again in a round that is not closed."
     return f"This excludes {plural(n, 'item')} that you label again in an open round."
 
 

@@ -83,7 +83,8 @@ def latex(facts: Facts) -> str:
     """A table for a document that uses booktabs; empty where there is nothing to compare."""
     found = rows(facts)
     if not found:
-        return f"% There is nothing to compare{f'. {without(n)}' if (n := facts.n_withheld) else ' yet.'}\n"
+        less = f". {without(facts.n_withheld, by_link=facts.is_by_link)}" if facts.n_withheld else " yet."
+        return f"% There is nothing to compare{less}\n"
     columns = under_heads(facts)
     lines = [
         r"\begin{table}",
@@ -122,7 +123,7 @@ def _caption(facts: Facts) -> str:
     found += few_units(row.number for row in rows(facts))
     said = " ".join([f"{facts.study}.", *(each.text for each in found)])
     if facts.n_withheld:
-        said += f" {without(facts.n_withheld)}"
+        said += f" {without(facts.n_withheld, by_link=facts.is_by_link)}"
     if facts.n_matched:
         said += f" {matched(facts.n_matched).text}"
     if facts.n_changed:

@@ -205,6 +205,38 @@ def test_who_is_signed_in_keeps_their_own_place(study: Study) -> None:
     assert stranger.get("/studies/study/members/").status_code == 404
 
 
+@pytest.mark.parametrize("state", ["open", "resolving"])
+def test_a_link_shows_nothing_of_items_that_are_labeled_again_in_a_round_under_way(study: Study, state: str) -> None:
+    """Whoever holds it may be asked about them, signed in or not."""
+    plaintext = link(study)[1]
+    client = opened(plaintext)
+    assert EARLIER in words(client, "exports/ratings.jsonl")[1]
+    round_ = make.open_round(study, 1)
+    Round.objects.filter(pk=round_.pk).update(state=state)
+    queue = make.worklist(study, 1, "item asked raters\n1 symptom bob\n2 symptom carol")
+    stranger = Client(raise_request_exception=False)
+    stranger.force_login(make.user("mallory"))
+    stranger.get(f"/read/{plaintext}/")
+    for reader in (client, stranger):
+        for path in READ:
+            status, page = words(reader, path)
+            assert status == 200 and EARLIER not in page and "zqwhy" not in page, path
+        for path in ("exports/ratings.jsonl", "exports/labels.csv"):
+            found = words(reader, path)[1]
+            assert "acme/rocket#2" in found and "acme/rocket#1" not in found, path
+        queued = words(reader, f"items/?round={queue.number}")[1]
+        assert "rocket#2" in queued and "rocket#1" not in queued
+        raters = words(reader, f"rounds/{queue.number}/")[1]
+        assert "R2" in raters and "R1" not in raters
+    excluded = "1 item labeled again in a round that is not closed"
+    overview = [""] if state == "open" else []  # else it shows no headline
+    for path in (*overview, "agreement/", "analysis/", "agreement/methods/", "agreement/methods.txt"):
+        page = words(client, path)[1]
+        assert excluded in page and "you label" not in page, path
+    Round.objects.filter(pk=round_.pk).update(state="closed")
+    assert EARLIER in words(client, "exports/ratings.jsonl")[1]
+
+
 def test_saved_analyses_wait_until_no_round_is_under_way(study: Study) -> None:
     save_analysis(seat=make.owner_seat(study), title="zqtitle", kind="counts", question={"dimension": ["symptom"]})
     client = opened(link(study)[1])
