@@ -1,7 +1,7 @@
 """Row checks of a study file: nothing is imported that no action here would write."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
@@ -79,6 +79,8 @@ AROUND: Mapping[str, type[Model]] = {
     "activities": Activity,
 }
 """The tables of a file that are none of the study's own, and of what their rows are made."""
+MOST_SIGNS, MOST_SIGNS_AROUND = 100_000, 5_000_000
+"""Of a text in a study's own tables, where no action stores as many, and of one in those around it: of an issue."""
 
 
 MORE: Mapping[str, frozenset[str]] = {
@@ -313,7 +315,7 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     """The check that follows from a column's type; a column of JSON needs a form in SHAPES."""
     if isinstance(column, ArrayField):
         base = of_column(table, column.base_field)
-        return list_of(base[0] if base else is_text), base[1] if base else "not a list of texts"
+        return list_of(base[0] if base else is_text), f"not a list of which each is {base[1]}" if base else "not a list"
     if column.choices:
         return one_of(str(word) for word, _ in column.choices), "an unknown value"
     if isinstance(column, DateTimeField):
@@ -331,5 +333,10 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     if isinstance(column, IntegerField):
         return is_whole, "not a whole number"
     if isinstance(column, CharField | TextField):
-        return is_text, "not a text"
+        most = MOST_SIGNS_AROUND if table in AROUND else MOST_SIGNS
+        return partial(_is_text_of, most), f"not a text of at most {most:,} characters"
     return None
+
+
+def _is_text_of(most: int, value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= most

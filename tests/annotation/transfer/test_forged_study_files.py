@@ -156,6 +156,9 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("auditevent", "detail", {"round": 1, "item": "a", "items": 2}, {"round": "1"}),
     ("auditevent", "detail", {"rounds": {"": 1}, "given": 5}, {"rounds": "1"}),
     ("closingchanges", "merged_at", "2025-01-01T00:00:00Z", FAR),
+    ("remark", "text", "Why?", "a" * 100_001),
+    ("annotation", "part_memos", ["so far"], ["a" * 100_001]),
+    ("snapshots", "body", "a" * 100_001, "a" * 5_000_001),
 ]
 
 
