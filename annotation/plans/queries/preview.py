@@ -117,7 +117,10 @@ class Preview:
         resolving = [str(each.number) for each in self.scope.rounds if each.state == Round.State.RESOLVING]
         if resolving:
             which = f"Round {resolving[0]} is" if len(resolving) == 1 else f"Rounds {', '.join(resolving)} are"
-            found.append(f"{which} still being resolved. Later resolutions are migrated, too.")
+            found.append(
+                f"{which} still being resolved. Later resolutions are migrated, too. Assign third raters first: once "
+                "the migration has run, they are unblinded, because the relabeling queue shows who gave which label."
+            )
         return found
 
     def as_document(self) -> dict[str, Any]:

@@ -195,6 +195,8 @@ def test_who_sees_a_relabeling_queue_of_a_round_is_no_blind_third_rater_there(st
         Membership.objects.filter(pk=make.member(study, "bob").pk).update(roles=["reader"])
     plan = plan_actions.preview_plan(seat=make.owner_seat(study), to=2)
     plan_actions.run_plan(seat=make.owner_seat(study), plan=plan, stand_ins=stand_ins, send=False)
+    plan.refresh_from_db()
+    assert "Assign third raters first" in plan.preview["warnings"][-1]
     for is_done in (False, True):  # what is at work opens soon
         if is_done:
             plan_jobs.work(plan.pk)
