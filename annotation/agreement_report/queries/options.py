@@ -60,6 +60,10 @@ def _unknown(sentence: str, known: Sequence[str]) -> str:
     return f"{sentence}; there {'is' if len(known) == 1 else 'are'} {', '.join(known[:MOST_NAMED])}{more}."
 
 
+MOST_RATERS = 40
+"""Of more raters no pairs are offered: an address may still name one."""
+
+
 def choices(seat: Seat) -> dict[str, list[str]]:
     """What the page offers to slice by, where there is a choice: repositories and strata by name, pairs of raters.
 
@@ -68,6 +72,7 @@ def choices(seat: Seat) -> dict[str, list[str]]:
     study = seat.study
     found = {"repository": strata.repositories_lately(study), "stratum": strata.strata(study)}
     codes = list(strata.raters(study))
+    codes = codes if len(codes) <= MOST_RATERS else []
     pairs = [f"{a},{b}" for place, a in enumerate(codes) for b in codes[place + 1 :]]
     found = {name: names for name, names in found.items() if len(names) > 1}
     return found | ({"raters": pairs} if len(pairs) > 1 else {})

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from agreement import COEFFICIENTS, bound, decimals
 from annotation.agreement_report.queries.coefficients import DimensionReport, Headline
+from annotation.agreement_report.queries.options import MOST_RATERS
 from annotation.agreement_report.views.tables import DimensionSection, Links
 from annotation.charts.drawing import TYPES
 from annotation.charts.heat_map import HeatCell, HeatMap, heat_map
@@ -112,10 +113,10 @@ def confusion_map(section: DimensionSection) -> HeatMap | None:
 
 
 def pair_map(section: DimensionSection) -> HeatMap | None:
-    """Cohen's kappa of every two raters: the further apart, the stronger. None with fewer than three raters."""
+    """Cohen's kappa of every two raters: the further apart, the stronger. None with fewer than three or very many."""
     pairs = [each for each in section.pairs if each["cohen_kappa"] is not None]
     codes = list(dict.fromkeys(code for place in (0, 1) for each in section.pairs for code in [each["raters"][place]]))
-    if len(codes) < 3 or not pairs:
+    if not 3 <= len(codes) <= MOST_RATERS or not pairs:
         return None
     codes.sort(key=lambda code: (len(code), code))
     place = {code: at for at, code in enumerate(codes)}

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from agreement import COEFFICIENTS, ConfusionEntry
+from agreement import COEFFICIENTS, ConfusionEntry, PairEntry
 from annotation.agreement_report.queries.across_rounds import DimensionPatterns
 from annotation.agreement_report.queries.coefficients import (
     AgreementEntry,
@@ -38,6 +38,8 @@ from taxonomy.kinds import HasKind
 
 MOST_CATEGORIES = 48
 MOST_PAIRS = 3
+MOST_RATER_PAIRS = 500
+"""In the table of a page; of more those with the lowest kappa. REST has all."""
 MOST_CLASHES = 20
 HEATS = 5
 MOST_NAMED = 8
@@ -165,6 +167,7 @@ class DimensionSection(HasKind):
     has_proposals: bool
     categories: Sequence[Mapping[str, Any]]
     pairs: Sequence[Mapping[str, Any]]
+    n_pairs: int
     unmapped: Sequence[Mapping[str, Any]]
     machines: Sequence[Mapping[str, Any]]
 
@@ -235,8 +238,9 @@ def section(report: DimensionReport, links: Links, machines: Sequence[ModelRater
                 "differ_url": links.units(key, pair=",".join(each["raters"]), show="differ"),
                 "alone_url": links.page(raters=",".join(each["raters"])) + f"#{key}",
             }
-            for each in entry.by_pair
+            for each in _lowest(entry.by_pair)
         ],
+        n_pairs=len(entry.by_pair),
         unmapped=[{**each, "name": names.of(each["category"])} for each in entry.unmapped],
         machines=[
             {
@@ -254,6 +258,15 @@ def section(report: DimensionReport, links: Links, machines: Sequence[ModelRater
             for machine in machines
         ],
     )
+
+
+def _lowest(pairs: Sequence[PairEntry]) -> Sequence[PairEntry]:
+    """Those that fit a page, in their order; of too many the ones with the lowest kappa, undefined ones last."""
+    if len(pairs) <= MOST_RATER_PAIRS:
+        return pairs
+    return sorted(pairs, key=lambda each: math.inf if each["cohen_kappa"] is None else each["cohen_kappa"])[
+        :MOST_RATER_PAIRS
+    ]
 
 
 def comparison_tables(

@@ -11,7 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from agreement import COEFFICIENTS, value_text
+from annotation.agreement_report.queries import options
 from annotation.agreement_report.queries.coefficients import Headline
+from annotation.agreement_report.views import tables
 from annotation.agreement_report.views.tables import bar
 from annotation.agreement_report.views.words import meaning, scale_words, threshold_words, which_rounds
 from annotation.models import Round, Study
@@ -304,6 +306,19 @@ def test_alpha_with_the_ordinal_metric_has_no_plan() -> None:
     make.rate(make.open_round(study, 3), "item bob carol\n1 crash crash\n2 crash hang\n3 hang hang")
     part = get("olga", AGREEMENT).content.decode().partition('id="how-many-more"')[2].partition("</section>")[0]
     assert "There is no standard error to plan from." in part
+
+
+def test_of_very_many_raters_the_pairs_with_the_lowest_kappa_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_RATER_PAIRS", 2)
+    monkeypatch.setattr(options, "MOST_RATERS", 2)
+    study = make.study(raters=("bob", "carol", "dan"))
+    table = "item bob carol dan\n1 crash crash hang\n2 hang hang crash\n3 hang hang crash"
+    make.rate(make.open_round(study, 3, raters=("bob", "carol", "dan")), table)
+    response = get("olga", AGREEMENT)
+    shown = words_of(response)
+    assert "The 2 pairs with the lowest kappa, of 3. REST lists all." in shown
+    assert "R1 and R3" in shown and "R2 and R3" in shown and "R1 and R2" not in shown
+    assert "R1,R3" not in re.findall(r'<option value="([^"]+)"', response.content.decode())
 
 
 def test_three_raters_are_pooled_and_every_pair_is_listed() -> None:
