@@ -5,8 +5,9 @@ from itertools import groupby
 
 from accounts.models import User
 from annotation.assignments.queries import READ
-from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.audit import record
+from annotation.core.errors import Blind
 from annotation.labels.answers import digest
 from annotation.labels.queries.cached_statistics import standings
 from annotation.models import AuditEvent, InboxLine, Round
@@ -33,14 +34,18 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
     """Records that someone reads results (labels, agreement) of the rounds that are resolved, or of one of them.
 
     Numbers about few items show single answers, so this counts as reading answers for everyone who could still be
-    asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
-    where no round is resolved, else three and one for each new line.
+    asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. Raises
+    Blind for somebody who was asked while the results were computed. One query where no round is resolved, else three;
+    four more with a new line, and one for each.
     """
     is_known = seat.has_role(OWNER, ADJUDICATOR) or (seat.membership is not None and not seat.has_role(RATER))
     if seat.user.pk is None or seat.link is not None or is_known:
         return
     rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)
-    _note(seat, rounds if number is None else rounds.filter(number=number), what, door)
+    if _note(seat, rounds if number is None else rounds.filter(number=number), what, door):
+        now = get_seat(seat.user, seat.study.slug)
+        if not (now.sealed_round_ids <= seat.sealed_round_ids and now.withheld <= seat.withheld):
+            raise Blind("You were assigned to items of these results just now. Open them again.")
 
 
 def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
@@ -61,14 +66,14 @@ def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
     return [each for each in rounds if each.state in states]
 
 
-def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
-    """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
+def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
+    """Adds the lines that are missing, and says whether there were any: of rounds whose answers have no earlier line.
 
     Answers are compared by the revisions of the raters, which the database counts up and which never come again.
     """
     now = {each.number: each for each in rounds}
     if not now:
-        return
+        return False
     revisions = standings(list(now.values()))
     seen = {number: digest(revisions[each.pk])[:12] for number, each in sorted(now.items())}
     lines = AuditEvent.objects.filter(study=seat.study, user=seat.user, verb=READ, detail__door=door)
@@ -79,3 +84,4 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
             record(
                 study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
             )
+    return len(recorded) < len(seen)

@@ -1,8 +1,11 @@
 """Results of a round under way are read with a line in the audit log, and whoever has one is not blind there."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
+from annotation.agreement_report.views import agreement
 from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.queries import READ, unblinded_among
 from annotation.discussion.actions import write_remark
@@ -40,6 +43,24 @@ def test_a_rater_who_read_results_of_a_round_that_is_resolved_is_no_blind_third_
     assert not Assignment.objects.filter(round=round_, item=free, slot=None).exists()
     rejected(ask(item=free.identifier, rater="carol"))
     assert ask(item=free.identifier, rater="carol", unblinded=True).json()["unblinded"] is True
+
+
+def test_who_is_asked_while_results_are_computed_is_not_shown_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, free = resolving_with_carol_free()
+    compute = agreement.agreement_report
+
+    def asked_meanwhile(*given: Any, **named: Any) -> Any:
+        found = compute(*given, **named)
+        assert ask(item=free.identifier, rater="carol").json()["unblinded"] is False
+        return found
+
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    with monkeypatch.context() as patch:
+        patch.setattr(agreement, "agreement_report", asked_meanwhile)
+        answer = carol.get("/studies/study/agreement/")
+    assert answer.status_code == 403 and "Open them again." in answer.content.decode()
+    assert carol.get("/studies/study/agreement/").status_code == 200
 
 
 @pytest.mark.parametrize("door", ["page", "REST"])
