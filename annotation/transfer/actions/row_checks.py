@@ -1,5 +1,6 @@
 """Row checks of a study file: nothing is imported that no action here would write."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -91,12 +92,14 @@ MORE: Mapping[str, frozenset[str]] = {
 
 _COUNTS = list_of(is_whole)
 _PILOT = record_of(
-    {"dimension": is_text, "title": is_text, "coefficient": one_of(COEFFICIENTS), "verdict": is_text},
     {
-        "value": FIGURE,
-        "ci_low": FIGURE,
-        "ci_high": FIGURE,
-        "threshold": FIGURE,
+        "dimension": is_text,
+        "title": is_text,
+        "coefficient": one_of(COEFFICIENTS),
+        "verdict": is_text,
+        **dict.fromkeys(("value", "ci_low", "ci_high", "threshold"), FIGURE),
+    },
+    {
         "ci_method": SHORT_TEXT,
         "undefined": SHORT_TEXT,
     },
@@ -209,6 +212,11 @@ SHAPES: Mapping[tuple[str, str], Check] = {
 }
 """The form of every column of JSON. What hangs on the taxonomy or on other rows is looked at when they are stored."""
 
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"R[1-9]\d{0,9}", value) is not None
+
+
 NAMES = (
     ("people", "username"),
     ("people", "first_name"),
@@ -225,6 +233,7 @@ FORMATS = {form for each in FILES.values() for form in each.formats}
 
 CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     **dict.fromkeys(NAMES, (is_visible, "contains characters that are invisible or change the direction of the text")),
+    ("membership", "code"): (_is_code, "not a code of a rater (R and a number)"),
     ("taxonomy", "slug"): (is_key, "not a slug"),
     ("repositories", "host"): (is_host, "not a host"),
     ("repositories", "owner"): (is_owner, "not an owner of repositories"),

@@ -129,6 +129,22 @@ PREVIEW: dict[str, Any] = {
     "from": 1, "to": 2, "rounds": [1], "labels": {"total": 1, "following": 1}, "changes": [], "dimensions": [],
     "pending": {}, "recheck": [], "worklist": {"items": 0, "raters": []}, "warnings": [],
 }  # fmt: skip
+GATE: dict[str, Any] = {
+    "round": 1,
+    "advice": "go on",
+    "dimensions": [
+        {
+            "dimension": "symptom",
+            "title": "Symptom",
+            "coefficient": "cohen_kappa",
+            "verdict": "reached",
+            "value": 0.9,
+            "ci_low": None,
+            "ci_high": None,
+            "threshold": 0.8,
+        }
+    ],
+}
 BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("export", "state", "done", "running"),
     ("export", "rounds", [1], 5),
@@ -157,6 +173,8 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("auditevent", "detail", {"rounds": {"": 1}, "given": 5}, {"rounds": "1"}),
     ("closingchanges", "merged_at", "2025-01-01T00:00:00Z", FAR),
     ("remark", "text", "Why?", "a" * 100_001),
+    ("membership", "code", "R12", "a/b"),
+    ("round", "gate", GATE, GATE | {"dimensions": [{**GATE["dimensions"][0], "value": "high"}]}),
     ("annotation", "part_memos", ["so far"], ["a" * 100_001]),
     ("snapshots", "body", "a" * 100_001, "a" * 5_000_001),
 ]
