@@ -6,7 +6,7 @@ import pytest
 from django.apps import apps
 from django.db import DatabaseError, connection, transaction
 
-from annotation.models import Annotation, Assignment, Membership, Round, RoundItem
+from annotation.models import Annotation, Assignment, Membership, Proposal, Round, RoundItem
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +48,22 @@ def test_what_was_answered_blind_stays_when_the_round_is_no_longer_open() -> Non
     mine.update(current=other)
     assignment.refresh_from_db()
     assert (assignment.current_id == other.pk, assignment.blind_id == other.pk) == (True, False)
+
+
+@pytest.mark.parametrize("column", ["item", "proposed_by"])
+def test_a_proposal_is_of_the_item_and_rater_of_its_answer(column: str) -> None:
+    round_ = make.open_round(make.study(), 2)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    answer = Annotation.objects.select_related("assignment").get()
+    own = {"round": round_, "item": answer.assignment.item, "proposed_by": answer.rater}
+    wrong = {
+        "item": RoundItem.objects.exclude(item=answer.assignment.item).get(round=round_).item,
+        "proposed_by": make.member(round_.study, "carol"),
+    }
+    dimension = round_.taxonomy_version.dimensions.get()
+    rest = {"annotation": answer, "part": 1, "dimension": dimension, "name": "Stall"}
+    refused(lambda: Proposal.objects.create(**own | {column: wrong[column]}, **rest), "A proposal must carry the round")
+    assert Proposal.objects.create(**own, **rest).pk
 
 
 COLUMNS = "annotation_id, round_id, item_id, rater_id, part, dimension_id, category_id"
