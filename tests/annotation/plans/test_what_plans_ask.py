@@ -68,6 +68,20 @@ def test_a_required_question_that_was_gone_for_a_version_is_asked_anew() -> None
     assert stands(plan.worklist)[1, 1, "distributed"] == ("agreed", ["never"])
 
 
+def test_who_was_asked_by_an_earlier_plan_is_not_asked_again_for_what_they_said_before_it() -> None:
+    study = make.study()
+    both(make.open_round(study, 1), 1, {"symptom": ["hang"]})
+    make.next_version(study, SPLIT)
+    first = ran(study)
+    assert first.worklist is not None and given_out(first) == {"1": ["bob", "carol"]}
+    both(first.worklist, 1, {"symptom": ["early"]})
+    make.next_version(
+        study, SPLIT.replace("[hang]", "[]").replace(", was: []", "") + "      - {key: slower, name: Slower}\n"
+    )
+    told = preview_of(planned(study, 3)).as_document()
+    assert told["worklist"]["items"] == 0 and told["labels"]["following"] == told["labels"]["total"]
+
+
 CONDITION = """
 slug: symptoms
 title: Symptoms
