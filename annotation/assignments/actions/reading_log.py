@@ -22,7 +22,8 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
     Raters who only rate and have such a line are not blind any more where a third one is asked. Nothing is recorded of
     rounds that they don't read, or that are closed. Call it when the request is known to be allowed, before the answer
     leaves. There is one line for each person, round and door until an answer comes in or changes; `what` was read
-    first. The operator's shell leaves none. No query where no round is under way, else two and one for each new line.
+    first. The operator's shell leaves none. No query where no round is under way, else two; with a new line one for
+    each and about four to see that the person still reads as much. Raises Blind.
     """
     if seat.user.pk is None or seat.link is not None:
         return
@@ -34,18 +35,14 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
     """Records that someone reads results (labels, agreement) of the rounds that are resolved, or of one of them.
 
     Numbers about few items show single answers, so this counts as reading answers for everyone who could still be
-    asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. Raises
-    Blind for somebody who was asked while the results were computed. One query where no round is resolved, else three;
-    four more with a new line, and one for each.
+    asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
+    where no round is resolved, else as above. Raises Blind.
     """
     is_known = seat.has_role(OWNER, ADJUDICATOR) or (seat.membership is not None and not seat.has_role(RATER))
     if seat.user.pk is None or seat.link is not None or is_known:
         return
     rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)
-    if _note(seat, rounds if number is None else rounds.filter(number=number), what, door):
-        now = get_seat(seat.user, seat.study.slug)
-        if not (now.sealed_round_ids <= seat.sealed_round_ids and now.withheld <= seat.withheld):
-            raise Blind("You were assigned to items of these results just now. Open them again.")
+    _note(seat, rounds if number is None else rounds.filter(number=number), what, door)
 
 
 def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
@@ -66,14 +63,16 @@ def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
     return [each for each in rounds if each.state in states]
 
 
-def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
-    """Adds the lines that are missing, and says whether there were any: of rounds whose answers have no earlier line.
+def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
+    """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
+
+    Who was asked as a third rater, or named in a round, before the line was there, is shown nothing: raises Blind.
 
     Answers are compared by the revisions of the raters, which the database counts up and which never come again.
     """
     now = {each.number: each for each in rounds}
     if not now:
-        return False
+        return
     revisions = standings(list(now.values()))
     seen = {number: digest(revisions[each.pk])[:12] for number, each in sorted(now.items())}
     lines = AuditEvent.objects.filter(study=seat.study, user=seat.user, verb=READ, detail__door=door)
@@ -84,4 +83,7 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
             record(
                 study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
             )
-    return len(recorded) < len(seen)
+    if len(recorded) < len(seen):
+        present = get_seat(seat.user, seat.study.slug)
+        if not (present.sealed_round_ids <= seat.sealed_round_ids and present.withheld <= seat.withheld):
+            raise Blind("You were assigned to items of this page just now. Open it again.")

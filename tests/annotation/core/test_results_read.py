@@ -59,7 +59,7 @@ def test_who_is_asked_while_results_are_computed_is_not_shown_them(monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(agreement, "agreement_report", asked_meanwhile)
         answer = carol.get("/studies/study/agreement/")
-    assert answer.status_code == 403 and "Open them again." in answer.content.decode()
+    assert answer.status_code == 403 and "Open it again." in answer.content.decode()
     assert carol.get("/studies/study/agreement/").status_code == 200
 
 
