@@ -21,12 +21,17 @@ from ingest.rendering.markdown import render_markdown
 from taxonomy.kinds import LONGEST_TEXT
 
 HERE_SECONDS = 30
+MOST_REMARKS = 200
+"""On the page of an item; REST has all."""
 
 
 def discussion(here: QueuePosition, item: Item, standing: ItemVerdicts, place: Verdict | None) -> dict[str, object]:
     """What the page of an item shows of the discussion: thread, table of answers, one's own answer; nine queries."""
     taking_part = queries.people(here.seat.study, here.round)
-    said = list(queries.remarks(here.round, item))
+    found = queries.remarks(here.round, item)
+    said = list(reversed(found.reverse()[: MOST_REMARKS + 1]))
+    n_remarks = len(said) if len(said) <= MOST_REMARKS else found.count()
+    said = said[-MOST_REMARKS:]
     table = queries.answers_table(here.seat, here.round, item, standing.verdicts)
     own = queries.own_answer(here.seat, here.round, item)
     return {
@@ -34,7 +39,8 @@ def discussion(here: QueuePosition, item: Item, standing: ItemVerdicts, place: V
         "people": taking_part,
         "names": taking_part.names_of_codes,
         "remarks": [remark(here, each, taking_part) for each in said],
-        "n_remarks": len(said),
+        "n_remarks": n_remarks,
+        "n_earlier": n_remarks - len(said),
         "to_mention": taking_part.to_mention(here.seat.membership.pk if here.seat.membership else None),
         "places": places(here, standing.verdicts, place),
         "longest_remark": LONGEST_TEXT,

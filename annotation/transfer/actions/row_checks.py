@@ -61,6 +61,7 @@ from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import rejection
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
+from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.kinds.number import LARGEST
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.schema import is_key
@@ -213,6 +214,10 @@ SHAPES: Mapping[tuple[str, str], Check] = {
 """The form of every column of JSON. What hangs on the taxonomy or on other rows is looked at when they are stored."""
 
 
+def _is_text_of(most: int, value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= most
+
+
 def _is_code(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"R[1-9]\d{0,9}", value) is not None
 
@@ -233,6 +238,10 @@ FORMATS = {form for each in FILES.values() for form in each.formats}
 
 CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     **dict.fromkeys(NAMES, (is_visible, "contains characters that are invisible or change the direction of the text")),
+    **dict.fromkeys(
+        [("remark", "text"), ("annotation", "memo"), ("proposal", "memo"), ("rating", "text")],
+        (partial(_is_text_of, LONGEST_TEXT), f"a text of more than {LONGEST_TEXT:,} characters"),
+    ),
     ("membership", "code"): (_is_code, "not a code of a rater (R and a number)"),
     ("taxonomy", "slug"): (is_key, "not a slug"),
     ("repositories", "host"): (is_host, "not a host"),
@@ -345,7 +354,3 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
         most = MOST_SIGNS_AROUND if table in AROUND else MOST_SIGNS
         return partial(_is_text_of, most), f"not a text of at most {most:,} characters"
     return None
-
-
-def _is_text_of(most: int, value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= most

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.members.actions import members
 from annotation.models import Annotation, Assignment, Draft, Evidence, Item, Remark, Resolution, Round, Study
+from annotation.resolving.views import item_discussion
 from tests import builders as make
 from tests.scripts import Script
 
@@ -163,6 +164,15 @@ def test_what_is_wrong_with_a_remark_is_said_beside_it(over: Round, form: dict[s
     assert answer.status_code == 422 and sentence in answer.content.decode()
     assert client("bob").post(at(1, "say/"), said() | form).status_code == 302
     assert not Remark.objects.exists()
+
+
+def test_of_very_many_remarks_the_newest_are_shown(over: Round, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_discussion, "MOST_REMARKS", 2)
+    for text in ("The oldest.", "The second.", "The newest."):
+        client("ada").post(at(1, "say/"), said(text))
+    page = words("bob", at())
+    assert "The newest." in page and "The second." in page and "The oldest." not in page
+    assert "1 earlier comment not shown. REST lists all." in page
 
 
 def test_a_remark_stays_as_it_was_said(over: Round) -> None:

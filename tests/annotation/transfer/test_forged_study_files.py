@@ -172,7 +172,7 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("auditevent", "detail", {"round": 1, "item": "a", "items": 2}, {"round": "1"}),
     ("auditevent", "detail", {"rounds": {"": 1}, "given": 5}, {"rounds": "1"}),
     ("closingchanges", "merged_at", "2025-01-01T00:00:00Z", FAR),
-    ("remark", "text", "Why?", "a" * 100_001),
+    ("remark", "text", "Why?", "a" * 20_001),
     ("membership", "code", "R12", "a/b"),
     ("round", "gate", GATE, GATE | {"dimensions": [{**GATE["dimensions"][0], "value": "high"}]}),
     ("annotation", "part_memos", ["so far"], ["a" * 100_001]),
