@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -259,3 +260,13 @@ def test_a_key_that_was_changed_signs_nobody_out_while_the_former_one_is_named(
     settings.SECRET_KEY_FALLBACKS = []
     assert client.get("/me/").status_code == 200, "signed anew at the first visit"
     assert idle.get("/me/").status_code == 302
+
+
+def test_every_form_that_posts_carries_a_token_against_forgery() -> None:
+    forms = [
+        (path.name, form)
+        for path in sorted((BASE_DIR / "templates").rglob("*.html"))
+        for form in re.findall(r'<form\b[^>]*method="post".*?</form>', path.read_text(), re.S)
+    ]
+    assert len(forms) > 100
+    assert not [(name, form[:120]) for name, form in forms if "{% csrf_token %}" not in form]
