@@ -302,7 +302,7 @@ def test_queries_of_a_file_do_not_grow_within_a_stretch() -> None:
     lines = [f"{number} slow hang" for number in range(3, 23)]
     make.rate(make.open_round(study, 20, first=3), "item bob carol\n" + "\n".join(lines))
     seat = make.owner_seat(study)
-    for what, n in (("labels", 12), ("ratings", 9)):
+    for what, n in (("labels", 11), ("ratings", 8)):
         for number in (1, 2):
             list(rows.file_pieces(seat, what, "csv", {"round_number": number}))
             with assert_queries(n):
