@@ -111,6 +111,17 @@ class Seat:
         rated = _rated_now if self.membership else _rated_without_seat
         return frozenset(pk for (pk,) in rated.all(self.study.pk, self.user.pk))
 
+    @property
+    def hidden_answers(self) -> tuple[frozenset[int], frozenset[tuple[int, int]]]:
+        """The sealed rounds, and the withheld (round, item): to be compared later, see `reads_less_than`."""
+        return self.sealed_round_ids, self.withheld
+
+    def reads_less_than(self, sealed: frozenset[int], withheld: frozenset[tuple[int, int]]) -> bool:
+        """Whether answers are hidden from this person at present that were not among these. Reads the seat again."""
+        slug = self.study.slug
+        present = get_seat_by_link(self.link.pk, slug) if self.link else get_seat(self.user, slug)
+        return not (present.sealed_round_ids <= sealed and present.withheld <= withheld)
+
     @cached_property
     def sealed_round_ids(self) -> frozenset[int]:
         """Rounds whose single answers this person does not read: those they are blind in, and those for others only.

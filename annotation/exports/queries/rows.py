@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from django.http import StreamingHttpResponse
 
-from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round, get_seat, get_seat_by_link
+from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.core.errors import Blind
 from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
 from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
@@ -331,17 +331,16 @@ def while_reading(seat: Seat, found: Iterable[T]) -> Iterator[T]:
     become a rater of an open round. Raises Blind, which ends the file, and NotFound for a former member. Three queries
     a second.
     """
-    return _while_reading(seat, seat.sealed_round_ids, seat.withheld, iter(found))
+    return _while_reading(seat, seat.hidden_answers, iter(found))
 
 
 def _while_reading(
-    seat: Seat, sealed: frozenset[int], withheld: frozenset[tuple[int, int]], found: Iterator[T]
+    seat: Seat, hidden: tuple[frozenset[int], frozenset[tuple[int, int]]], found: Iterator[T]
 ) -> Iterator[T]:
     looked_at = time.monotonic()
     while True:
         if time.monotonic() - looked_at > SIGHT_SECONDS:
-            now = get_seat_by_link(seat.link.pk, seat.study.slug) if seat.link else get_seat(seat.user, seat.study.slug)
-            if not (now.sealed_round_ids <= sealed and now.withheld <= withheld):
+            if seat.reads_less_than(*hidden):
                 raise Blind("You became a rater of an open round while this file was sent. Download it again.")
             looked_at = time.monotonic()
         try:
