@@ -333,7 +333,7 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     """The check that follows from a column's type; a column of JSON needs a form in SHAPES."""
     if isinstance(column, ArrayField):
         base = of_column(table, column.base_field)
-        return list_of(base[0] if base else is_text), f"not a list of which each is {base[1]}" if base else "not a list"
+        return list_of(base[0] if base else is_text), base[1] if base else "not a list of texts"
     if column.choices:
         return one_of(str(word) for word, _ in column.choices), "an unknown value"
     if isinstance(column, DateTimeField):
