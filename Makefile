@@ -6,8 +6,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 BIN := .venv/bin
 N ?= 5
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
-# Three processes for two cores: in a browser, half of a test's time is waiting.
 CHECKED := tests/test_docs.py tests/test_layout.py tests/test_prose.py
+# Three processes for two cores: in a browser, half of a test's time is waiting.
 PYTEST := -n 3 --dist loadfile --no-loadscope-reorder
 MISSING_PACKAGE := The packages could not be installed (pip's words stand above). Is the package index within reach? All \
 	packages come ready-made, without a compiler, for Linux (glibc 2.28 or later, x86-64 and ARM64) and macOS with \

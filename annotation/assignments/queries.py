@@ -417,8 +417,8 @@ def unblinded_among(
     answer of an open round counts as none there, because whether somebody can come back would tell it. Whoever was
     marked before stays so. `in_round` are the raters of the round, where they were read. Five queries at most.
 
-    After a plan was run on a round that is being resolved, everybody is among them: the items and raters of its queue,
-    which all members see, follow from what was answered, and stand-ins read the answers themselves.
+    After a plan was run on a round that is being resolved, everyone is among them: the items and raters of its queue,
+    which all members see, follow from the labels, and stand-ins read the labels themselves.
     """
     everybody = list(members)
     if _is_told_by_a_plan(round_):

@@ -61,7 +61,7 @@ def ruling(
 
 @dataclass(frozen=True)
 class Candidate:
-    """Somebody who may be asked as a third rater: the lower the rank, the sooner."""
+    """Someone who may be asked as a third rater: the lower the rank, the sooner."""
 
     id: int
     rank: int
@@ -70,10 +70,10 @@ class Candidate:
 def third_raters(
     items: Sequence[int], candidates: Sequence[Candidate], had: Mapping[int, Collection[int]], seed: int
 ) -> dict[int, int]:
-    """Item → whom to ask: never somebody who had the item, the lowest rank first, then who is drawn by the seed.
+    """Item → whom to ask: never someone who had the item, the lowest rank first, then who is drawn by the seed.
 
-    Each item is drawn by itself. If loads were balanced over the disputed items, who is asked about one would tell that
-    raters differ on another, which may be withheld from who reads. Items for which nobody is left are missing.
+    Each item is drawn independently. If loads were balanced over the disputed items, who is asked about one would tell
+    that raters differ on another, which may be withheld from the reader. Items for which nobody is left are missing.
     """
     found: dict[int, int] = {}
     for item in items:

@@ -21,9 +21,9 @@ TYPES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 DOTS_PER_INCH = 300
 SECONDS = 60
 REQUEST_SECONDS = 20
-"""For a figure that somebody waits for."""
+"""For a figure that a request waits for."""
 WAIT_SECONDS = 10
-"""So long a request waits for the figures of others; it holds a thread of the server meanwhile."""
+"""How long a request waits while others are drawn. It holds a thread of the server for that time."""
 DRAW = f"""
 import json, sys, vl_convert
 

@@ -154,7 +154,7 @@ def hidden_unrated(rounds: Sequence[int]) -> Sentence:
 def withheld(n: int, *, by_link: bool = False) -> Sentence:
     """What the text leaves out for its reader, who labels these items again in a round that is open.
 
-    Whoever reads it `by_link` may be anybody.
+    The reader may be anyone when it is read `by_link`.
     """
     them = "it" if n == 1 else "them"
     if by_link:

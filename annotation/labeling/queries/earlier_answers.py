@@ -83,8 +83,8 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
     version, with what was asked there beside it. Where the rater has none, they stand in for raters who can't sign in:
     what all of those gave alike is the answer to begin with. A stand-in with an answer of their own begins with that
     and sees the others'; not where they are withheld from the stand-in, who labels the item elsewhere. What can't be
-    followed is left blank. No query for other rounds, at most eight for a worklist, three more for a stand-in, and
-    those of versions that were not read before in this process.
+    followed is left blank. No query for other rounds, at most eight for a relabeling queue, three more for a stand-in,
+    and those of versions that were not read before in this process.
     """
     round_ = assignment.round
     if assignment.pk is None or round_.kind != Round.Kind.RELABEL:
