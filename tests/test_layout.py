@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("accounts", "agreement", "annotation", "config", "ingest", "shared", "taxonomy")
@@ -95,3 +96,10 @@ def test_identifiers_are_american() -> None:
         if any(map(british, set(re.findall(r"[A-Za-z_]\w+", text)))):
             found += [f"{path}:{line}: {name}" for name, line in identifiers(ast.parse(text)) if british(name)]
     assert not found, "\n".join(found)
+
+
+def test_commands_begin_without_loading_every_page() -> None:
+    """Django's checks of the settings import all pages, which takes a second: `manage.py check` makes them."""
+    own = {name: app for name, app in get_commands().items() if app in PRODUCT}
+    assert len(own) >= 15
+    assert [name for name, app in own.items() if load_command_class(app, name).requires_system_checks] == []

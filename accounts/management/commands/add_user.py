@@ -12,6 +12,7 @@ from shared.errors import ConcordError
 
 class Command(BaseCommand):
     help = "Add a person and print their first password, which is shown only once."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")

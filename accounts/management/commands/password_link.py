@@ -14,6 +14,7 @@ from shared.errors import ConcordError
 
 class Command(BaseCommand):
     help = "Print a password link for USER. It works once, within 24 hours."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user")

@@ -14,6 +14,7 @@ from shared.errors import ConcordError
 
 class Command(BaseCommand):
     help = "Create an API token for a person and print it alone, once."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER")

@@ -43,6 +43,7 @@ def _more(coefficient: Mapping[str, Any]) -> str:
 
 class Command(BaseCommand):
     help = "Print the agreement of a study: per dimension all coefficients, or the reason why one is undefined."
+    requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Lets `--version` name a taxonomy's version instead of Django's."""

@@ -23,6 +23,7 @@ from shared.file_modes import mode_of_output
 
 class Command(BaseCommand):
     help = "Export labels, ratings or other study data to a file (atomic)."
+    requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Lets `--version` name a taxonomy's version instead of Django's."""

@@ -35,6 +35,7 @@ class Command(BaseCommand):
         "seconds, memo), or one column per dimension with --dimensions. Also reads Label Studio and doccano "
         "exports. Invalid rows are reported; valid rows are imported."
     )
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="FILE")

@@ -16,6 +16,7 @@ from shared.wording import plural
 
 class Command(BaseCommand):
     help = "Import a full export that `export STUDY --what study` wrote on another server, all or nothing."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH")

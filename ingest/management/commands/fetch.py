@@ -35,6 +35,7 @@ OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "number_
 
 class Command(BaseCommand):
     help = "Fetch the issues of a repository from GitHub, or import them from a file. Returns when it is done."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("repository_name", nargs="?", metavar="OWNER/NAME")

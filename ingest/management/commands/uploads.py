@@ -16,6 +16,7 @@ from shared.errors import ConcordError
 
 class Command(BaseCommand):
     help = "List the repositories that came from uploaded files and that everyone who signs in can read."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

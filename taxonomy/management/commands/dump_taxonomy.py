@@ -15,6 +15,7 @@ class Command(BaseCommand):
         "Print a taxonomy as YAML: its newest version, draft or not, or the one named. With --schema, print the JSON "
         "Schema of documents, for an editor."
     )
+    requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Lets `--version` name a taxonomy's version instead of Django's."""

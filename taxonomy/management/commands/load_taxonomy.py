@@ -22,6 +22,7 @@ class Command(BaseCommand):
         "Load a taxonomy from a YAML or JSON file, or a ready-made one by its name. An existing taxonomy "
         "gets a new draft version, unless its newest version is identical."
     )
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("source", metavar="FILE|PRESET", help="a file, or a ready-made taxonomy such as liu-2023")
