@@ -151,8 +151,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
     """The tables are made before the first test begins, so that no test's time limit counts them."""
+    prepared.keep_in(session.config.cache.mkdir("tables") if session.config.cache else DATA_DIR)
     if _Servers.are_own and any(item.get_closest_marker("django_db") for item in session.items):
-        prepared.prepare(DATA_DIR, session.config.cache.mkdir("tables") if session.config.cache else DATA_DIR)
+        prepared.prepare(DATA_DIR)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Databases of the tests: the tables are made once and kept between runs, and emptied by deleting what is in them."""
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -46,8 +47,8 @@ END $$;
 SELECT current_setting('tests.large')::boolean;
 """
 
-
 _is_made = False
+_kept = Path()
 
 
 def template() -> str:
@@ -64,24 +65,42 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def prepare(data_dir: Path, kept: Path) -> None:
-    """Makes the database that others are copied from: of what an earlier run kept, or by migrating, which is kept."""
+def keep_in(folder: Path) -> None:
+    """Where the tables of an earlier run are, and where those of this run go."""
+    global _kept
+    _kept = folder
+
+
+def prepare(data_dir: Path) -> None:
+    """Makes the database that others are copied from."""
     global _is_made
     with closing(psycopg2.connect(embedded.database_url(data_dir))) as side:
         side.autocommit = True
         side.cursor().execute(f"CREATE DATABASE {NAME} TEMPLATE template0")
     _is_made = True
-    address = embedded.database_url(data_dir).replace(f"/{embedded.DATABASE}?", f"/{NAME}?")
-    dump = kept / f"{fingerprint()}.sql"
-    if dump.exists():
-        _run(embedded.postgres_program("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-1", "-f", dump, "-d", address)
-        return
-    _run(sys.executable, "manage.py", "migrate", "-v", "0", DATABASE_URL=address)
-    for old in kept.glob("*.sql"):
-        old.unlink(missing_ok=True)
-    own = kept / f"{os.getpid()}.part"
-    _run(embedded.postgres_program("pg_dump"), "-f", own, "-d", address)
-    own.rename(dump)
+    _fill(embedded.database_url(data_dir).replace(f"/{embedded.DATABASE}?", f"/{NAME}?"))
+
+
+def first_start(data_dir: Path) -> None:
+    """A data folder with PostgreSQL and all tables: to migrate would take a start 15 seconds of a processor."""
+    with embedded.servers(data_dir):
+        _fill(embedded.database_url(data_dir))
+
+
+def _fill(address: str) -> None:
+    """Makes all tables in an empty database: as an earlier run kept them, or by migrating, and keeps them."""
+    dump = _kept / f"{fingerprint()}.sql"
+    with (_kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process migrates, the others of this run wait for what it keeps
+        if not dump.exists():
+            _run(sys.executable, "manage.py", "migrate", "-v", "0", DATABASE_URL=address)
+            for old in _kept.glob("*.sql"):
+                old.unlink()
+            part = dump.with_suffix(".part")
+            _run(embedded.postgres_program("pg_dump"), "-f", part, "-d", address)
+            part.rename(dump)
+            return
+    _run(embedded.postgres_program("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-1", "-f", dump, "-d", address)
 
 
 def _run(*command: object, **environment: str) -> None:

@@ -18,6 +18,7 @@ import psutil
 import psycopg2
 
 from config import embedded
+from tests import prepared
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 TOKEN_CODE = (
@@ -50,6 +51,8 @@ class Site:
         self._environment = kept | {"DATA_DIR": str(data_dir), "PORT": str(self.port), "PICK_UP_SECONDS": "1"}
         self._environment |= environment
         self._log = (data_dir.parent / "up.log").open("w+")
+        if not data_dir.exists():
+            prepared.first_start(data_dir)
         self._up = subprocess.Popen(
             [sys.executable, "manage.py", "up", "--no-demo"],
             cwd=BASE_DIR,

@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import prepared
+
 BASE_DIR = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
 
@@ -45,6 +47,7 @@ def _manage(*arguments: str, data_dir: Path, port: int = 8000) -> subprocess.Com
 def up(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
     """A running `up --no-demo`: its process, data folder and port."""
     data_dir, port = tmp_path / "data of up", _free_port()
+    prepared.first_start(data_dir)
     process = subprocess.Popen(
         [sys.executable, "manage.py", "up", "--no-demo"],
         cwd=BASE_DIR,
