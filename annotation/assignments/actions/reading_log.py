@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from accounts.models import User
+from annotation.assignments.actions.reading_locks import wait_for_assignments
 from annotation.assignments.queries import READ
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
 from annotation.core.audit import record
@@ -23,7 +24,7 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
     rounds that they don't read, or that are closed. Call it when the request is known to be allowed, before the answer
     leaves. There is one line for each person, round and door until an answer comes in or changes; `what` was read
     first. The operator's shell leaves none. No query where no round is under way, else two; with a new line one for
-    each and about four to see that the person still reads as much. Raises Blind.
+    each and about five to see that the person still reads as much. Raises Blind.
     """
     if seat.user.pk is None or seat.link is not None:
         return
@@ -66,7 +67,8 @@ def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
 def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
     """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
 
-    Who was asked as a third rater, or named in a round, before the line was there, is shown nothing: raises Blind.
+    Who was asked as a third rater, or named in a round, before the line was there, is shown nothing: raises Blind. It
+    waits for whoever is doing so just now.
 
     Answers are compared by the revisions of the raters, which the database counts up and which never come again.
     """
@@ -83,5 +85,8 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
             record(
                 study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
             )
-    if len(recorded) < len(seen) and seat.reads_less_than(*seat.hidden_answers):
+    if len(recorded) == len(seen):
+        return
+    wait_for_assignments(now.values())
+    if seat.reads_less_than(*seat.hidden_answers):
         raise Blind("You were assigned to items of this page just now. Open it again.")

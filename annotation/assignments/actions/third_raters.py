@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
 
+from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.states_and_leases import withdraw
-from annotation.assignments.queries import unblinded_among
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER
 from annotation.labels.queries.verdicts import round_verdicts
@@ -44,7 +44,7 @@ def ask_third_raters(
         return {}
     members, had = candidates(round_, items)
     of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
-    unblinded = unblinded_among(round_, members if by_hand is None else by_hand, of_round)
+    unblinded = held_unblinded(round_, members if by_hand is None else by_hand, of_round)
     if by_hand is None:
         members = [each for each in members if each.pk not in unblinded and not each.is_away]
     ranked = [

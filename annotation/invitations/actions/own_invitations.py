@@ -3,7 +3,8 @@
 from django.db import transaction
 
 from accounts.models import User
-from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.assignments.actions.reading_locks import held_unblinded
+from annotation.assignments.queries import rounds_to_rate_blind
 from annotation.core.access import RATER, get_own_invitation
 from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
@@ -33,7 +34,7 @@ def accept(*, user: User, key: str) -> Membership:
 
 def _mark_unblinded(member: Membership) -> list[int]:
     """Marks the member where they are still to rate blind and the account has read answers; the rounds' numbers."""
-    found = [each for each in rounds_to_rate_blind(member) if unblinded_among(each, [member])]
+    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member])]
     RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
     asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)

@@ -4,7 +4,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from accounts.models import User
-from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.assignments.actions.reading_locks import held_unblinded
+from annotation.assignments.queries import rounds_to_rate_blind
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
@@ -72,7 +73,7 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
 def _require_blind(there: Membership, member: Membership) -> None:
     """Raises Conflict where the member still rates blind in a round whose answers the person could read until now."""
     for round_ in rounds_to_rate_blind(member):
-        if unblinded_among(round_, [there], {}):
+        if held_unblinded(round_, [there], {}):
             raise Conflict(
                 f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "
                 f"{member} from the round first.",

@@ -7,6 +7,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.assignments import jobs as rule_jobs
+from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
 from annotation.assignments.queries import unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
@@ -43,7 +44,7 @@ def ask_third_rater(
         raise WrongState(f"{waiting.rater} was already assigned and has not submitted labels yet.")
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
-    could_read = unblinded_among(round_, free)
+    could_read = held_unblinded(round_, free)
     blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):

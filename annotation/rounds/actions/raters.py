@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import new_holders, own_order
 from annotation.assignments.queries import (
@@ -24,7 +25,6 @@ from annotation.assignments.queries import (
     needs_job,
     raters_by_name,
     training_of,
-    unblinded_among,
     unfinished_of,
 )
 from annotation.calibration.queries.training import seen_answers
@@ -281,7 +281,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     row = RoundRater.objects.select_related("rater").filter(round=round_, rater=member).first()
     if row is not None and row.left_at is None:
         return AddedRater(row, 0, is_new=False, job=_give_rest(study, round_, row, seat.user))
-    is_unblinded = member.pk in unblinded_among(round_, [member])
+    is_unblinded = member.pk in held_unblinded(round_, [member])
     if is_unblinded and not unblinded:
         raise Conflict(
             f"{member} is no longer blind in round {number}: their role let them read its labels. Choose "

@@ -1,13 +1,17 @@
 """Results of a round under way are read with a line in the audit log, and whoever has one is not blind there."""
 
+import threading
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 
 from annotation.agreement_report.views import agreement
 from annotation.assignments import jobs as rule_jobs
+from annotation.assignments.actions.reading_log import PAGE, note_results
 from annotation.assignments.queries import READ, unblinded_among
+from annotation.core.errors import Blind
 from annotation.discussion.actions import write_remark
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
 from annotation.studies.actions import studies
@@ -61,6 +65,35 @@ def test_who_is_asked_while_results_are_computed_is_not_shown_them(monkeypatch: 
         answer = carol.get("/studies/study/agreement/")
     assert answer.status_code == 403 and "Open it again." in answer.content.decode()
     assert carol.get("/studies/study/agreement/").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_is_being_asked_when_they_read_waits_and_is_shown_nothing() -> None:
+    round_, free = resolving_with_carol_free()
+    studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
+    seat = make.seat(round_.study, "carol")
+    assert seat.hidden_answers == (frozenset(), frozenset())  # what a page computes, before it notes the reading
+    said: list[BaseException | None] = []
+
+    def read() -> None:
+        try:
+            note_results(seat, "agreement", PAGE)
+            said.append(None)
+        except Blind as error:
+            said.append(error)
+        finally:
+            connection.close()
+
+    reader = threading.Thread(target=read)
+    with transaction.atomic():
+        rule_jobs.rule_items(round_.pk, [free.pk])
+        assert Assignment.objects.get(round=round_, item=free, slot=None).rater.user_name == "carol"
+        reader.start()
+        reader.join(1)
+        assert reader.is_alive() and not said, "the reader does not wait for an assignment that is not committed yet"
+    reader.join(20)
+    assert isinstance(said[0], Blind)
+    assert not Assignment.objects.get(round=round_, item=free, slot=None).unblinded
 
 
 @pytest.mark.parametrize("door", ["page", "REST"])

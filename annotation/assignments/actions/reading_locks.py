@@ -1,0 +1,36 @@
+"""Locks between those who read answers and those who ask others to rate the same items blind.
+
+Each side does its own thing first and then looks at what the other did: a reader adds the line of reading, then looks
+for assignments of theirs; whoever assigns a rater looks for such lines, then adds the assignment. An assignment that is
+not committed yet would be seen by neither, so the reader waits for it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from django.db import connection
+
+from annotation.assignments.queries import unblinded_among
+from annotation.models import Membership, Round, RoundRater
+from shared.job_holds import place
+
+READING = 7_311
+"""The first number of these locks; those of jobs have others."""
+
+
+def held_unblinded(
+    round_: Round, members: Iterable[Membership], in_round: Mapping[int, RoundRater] | None = None
+) -> set[int]:
+    """`unblinded_among`, until the commit: who begins to read the round's answers meanwhile waits for what is added.
+
+    Call it in the transaction that adds or marks the raters. One query more.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [READING, place(round_.pk)])
+    return unblinded_among(round_, members, in_round)
+
+
+def wait_for_assignments(rounds: Iterable[Round]) -> None:
+    """Waits until nobody is just being assigned in these rounds. Call it after the line of reading; one query."""
+    places = sorted({place(each.pk) for each in rounds})
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, place) FROM unnest(%s) place", [READING, places])
