@@ -1,11 +1,14 @@
-"""Body limits: a request that is too large is rejected before its body is read."""
+"""Bodies of requests: too large ones are rejected unread, all others are read before anyone looks up who sends them."""
 
+import shutil
+import tempfile
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 
+from config.signed_in import is_known
 from config.views import is_api, too_large
 
 IN_MEMORY = frozenset({"", "application/json", "application/x-www-form-urlencoded"})
@@ -17,7 +20,9 @@ BESIDE_A_FILE = 1 << 20
 class BodyLimits:
     """Refuses bodies above DATA_UPLOAD_MAX_MEMORY_SIZE; files, of people and tokens, above UPLOAD_BYTES_MAX.
 
-    It stands behind the middleware that says who is signed in, and before anything that looks into the body.
+    A body can come as slowly as its sender likes. So everything that the answer depends on, a session, a token, a role,
+    is looked up after it has come. It stands before anything that does. Files are stored only for people and tokens
+    that are known when the request begins; whether they still are is then asked again.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -26,16 +31,26 @@ class BodyLimits:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or "0"
         n_bytes = int(length) if length.isascii() and length.isdecimal() else 0
-        if n_bytes > settings.DATA_UPLOAD_MAX_MEMORY_SIZE and n_bytes > (most := _most(request)):
-            return too_large(request, most)
+        least, most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE, settings.UPLOAD_BYTES_MAX + BESIDE_A_FILE
+        try:
+            if n_bytes <= least:
+                request.body  # noqa: B018
+            elif request.content_type in IN_MEMORY:
+                return too_large(request, least)
+            elif is_known(request):
+                if n_bytes > max(least, most):
+                    return too_large(request, max(least, most))
+                _keep(request)
+            elif not (is_api(request) and "Authorization" in request.headers):  # a wrong token is answered 401
+                return too_large(request, least)
+        except UnreadablePostError:
+            return HttpResponse(status=400)  # nobody is there any more
         return self.get_response(request)
 
 
-def _most(request: HttpRequest) -> int:
-    least: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    if request.content_type in IN_MEMORY:
-        return least
-    has_token = is_api(request) and "Authorization" in request.headers
-    if not has_token and not request.user.is_authenticated:
-        return least
-    return max(least, settings.UPLOAD_BYTES_MAX + BESIDE_A_FILE)
+def _keep(request: HttpRequest) -> None:
+    """Reads a large body into a file without a name; the request is then read from there."""
+    file = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - it ends with the request
+    shutil.copyfileobj(request, file)
+    file.seek(0)
+    request._stream, request._read_started = file, False  # type: ignore[attr-defined]

@@ -1,0 +1,63 @@
+"""Whether a person or token may still ask: looked at again where a request takes long, and while its answer is sent."""
+
+import copy
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from django.contrib.auth import get_user
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from accounts.api import TokenAuthentication
+from config.views import is_api
+from shared.errors import Forbidden
+
+LOOK_SECONDS = 1.0
+
+
+def is_known(request: HttpRequest) -> bool:
+    """Whether a person who is signed in or a valid token asks, as of now; nothing of it is kept in the request."""
+    if is_api(request) and "Authorization" in request.headers:
+        try:
+            return TokenAuthentication().authenticate(Request(request)) is not None
+        except AuthenticationFailed:
+            return False
+    apart = copy.copy(request)
+    apart.session = type(request.session)(request.session.session_key)
+    return get_user(apart).is_authenticated
+
+
+class LongAnswers:
+    """Ends an answer that is made while it is sent when its token is revoked or its reader is signed out.
+
+    An answer can be read as slowly as its reader likes, and holds what was stored meanwhile. Looks once a second.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        is_made = response.streaming and getattr(response, "file_to_stream", None) is None
+        if is_made and not response.is_async and _asks_as_somebody(request):  # type: ignore[attr-defined]
+            response.streaming_content = _while_known(request, response.streaming_content)  # type: ignore[attr-defined]
+        return response
+
+
+def _asks_as_somebody(request: HttpRequest) -> bool:
+    return (is_api(request) and "Authorization" in request.headers) or request.user.is_authenticated
+
+
+def _while_known(request: HttpRequest, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    following, looked_at = iter(pieces), time.monotonic()
+    while True:
+        if time.monotonic() - looked_at > LOOK_SECONDS:
+            if not is_known(request):
+                raise Forbidden("You were signed out while this file was sent. Sign in, then download it again.")
+            looked_at = time.monotonic()
+        piece = next(following, None)
+        if piece is None:
+            return
+        yield piece
