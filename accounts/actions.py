@@ -26,6 +26,7 @@ from accounts.queries import (
     PASSWORD_CHANGED,
     PERSON_ADDED,
     address_changed_since,
+    is_to_former_address,
     unconfirmed_links,
 )
 from shared.errors import Conflict, Forbidden, Invalid, NotFound
@@ -199,7 +200,8 @@ def make_password_link(
 def use_password_link(*, link: PasswordLink, new: str) -> list[str]:
     """Sets the password of the link's person, once; every session, token and other link of theirs ends.
 
-    So do ways in of the last 30 days, which are given in words: someone who knew the old password may have added them.
+    So do ways in of the last 30 days, which are given in words: someone who knew the old password may have added them,
+    also after the link was sent.
     Raises Invalid, NotFound.
     """
     _check_password(new, link.user, field="new")
@@ -207,10 +209,11 @@ def use_password_link(*, link: PasswordLink, new: str) -> list[str]:
         User.objects.select_for_update().get(pk=link.user_id)  # until the commit no new row anywhere names the person
         link = get_good_link(pk=link.pk)
         link.used_at = timezone.now()
-        link.save(update_fields=["used_at"])
+        link.to_former_address = is_to_former_address(link)
+        link.save(update_fields=["used_at", "to_former_address"])
         if not _changed_address_since_notice(link):
             link.user.password_link = link
-        link.user.has_notice = link.user.has_notice or not link.by_email
+        link.user.has_notice = link.user.has_notice or not link.is_to_own_address
         link.user.save(update_fields=["password_link", "has_notice"])
         ended = _end_recent_ways_in(link)
         _set_password(link.user, new)
@@ -235,7 +238,7 @@ def _end_recent_ways_in(link: PasswordLink) -> list[str]:
     ended = []
     if SocialAccount.objects.filter(user=user, date_joined__gte=since).delete()[0]:
         ended.append("connections with providers")
-    if user.email and not link.by_email and address_changed_since(user, since):
+    if user.email and not link.is_to_own_address and address_changed_since(user, since):
         user.email = ""
         user.save(update_fields=["email"])
         ended.append("the e-mail address")
@@ -245,7 +248,7 @@ def _end_recent_ways_in(link: PasswordLink) -> list[str]:
 def _changed_address_since_notice(link: PasswordLink) -> bool:
     """Whether a link that was sent by e-mail may have gone to whoever set the password by an earlier link."""
     first = unconfirmed_links(link.user).exclude(pk=link.pk).order_by("used_at").first()
-    if not link.by_email or first is None:
+    if not link.is_to_own_address or first is None:
         return False
     return first.used_at is not None and address_changed_since(link.user, first.used_at)
 

@@ -165,12 +165,21 @@ class PasswordLink(models.Model):
     by_email = models.BooleanField(
         default=False, db_default=False, help_text="Sent to the person's own address, because they asked for it."
     )
+    to_former_address = models.BooleanField(
+        default=False, db_default=False,
+        help_text="Sent to an e-mail address that was not the account's any more when the link was used.",
+    )  # fmt: skip
     confirmed_at = models.DateTimeField(
         null=True, help_text="When its person, or staff for them, confirmed that they used it themselves."
     )
 
     class Meta:
         ordering = ["-created_at"]
+
+    @property
+    def is_to_own_address(self) -> bool:
+        """Whether it was sent to the address that its person had until they used it."""
+        return self.by_email and not self.to_former_address
 
 
 class ServerEvent(models.Model):

@@ -89,12 +89,18 @@ def address_changed_since(user: User, since: datetime) -> bool:
     return ServerEvent.objects.filter(user=user, verb=ADDRESS_CHANGED, at__gte=since).exists()
 
 
+def is_to_former_address(link: PasswordLink) -> bool:
+    """Whether a link was sent by e-mail and the account's address was changed since; one query at most."""
+    return link.by_email and address_changed_since(link.user, link.created_at)
+
+
 def unconfirmed_links(user: User | None = None) -> QuerySet[PasswordLink]:
     """Links that a password was set by and nobody has confirmed since, of one person or of all, the newest first.
 
     Those that were sent to the person's own address are not among them.
     """
-    rows = PasswordLink.objects.filter(used_at__isnull=False, confirmed_at=None, by_email=False)
+    is_own = Q(by_email=True, to_former_address=False)
+    rows = PasswordLink.objects.filter(~is_own, used_at__isnull=False, confirmed_at=None)
     rows = rows if user is None else rows.filter(user=user)
     return rows.select_related("made_by", "user").order_by("-used_at")
 

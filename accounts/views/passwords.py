@@ -52,7 +52,8 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
     form = FirstPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        is_recovery = not link.by_email and link.of_study is None and link.user.has_usable_password()
+        is_from_elsewhere = not link.by_email or queries.is_to_former_address(link)
+        is_recovery = is_from_elsewhere and link.of_study is None and link.user.has_usable_password()
         with explaining(form, caught=Invalid):
             ended = actions.use_password_link(link=link, new=form.cleaned_data["new"])
             if settings.SENDS_EMAIL and link.user.email:

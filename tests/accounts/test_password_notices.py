@@ -96,6 +96,32 @@ def test_a_link_sent_to_an_address_that_was_changed_since_confirms_nothing(alice
     assert confirm(client, link) == 403 and is_told(client)
 
 
+def test_a_link_ends_an_address_that_was_set_after_the_link_was_sent(alice: User) -> None:
+    """Someone who knows the password sets an address of their own, so that they can come back by it."""
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org")
+    _, plaintext = actions.make_password_link(user=User.objects.get(pk=alice.pk), by_email=True)
+    actions.rename_user(
+        user=User.objects.get(pk=alice.pk), full_name="Alice", email="mallory@example.org",
+        confirmation=Confirmation(FIRST),
+    )  # fmt: skip
+    answer = Client().post(f"/new-password/{plaintext}/", {"new": NEXT}, follow=True)
+    assert "Removed, because they were added in the last 30 days: the e-mail address." in answer.content.decode()
+    alice.refresh_from_db()
+    assert (alice.email, alice.has_notice) == ("", True)
+    told = signed_in(NEXT).get("/studies/").content.decode()
+    assert "with a link that was sent to an earlier e-mail address of your account." in told
+
+
+def test_a_link_ends_no_address_that_it_was_sent_to(alice: User) -> None:
+    actions.rename_user(
+        user=User.objects.get(pk=alice.pk), full_name="Alice", email="alice@example.org",
+        confirmation=Confirmation(FIRST),
+    )  # fmt: skip
+    used(User.objects.get(pk=alice.pk), by_email=True)
+    alice.refresh_from_db()
+    assert (alice.email, alice.has_notice) == ("alice@example.org", False)
+
+
 @pytest.mark.parametrize("is_before", [True, False])
 def test_a_provider_confirms_if_it_was_connected_before_the_link_was_used(
     alice: User, rf: Any, is_before: bool
