@@ -21,8 +21,8 @@ unexport DJANGO_SETTINGS_MODULE PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make run     set up and start Concord on http://127.0.0.1:8000/ (PORT=8001 DATA_DIR=folder to choose)'
-	@echo 'make test    make check, and beside it all tests, those in a browser included (15 minutes on two cores)'
-	@echo 'make test-slow    the tests that start, kill, back up and upgrade whole servers (9 minutes)'
+	@echo 'make test    make check, and beside it the tests (12 minutes on two cores)'
+	@echo 'make test-slow    tests of whole servers, and of whole jobs and pages in a browser (11 minutes)'
 	@echo 'make check   lint, format, types, layers, migrations, docs but for their commands (under a minute)'
 	@echo 'make audit   look the locked packages up among known vulnerabilities, where that can be done'
 	@echo 'make soak    the long tests, N=5 times each'
@@ -81,7 +81,7 @@ test: .venv/.installed-dev
 test-slow: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
-	@$(BIN)/python -m pytest $(PYTEST) -m 'process and not soak'
+	@$(BIN)/python -m pytest $(PYTEST) -m '(process or browser and slow) and not soak'
 
 audit: .venv/.installed-dev
 	@$(BIN)/python -m tests.audited

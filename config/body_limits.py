@@ -1,4 +1,4 @@
-"""Bodies of requests: too large ones are rejected unread, all others are read before anyone looks up who sends them."""
+"""Limits of request bodies: too large ones are rejected unread, others are read before the sender is looked up."""
 
 import shutil
 import tempfile
@@ -31,15 +31,14 @@ class BodyLimits:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or "0"
         n_bytes = int(length) if length.isascii() and length.isdecimal() else 0
-        least, most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE, settings.UPLOAD_BYTES_MAX + BESIDE_A_FILE
+        least = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        most = least if request.content_type in IN_MEMORY else max(least, settings.UPLOAD_BYTES_MAX + BESIDE_A_FILE)
         try:
+            if n_bytes > most:
+                return too_large(request, most)
             if n_bytes <= least:
                 request.body  # noqa: B018
-            elif request.content_type in IN_MEMORY:
-                return too_large(request, least)
             elif is_known(request):
-                if n_bytes > max(least, most):
-                    return too_large(request, max(least, most))
                 _keep(request)
             elif not (is_api(request) and "Authorization" in request.headers):  # a wrong token is answered 401
                 return too_large(request, least)

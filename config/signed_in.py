@@ -1,4 +1,4 @@
-"""Whether a person or token may still ask: looked at again where a request takes long, and while its answer is sent."""
+"""Callers of long requests: whether the person or token may still ask, also while an answer is sent."""
 
 import copy
 import time
