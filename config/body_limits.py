@@ -39,7 +39,7 @@ class BodyLimits:
             if n_bytes <= least:
                 request.body  # noqa: B018
             elif is_known(request):
-                _keep(request)
+                _read_to_disk(request)
             elif not (is_api(request) and "Authorization" in request.headers):  # a wrong token is answered 401
                 return too_large(request, least)
         except UnreadablePostError:
@@ -47,8 +47,11 @@ class BodyLimits:
         return self.get_response(request)
 
 
-def _keep(request: HttpRequest) -> None:
-    """Reads a large body into a file without a name; the request is then read from there."""
+def _read_to_disk(request: HttpRequest) -> None:
+    """Reads the files of a form, or any other large body into a file without a name from which the request goes on."""
+    if request.method == "POST" and request.content_type == "multipart/form-data":
+        request.POST  # noqa: B018
+        return
     file = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - it ends with the request
     shutil.copyfileobj(request, file)
     file.seek(0)
