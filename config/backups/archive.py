@@ -202,7 +202,10 @@ class BackupArchive:
             raise Damaged(f"{path} is not a Concord backup.")
         if hashlib.sha256(text).hexdigest().encode() != mark[1]:
             raise Damaged(f"{path} was changed after it was made: its manifest is another one. Take another copy.")
-        self.manifest = _read_manifest(json.loads(text), path)
+        try:
+            self.manifest = _read_manifest(json.loads(text), path)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Damaged(f"{path} is not a Concord backup: its manifest can't be read ({error!r}).") from error
 
     def __enter__(self) -> "BackupArchive":
         return self
@@ -258,7 +261,15 @@ def _read_manifest(read: dict[str, Any], path: Path) -> Manifest:
         )
     known = {each.name for each in fields(Manifest)}
     given = {name: value for name, value in read.items() if name in known}
-    return Manifest(**{**given, "members": [ArchiveMember(**member) for member in read["members"]]})
+    members = [ArchiveMember(**member) for member in read["members"]]
+    if wrong := next((member.name for member in members if not _is_place(member.name)), None):
+        raise Damaged(f"{path} is not a Concord backup: it has a file named {wrong[:100]!r}.")
+    return Manifest(**{**given, "members": members})
+
+
+def _is_place(name: str) -> bool:
+    """Whether a file of this name has a place in the data folder: a path that leads nowhere else."""
+    return "\0" not in name and "\\" not in name and not {"", ".", ".."} & set(name.split("/"))
 
 
 def newest(folder: Path, pattern: str) -> Sequence[Path]:

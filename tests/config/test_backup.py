@@ -1,5 +1,6 @@
 """A backup is one whole file made while people work, and what is restored from it is identical, or nothing happened."""
 
+import hashlib
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import resource
 import shutil
 import stat
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -27,7 +29,7 @@ from redis import Redis
 from accounts.models import User
 from annotation.models import Annotation, AuditEvent, Export, Study
 from config.backups import archive, maintenance_lock, postgres, restore
-from config.backups.archive import BackupArchive
+from config.backups.archive import ArchiveMember, ArchiveWriter, BackupArchive, Manifest
 from config.backups.backup import last_backup, make_backup
 from config.backups.errors import BackupFailed, Damaged, NoDirectWay, NotRestored
 from config.backups.restore import restore_backup
@@ -182,6 +184,27 @@ def test_a_file_that_is_cut_off_or_changed_is_refused_before_anything_is_touched
         restore_backup(Path(__file__))
     with pytest.raises(Damaged, match="can't be read: No such file"):
         restore_backup(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "name", ["files/../../x", "files//etc/x", "files/", "kept/../x", "files/a\\b", "files/./x", "files/x\0y"]
+)
+def test_a_file_whose_name_leads_elsewhere_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    with (tmp_path / "made.backup").open("wb") as file, ArchiveWriter(file) as writer:
+        writer.members.append(ArchiveMember(name=name, n_bytes=1, sha256="x"))
+        writer.close(Manifest(id="x", concord="0.2.0", made_at="x", postgres=18, members=writer.members))
+    with pytest.raises(Damaged, match="it has a file named"):
+        BackupArchive(tmp_path / "made.backup")
+
+
+@pytest.mark.parametrize("manifest", ["[]", "{}", '{"members": [{"name": "x"}]}', '{"members": 7}', "7", "no JSON"])
+def test_a_manifest_that_is_none_is_refused_in_a_sentence(manifest: str, tmp_path: Path) -> None:
+    path = tmp_path / "made.backup"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr(archive.MANIFEST, manifest)
+        made.comment = f"Concord backup, manifest sha256:{hashlib.sha256(manifest.encode()).hexdigest()}".encode()
+    with pytest.raises(Damaged, match="its manifest can't be read"):
+        BackupArchive(path)
 
 
 def test_a_backup_of_a_newer_concord_is_refused(whole: Path, settings: Settings) -> None:
