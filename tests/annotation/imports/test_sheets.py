@@ -21,8 +21,9 @@ from annotation.imports.sheets import (
     read_answer,
     read_decisions,
 )
-from annotation.imports.sheets.columns import rows_of
+from annotation.imports.sheets.columns import SheetRow, rows_of
 from annotation.imports.sheets.document_trees import tree_of
+from annotation.imports.sheets.spellings import apply_spellings
 from annotation.imports.sheets.values import SUGGESTED_MAX, RejectedValue
 from annotation.labels.consensus import PENDING
 from taxonomy.checking import load
@@ -458,6 +459,16 @@ def test_values_that_are_paths_become_a_tree_whose_steps_can_be_chosen() -> None
     reader = ValueReader(tree_of(load(json.dumps(document_from_values(sheet, slug="s", title="S", levels=["s"])))))
     found = [reader.read(reader.tree.by_key["s"], value) for value in values]
     assert found == [("training-hang",), ("training-hang",), ("oom",), ("setup-hang",), ("hang",), ("training",)]
+
+
+@pytest.mark.parametrize("several", [(), ("Fix Pattern",)], ids=["one value", "several values"])
+def test_a_decision_about_a_value_applies_however_the_value_is_written(several: Sequence[str]) -> None:
+    sheet = b"item,rater,Fix Pattern\na,bob,bugg\nb,bob,BUGG\nc,bob,  Bugg \nd,bob,No  Idea\ne,bob,Other\n"
+    table = open_table(io.BytesIO(sheet))
+    rows = rows_of(lay_out(table.columns, {}, ["Fix Pattern"]), table.rows)
+    meanings = {("fix pattern", "bugg"): "fault", ("fix pattern", "no idea"): ""}
+    found = [row.values for row in apply_spellings(rows, meanings, several) if isinstance(row, SheetRow)]
+    assert [text for row in found for _, text in row] == ["fault", "fault", "fault", "", "Other"]
 
 
 def test_of_very_many_unknown_values_the_first_thousand_name_the_nearest_category() -> None:
