@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.assignments.actions import states_and_leases
 from annotation.models import Assignment
 from tests import builders as make
 from tests.annotation.agreement_report.test_coverage import build_study as partly_double_coded
@@ -51,3 +52,22 @@ def test_an_item_of_a_pool_is_shown_as_held_until_its_lease_ends(client: Client)
     Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
     assert "one item assigned, expires" not in client.get("/studies/study/rounds/1/").content.decode()
     assert {each["lease_until"] for each in Script("olga").send("GET", path).json()["results"]} == {None}
+
+
+def test_a_lease_that_was_given_back_meanwhile_is_not_renewed() -> None:
+    make.open_round(make.study(), 1, raters_per_item=1, mode="pool")
+    assert Script("bob").send("GET", "studies/study/rounds/1/next/").status_code == 200
+    Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    read_before = Assignment.objects.get()
+    states_and_leases.release_expired(read_before.round_id)
+    assert not states_and_leases.renew(read_before)
+    given_back = Assignment.objects.get()
+    assert (given_back.state, given_back.lease_until) == (Assignment.State.WITHDRAWN, None)
+
+
+def test_a_lease_that_ran_out_is_renewed_while_nobody_gave_it_back() -> None:
+    make.open_round(make.study(), 1, raters_per_item=1, mode="pool")
+    assert Script("bob").send("GET", "studies/study/rounds/1/next/").status_code == 200
+    Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    assert states_and_leases.renew(Assignment.objects.get())
+    assert Assignment.objects.get(lease_until__gt=timezone.now()).state == Assignment.State.LEASED
