@@ -76,6 +76,15 @@ def test_where_it_was_asked_of_either_what_did_not_apply_is_an_answer(study: Stu
     assert why(study, applies="either") == {"skipped": 1, "one_sided": 2}
 
 
+def test_whether_it_was_asked_is_told_part_by_part() -> None:
+    study = make.study(text=make.FAULTS)
+    round_ = make.open_round(study, 1)
+    make.submit(round_, "bob", 1, parts=[{"labels": FAULT}, {"labels": FAULT}])
+    make.submit(round_, "carol", 1, parts=[{"labels": HOW_TO}, {"labels": FAULT}])
+    assert why(study) == {"not_asked": 1} and behind(study, "not_asked") == ["1.1"]
+    assert why(study, applies="either") == {}
+
+
 def test_a_proposal_that_is_left_out_is_no_does_not_apply(study: Study) -> None:
     seat = get_whole_study(study.slug)
     words = {"dimension": "symptom", "applies": "either", "pending": "left_out"}
