@@ -179,6 +179,14 @@ def test_buttons_that_a_person_can_not_use_are_not_shown(study: Study) -> None:
     assert "Draw sample" not in text_of(signed_in("ada").get(address("samples", study.slug)))
 
 
+def test_only_an_owner_sees_the_forms_that_change_roles(study: Study) -> None:
+    path = address("members", study.slug)
+    assert "Save roles" in text_of(signed_in("olga").get(path))
+    for name in ("ada", "bob", "rea"):
+        page = text_of(signed_in(name).get(path))
+        assert "bob" in page and "Save roles" not in page, name
+
+
 # My work
 
 
