@@ -334,6 +334,18 @@ def test_an_earlier_answer_is_opened_and_changed(round_: Round, enter: Enter) ->
     ]
 
 
+def test_a_stray_letter_does_not_change_a_question_that_was_answered(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    page.keyboard.press("f")
+    page.keyboard.press("c")
+    page.focus("#submit")
+    page.keyboard.press("h")
+    assert page.is_checked("text=Fault") and page.is_checked("text=Crash")
+    page.keyboard.press("1")
+    page.keyboard.press("h")
+    assert page.is_checked("text=How-to question")
+
+
 def test_single_keys_do_nothing_while_typing_or_when_switched_off(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     page.fill("#memo", "")
