@@ -177,6 +177,20 @@ def test_a_draft_survives_a_reload_and_another_browser(round_: Round, enter: Ent
 
 
 @pytest.mark.slow
+def test_the_page_begins_with_the_newer_draft_of_the_browser_and_the_server(round_: Round, enter: Enter) -> None:
+    page = enter(round_)
+    bodies = []
+    for memo in ("typed first", "typed last"):
+        with page.expect_response(re.compile("/draft/$")):
+            page.fill("#memo", memo)
+        bodies.append(Draft.objects.get().body)
+    Draft.objects.update(body=bodies[0])  # as if the last request had been lost
+    page.reload()
+    page.wait_for_selector("text=restored")
+    assert page.input_value("#memo") == "typed last"
+
+
+@pytest.mark.slow
 def test_a_draft_that_a_reload_brought_back_can_be_submitted_at_once(round_: Round, enter: Enter) -> None:
     page = enter(round_)
     with page.expect_response(re.compile("/draft/$")):
