@@ -159,6 +159,12 @@ def test_the_first_line_says_value_interval_threshold_and_what_it_rests_on(study
     assert "“fair” on the scale of Landis and Koch" in shown
 
 
+def test_a_dimension_is_headed_by_its_kind_and_the_units_that_count(study: Study) -> None:
+    html = get("olga", f"{AGREEMENT}?round=1").content.decode()
+    headings = re.findall(r"<summary><h2>.*?</h2> <span class=\"count\">(.*?)</span></summary>", html)
+    assert headings == ["single, 6 units"]
+
+
 def test_all_coefficients_stand_there_or_say_why_not(study: Study) -> None:
     shown = words_of(get("olga", f"{AGREEMENT}?round=1"))
     for title in (each.title for each in COEFFICIENTS.values()):
