@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,11 @@ import pytest
 import redis
 
 from config import embedded
+from tests.conftest import BASE_DIR
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(90)]
+
+COUNT = "from accounts.models import User; print(User.objects.count())"
 
 
 @pytest.fixture
@@ -73,6 +77,15 @@ def test_data_are_found_again_after_the_servers_were_stopped(data_dir: Path) -> 
     assert _gone(data_dir, 5)
     with embedded.servers(data_dir):
         assert _ask(data_dir, "SELECT name FROM kept") == "Zürich 🚀"
+
+
+def test_a_command_makes_the_tables_of_a_new_data_folder(data_dir: Path) -> None:
+    given = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", COUNT],
+        check=False, cwd=BASE_DIR, env={**given, "DATA_DIR": str(data_dir)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
 def test_servers_stay_until_the_last_of_two_users_leaves(data_dir: Path) -> None:
