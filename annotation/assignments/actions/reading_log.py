@@ -1,18 +1,23 @@
 """Reading log: audit entries about who read answers, or results, of rounds under way."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from itertools import groupby
+
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import wait_for_assignments
 from annotation.assignments.queries import READ
-from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.audit import record
 from annotation.core.errors import Blind
 from annotation.labels.answers import digest
 from annotation.labels.queries.cached_statistics import standings
 from annotation.models import AuditEvent, InboxLine, Round
 
+SETTLED_AFTER = timedelta(minutes=5)
+"""How old a line is when no assignment can be under way any more that did not see it: no transaction takes as long."""
 PAGE, REST, FILE = "page", "REST", "file"
 """The doors that answers are read through."""
 
@@ -29,7 +34,8 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
     if seat.user.pk is None or seat.link is not None:
         return
     read = [each for each in _under_way(seat, rounds) if each.pk not in seat.sealed_round_ids]
-    _note(seat, read, what, door)
+    if _note(seat, read, what, door):
+        _look_again(seat)
 
 
 def note_results(seat: Seat, what: str, door: str, number: int | None = None) -> None:
@@ -43,7 +49,8 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
     if seat.user.pk is None or seat.link is not None or is_known:
         return
     rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)
-    _note(seat, rounds if number is None else rounds.filter(number=number), what, door)
+    if _note(seat, rounds if number is None else rounds.filter(number=number), what, door):
+        _look_again(seat)
 
 
 def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
@@ -55,7 +62,11 @@ def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
     for _, of_member in groupby(told, key=lambda line: line.member_id):
         found = list(of_member)
         seat = Seat(user, found[0].round.study, found[0].member)
-        _note(seat, _under_way(seat, {line.round for line in found}), "inbox", door)
+        if not _note(seat, _under_way(seat, {line.round for line in found}), "inbox", door):
+            continue
+        sealed, withheld = get_seat(user, seat.study.slug).hidden_answers
+        if any(line.round_id in sealed or (line.round_id, line.item_id) in withheld for line in found):
+            raise Blind("You were assigned to items of this page just now. Open it again.")
 
 
 def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
@@ -64,29 +75,39 @@ def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
     return [each for each in rounds if each.state in states]
 
 
-def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
+def _look_again(seat: Seat) -> None:
+    """Shows nothing to who was asked as a third rater, or named in a round, before their line: raises Blind."""
+    if seat.reads_less_than(*seat.hidden_answers):
+        raise Blind("You were assigned to items of this page just now. Open it again.")
+
+
+def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
     """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
 
-    Who was asked as a third rater, or named in a round, before the line was there, is shown nothing: raises Blind. It
-    waits for whoever is doing so just now.
+    Whether the person may have been assigned before the line was there, so that what they read has to be looked at
+    again. It waits for whoever is assigning them just now.
+
+    A line that was added a moment ago, by a request at the same time, settles nothing: this one waits and looks, too.
 
     Answers are compared by the revisions of the raters, which the database counts up and which never come again.
     """
     now = {each.number: each for each in rounds}
     if not now:
-        return
+        return False
     revisions = standings(list(now.values()))
     seen = {number: digest(revisions[each.pk])[:12] for number, each in sorted(now.items())}
     lines = AuditEvent.objects.filter(study=seat.study, user=seat.user, verb=READ, detail__door=door)
     lines = lines.filter(detail__round__in=list(seen), detail__answers_hash__in=list(seen.values()))
-    recorded = set(lines.order_by().values_list("detail__round", "detail__answers_hash"))
+    added_at: dict[tuple[int, str], datetime] = {}
+    for number, answers, at in lines.order_by("at").values_list("detail__round", "detail__answers_hash", "at"):
+        added_at.setdefault((number, answers), at)
     for number, answers in seen.items():
-        if (number, answers) not in recorded:
+        if (number, answers) not in added_at:
             record(
                 study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
             )
-    if len(recorded) == len(seen):
-        return
+    settled = timezone.now() - SETTLED_AFTER
+    if all(each in added_at and added_at[each] < settled for each in seen.items()):
+        return False
     wait_for_assignments(now.values())
-    if seat.reads_less_than(*seat.hidden_answers):
-        raise Blind("You were assigned to items of this page just now. Open it again.")
+    return True
