@@ -49,20 +49,22 @@ def get_password_link(plaintext: str) -> PasswordLink:
 def get_good_link(**which: Any) -> PasswordLink:
     """A link that may be opened and used now; raises NotFound for one that was used or has ended.
 
-    One that the owner of a study made has also ended once its person signed in, or its owner could not make it now.
+    One that staff or the owner of a study made has also ended once they could not make it now, and one of an owner once
+    its person signed in.
     """
     rows = PasswordLink.objects.select_related("user", "made_by").filter(used_at=None, expires_at__gt=timezone.now())
     link = rows.filter(**which, user__is_active=True).first()
-    if link is None or (link.of_study is not None and not _is_as_it_was(link)):
+    if link is None or (link.made_by is not None and not _is_as_it_was(link)):
         raise NotFound("This password link was already used or has expired. Ask the person who sent it for a new one.")
     return link
 
 
 def _is_as_it_was(link: PasswordLink) -> bool:
-    """Whether nothing came in between that ends a link of an owner."""
+    """Whether nothing came in between that ends a link of staff or an owner."""
     signed_in_at = link.user.last_login
-    has_signed_in = signed_in_at is not None and signed_in_at >= link.created_at
-    return not has_signed_in and all(each.may_still_make(link) for each in keepers_of_links)
+    if link.of_study is not None and signed_in_at is not None and signed_in_at >= link.created_at:
+        return False
+    return all(each.may_still_make(link) for each in keepers_of_links)
 
 
 def get_used_link(link_id: int) -> PasswordLink:

@@ -28,7 +28,12 @@ def make_password_link(*, seat: Seat, member: Membership) -> str:
 
 
 def may_still_make(link: PasswordLink) -> bool:
-    """Whether the owner who made this link could make it now, for the same member of the same study."""
+    """Whether who made this link could make it now: staff, or an owner for the same member of the same study."""
+    if link.of_study is None:
+        maker = link.made_by
+        if maker is None or not (maker.is_active and maker.is_staff) or link.user.is_staff:
+            return False
+        return _blind_beside(maker, link.user) is None
     study = None if link.of_study is None else Study.objects.filter(pk=link.of_study).first()
     member = Membership.objects.select_related("user").filter(study=study, user=link.user).first()
     if study is None or member is None or link.made_by is None or not link.made_by.is_active:

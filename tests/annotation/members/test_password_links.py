@@ -272,3 +272,21 @@ def test_the_studys_audit_log_records_the_use_of_an_owners_link(study: Study) ->
     make.user("sam", staff=True)
     assert opens(link_for(make.member(study, "bob"), "sam"))
     assert AuditEvent.objects.filter(verb="password link used").count() == 1
+
+
+@pytest.mark.parametrize("how", ["rates", "is no staff"])
+def test_a_link_of_staff_ends_with_what_they_may(how: str) -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    sam = make.user("sam", staff=True)
+    path = link_for(make.member(study, "bob"), by="sam")
+    if how == "rates":
+        members.add_member(seat=make.owner_seat(study), username="sam", roles=["rater"])
+        make.open_round(study, 1, raters=("sam", "carol"))
+    else:
+        User.objects.filter(pk=sam.pk).update(is_staff=False)
+    assert not opens(path)
+
+
+def test_a_link_of_staff_that_may_still_make_it_opens() -> None:
+    make.user("sam", staff=True)
+    assert opens(link_for(make.member(make.study(raters=("bob", "carol")), "bob"), by="sam"))
