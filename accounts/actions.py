@@ -106,7 +106,8 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
     with transaction.atomic():
         if user.email != address:
             _hold(user)
-        user.save(update_fields=["first_name", "last_name", "email"])
+        is_new = user.email != address
+        user.save(update_fields=["first_name", "last_name", *(["email"] if is_new else [])])
         if user.get_full_name() != before:
             record(verb="person renamed", user=user)
         if user.email != address:
@@ -176,13 +177,15 @@ def make_password_link(
 
     One sent by e-mail, which anyone can ask for, ends no link that somebody made by hand. Whether `made_by` may is for
     the caller to know, and asked again as long as the link is out where they may as the owner of a study (`of_study`).
-    Raises Conflict for somebody who may not sign in.
+    Raises Conflict for somebody who may not sign in, or who has another e-mail address by now than the link is sent to.
     """
     if not user.is_active:
         raise Conflict(f"The account of {user.display_name} was closed or may no longer sign in.")
     plaintext, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
-        User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two links made at once the earlier ends
+        held = User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two links made at once the earlier ends
+        if by_email and held.email != user.email:
+            raise Conflict(f"The e-mail address of {user.display_name} was changed at the same time.")
         earlier = PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now)
         (earlier.filter(by_email=True) if by_email else earlier).update(expires_at=now)
         link = PasswordLink.objects.create(
@@ -230,10 +233,10 @@ def use_password_link(*, link: PasswordLink, new: str) -> list[str]:
 def _end_recent_ways_in(link: PasswordLink) -> list[str]:
     """Ends providers of the last 30 days, and an e-mail address since then unless the link was sent to it; in words.
 
-    Nothing where nobody had a password, and for links of owners, who must not end what a person could come back by.
+    Nothing for links of owners, who must not end what a person could come back by.
     """
     user, since = link.user, timezone.now() - RECENT
-    if link.of_study is not None or not user.has_usable_password():
+    if link.of_study is not None:
         return []
     ended = []
     if SocialAccount.objects.filter(user=user, date_joined__gte=since).delete()[0]:

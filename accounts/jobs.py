@@ -13,6 +13,7 @@ from accounts.actions import make_password_link
 from accounts.models import PasswordLink, Session, User
 from accounts.queries import unconfirmed_links
 from shared import jobs as job_base
+from shared.errors import Conflict
 from shared.names import clean_name
 
 KEPT = timedelta(days=90)
@@ -50,7 +51,10 @@ def _send(subject: str, text: str, address: str) -> None:
 def send_password_links(address: str, site: str) -> None:
     """To everybody who has this e-mail address and may sign in; nobody is a case like any other."""
     for user in User.objects.filter(email__iexact=address, is_active=True):
-        _, plaintext = make_password_link(user=user, by_email=True)
+        try:
+            _, plaintext = make_password_link(user=user, by_email=True)
+        except Conflict:
+            continue  # the account was closed or got another address just now
         _send(
             "Set a new password for Concord",
             f"{user.display_name},\n\nyou or someone else requested a new password for {user.username} at "

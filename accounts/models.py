@@ -4,6 +4,7 @@ import json
 from hashlib import sha256
 
 from django.conf import settings
+from django.contrib.auth.hashers import check_password, make_password
 from django.contrib.auth.models import AbstractUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
@@ -67,6 +68,15 @@ class User(AbstractUser):
         constraints = [
             models.UniqueConstraint(Lower("username"), name="a_user_name_is_taken_once_whatever_its_case"),
         ]
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Whether this is the password. An old hash is replaced unless another password was set in the meantime."""
+
+        def keep(raw_password: str | None) -> None:
+            was, self.password = self.password, make_password(raw_password)
+            User.objects.filter(pk=self.pk, password=was).update(password=self.password)
+
+        return check_password(raw_password, self.password, keep)
 
     @property
     def all_keys(self) -> str:

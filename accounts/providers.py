@@ -21,6 +21,7 @@ from django.shortcuts import render, resolve_url
 
 from accounts.actions import connect_provider
 from accounts.confirmation import note_provider_sign_in
+from accounts.models import User
 from accounts.openid import NONCE, is_answer
 from accounts.queries import proves_person
 from accounts.sessions import sign_in
@@ -92,7 +93,13 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
     """An account at a provider is a person's when they said so here; never because an e-mail address is the same."""
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: Any) -> Any:
-        """Keeps how they are called there: allauth would write down all that the provider says, at each sign-in."""
+        """Keeps how they are called there: allauth would write down all that the provider says, at each sign-in.
+
+        Holds the account that the identity belongs to before allauth looks for it: a link for a new password that is
+        being used ends the connection before or after this sign-in, never in its middle.
+        """
+        who = {"socialaccount__provider": sociallogin.account.provider, "socialaccount__uid": sociallogin.account.uid}
+        list(User.objects.select_for_update(no_key=True, of=("self",)).filter(**who).order_by())
         sociallogin.account.extra_data = {"called": _called(sociallogin)}
         return super().populate_user(request, sociallogin, data)
 

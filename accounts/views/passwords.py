@@ -53,7 +53,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     form = FirstPasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         is_from_elsewhere = not link.by_email or queries.is_to_former_address(link)
-        is_recovery = is_from_elsewhere and link.of_study is None and link.user.has_usable_password()
+        is_recovery = is_from_elsewhere and link.of_study is None
         with explaining(form, caught=Invalid):
             ended = actions.use_password_link(link=link, new=form.cleaned_data["new"])
             if settings.SENDS_EMAIL and link.user.email:

@@ -5,6 +5,7 @@ import logging
 from allauth.socialaccount.providers.github.views import oauth2_callback as github_callback
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -59,7 +60,8 @@ def come_back(request: HttpRequest, provider_id: str) -> HttpResponse:
     require_room(request, LINKS)
     answer: HttpResponse
     try:
-        answer = github_callback(request) if provider.key == "github" else openid.come_back(request, provider_id)
+        with transaction.atomic():  # in which the account is held
+            answer = github_callback(request) if provider.key == "github" else openid.come_back(request, provider_id)
     except UNREADABLE:
         logger.warning("%s gave an answer that can't be read", provider.name, exc_info=True)
         return refusal(request, f"{provider.name} sent an invalid response. Try again in a minute.", 503)

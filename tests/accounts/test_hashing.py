@@ -48,6 +48,19 @@ def test_a_hash_of_an_earlier_version_opens_the_account_and_is_replaced() -> Non
     assert user.password.startswith("argon2$argon2id$") and user.check_password("word of long ago")
 
 
+@pytest.mark.django_db
+def test_a_hash_that_is_replaced_never_takes_the_place_of_a_password_that_was_set_since() -> None:
+    user = User.objects.create_user("sam")
+    user.password = make_password("word of long ago", hasher="scrypt")
+    user.save()
+    signing_in = User.objects.get()
+    user.set_password("word of today")
+    user.save()
+    assert signing_in.check_password("word of long ago")
+    user.refresh_from_db()
+    assert user.check_password("word of today") and not user.check_password("word of long ago")
+
+
 def test_a_check_costs_a_fraction_of_one_by_scrypt() -> None:
     """Fifty people sign in at once; two processors have two seconds for all of them."""
 

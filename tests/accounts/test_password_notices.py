@@ -12,11 +12,12 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import actions, jobs
+from accounts.audit import record
 from accounts.confirmation import Confirmation
 from accounts.models import PasswordLink, ServerEvent, User
-from accounts.queries import proves_person
+from accounts.queries import ADDRESS_CHANGED, proves_person
 from accounts.sessions import SessionStore, sign_in
-from shared.errors import Invalid
+from shared.errors import Conflict, Invalid
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -39,7 +40,7 @@ def signed_in(password: str, name: str = "alice") -> Client:
 
 def used(alice: User, new: str = BY_LINK, **more: Any) -> PasswordLink:
     """A link that was used on its page."""
-    link, plaintext = actions.make_password_link(user=alice, **more)
+    link, plaintext = actions.make_password_link(user=User.objects.get(pk=alice.pk), **more)
     assert Client().post(f"/new-password/{plaintext}/", {"new": new}).status_code == 302
     return link
 
@@ -53,7 +54,7 @@ def is_told(client: Client) -> bool:
 
 
 def test_the_use_of_a_link_is_told_on_every_page_and_can_not_be_confirmed_with_its_password(alice: User) -> None:
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     client = signed_in(BY_LINK)
     for path in ("/", "/me/"):
         words = client.get(path).content.decode()
@@ -64,7 +65,7 @@ def test_the_use_of_a_link_is_told_on_every_page_and_can_not_be_confirmed_with_i
 
 
 def test_changing_the_password_that_a_link_set_does_not_end_the_notice(alice: User) -> None:
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     client = signed_in(BY_LINK)
     assert client.post("/me/password/", {"old": BY_LINK, "new": NEXT}).status_code == 302
     assert confirm(client, link) == 403
@@ -73,7 +74,7 @@ def test_changing_the_password_that_a_link_set_does_not_end_the_notice(alice: Us
 
 
 def test_a_link_sent_to_the_persons_own_address_gives_a_session_that_may_confirm(alice: User) -> None:
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     used(alice, NEXT, by_email=True)
     client = signed_in(NEXT)
     assert "Confirm that it was me" in client.get("/").content.decode()
@@ -84,7 +85,7 @@ def test_a_link_sent_to_the_persons_own_address_gives_a_session_that_may_confirm
 
 
 def test_a_link_sent_to_an_address_that_was_changed_since_confirms_nothing(alice: User) -> None:
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     actions.rename_user(
         user=User.objects.get(pk=alice.pk),
         full_name="Alice",
@@ -112,6 +113,35 @@ def test_a_link_ends_an_address_that_was_set_after_the_link_was_sent(alice: User
     assert "with a link that was sent to an earlier e-mail address of your account." in told
 
 
+def test_a_link_ends_what_was_added_lately_to_an_account_without_a_password(alice: User) -> None:
+    alice.set_unusable_password()
+    alice.email = "mallory@example.org"
+    alice.save()
+    record(verb=ADDRESS_CHANGED, user=alice)
+    actions.connect_provider(user=alice, provider="oidc", uid="7", called="mallory")
+    used(alice)
+    alice.refresh_from_db()
+    assert (alice.email, alice.socialaccount_set.count()) == ("", 0)
+
+
+def test_a_change_of_the_name_alone_writes_no_address_back_that_was_removed(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="mallory@example.org")
+    under_way = User.objects.get(pk=alice.pk)
+    User.objects.filter(pk=alice.pk).update(email="")
+    actions.rename_user(user=under_way, full_name="Alice B", email="mallory@example.org", confirmation=Confirmation(""))
+    alice.refresh_from_db()
+    assert (alice.first_name, alice.email) == ("Alice", "")
+
+
+def test_no_link_is_sent_to_an_address_that_the_account_has_no_more(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="mallory@example.org")
+    found = User.objects.get(pk=alice.pk)
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org")
+    with pytest.raises(Conflict, match="was changed at the same time"):
+        actions.make_password_link(user=found, by_email=True)
+    assert not PasswordLink.objects.exists()
+
+
 def test_a_link_ends_no_address_that_it_was_sent_to(alice: User) -> None:
     actions.rename_user(
         user=User.objects.get(pk=alice.pk), full_name="Alice", email="alice@example.org",
@@ -129,7 +159,7 @@ def test_a_provider_confirms_if_it_was_connected_before_the_link_was_used(
     if is_before:
         actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
         alice.socialaccount_set.update(date_joined=timezone.now() - timedelta(days=31))
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     alice.refresh_from_db()
     if not is_before:
         actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
@@ -183,7 +213,7 @@ def test_who_comes_back_by_a_link_of_staff_is_told_what_else_opens_the_account(
     page = Client().post(f"/new-password/{plaintext}/", {"new": BY_LINK}, follow=True).content.decode()
     assert "These also open your account: thief at " in page
     assert "links sent to thief@evil.example. Sign in, then remove" in page
-    link, plaintext = actions.make_password_link(user=alice, made_by=make.user("olga"))
+    link, plaintext = actions.make_password_link(user=alice, made_by=make.user("olga", staff=True))
     PasswordLink.objects.filter(pk=link.pk).update(of_study=1)
     page = Client().post(f"/new-password/{plaintext}/", {"new": BY_LINK + "!"}, follow=True).content.decode()
     assert "thief@evil.example" not in page
@@ -196,7 +226,7 @@ def test_ways_in_of_long_ago_stay_and_no_owners_link_ends_any(
     thief_adds_ways_in(alice)
     if older:
         monkeypatch.setattr(actions, "RECENT", timedelta(0))
-    link, _ = actions.make_password_link(user=alice, made_by=make.user("olga"))
+    link, _ = actions.make_password_link(user=alice, made_by=make.user("olga", staff=True))
     PasswordLink.objects.filter(pk=link.pk).update(of_study=of_study)
     link.refresh_from_db()
     assert actions._end_recent_ways_in(link) == []
@@ -206,7 +236,7 @@ def test_ways_in_of_long_ago_stay_and_no_owners_link_ends_any(
 def test_who_confirmed_with_the_old_password_adds_nothing_after_a_link_was_used(alice: User, way: str) -> None:
     """A request that began before: its person is the one that was read then."""
     before = User.objects.get(pk=alice.pk)
-    used(alice, made_by=make.user("olga"))
+    used(alice, made_by=make.user("olga", staff=True))
     old = Confirmation(FIRST)
     ways: dict[str, Callable[[], object]] = {
         "token": lambda: actions.make_own_token(user=before, confirmation=old, name="kept", scope="manage"),
@@ -222,7 +252,7 @@ def test_who_confirmed_with_the_old_password_adds_nothing_after_a_link_was_used(
 
 
 def test_a_second_link_leaves_its_own_notice(alice: User) -> None:
-    olga = make.user("olga")
+    olga = make.user("olga", staff=True)
     first, second = used(alice, made_by=olga), used(alice, NEXT, made_by=olga)
     client = signed_in(NEXT)
     assert client.get("/").content.decode().count(NOTICE) == 2
@@ -231,7 +261,7 @@ def test_a_second_link_leaves_its_own_notice(alice: User) -> None:
 
 
 def test_staff_confirm_for_others_and_nobody_else_does(alice: User) -> None:
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     make.user("sam", staff=True, password=FIRST)
     make.user("mallory", password=FIRST)
     assert confirm(signed_in(FIRST, "mallory"), link) == 404
@@ -262,13 +292,13 @@ def test_the_person_is_told_by_e_mail(alice: User, settings: Any, mailoutbox: li
     used(alice)
     assert not mailoutbox, "an account without an address"
     User.objects.filter(pk=alice.pk).update(email="alice@example.org")
-    used(User.objects.get(pk=alice.pk), NEXT, made_by=make.user("olga"))
+    used(User.objects.get(pk=alice.pk), NEXT, made_by=make.user("olga", staff=True))
     [mail] = mailoutbox
     assert mail.to == ["alice@example.org"] and "API tokens were revoked" in mail.body and "http" not in mail.body
 
 
 def test_links_that_nobody_confirmed_are_kept(alice: User) -> None:
-    link = used(alice, made_by=make.user("olga"))
+    link = used(alice, made_by=make.user("olga", staff=True))
     PasswordLink.objects.filter(pk=link.pk).update(expires_at="2020-01-01T00:00Z")
     jobs.remove_what_is_over()
     assert is_told(signed_in(BY_LINK))

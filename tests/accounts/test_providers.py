@@ -1,5 +1,6 @@
 """Signing in by a provider: who comes in, who is refused, and that no wrong answer of a provider lets anybody in."""
 
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -8,6 +9,7 @@ import pytest
 import requests
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
+from django.db import connection, transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -111,6 +113,31 @@ def test_a_session_alone_connects_no_provider(provider: Provider) -> None:
     without_password.force_login(make.user("zoe"))
     answer = without_password.post("/me/providers/oidc/connect/")
     assert answer.status_code == 422 and "Sign in with your provider once more" in answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sign_in_under_way_does_not_bring_back_a_connection_that_is_being_ended(provider: Provider) -> None:
+    user = connected()
+    client = Client()
+    back = way(client)
+    answers: list[Any] = []
+
+    def come_back() -> None:
+        try:
+            answers.append(client.get(back))
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=come_back)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)  # as while a link for a new password is used
+        thread.start()
+        thread.join(1)
+        assert thread.is_alive()
+        SocialAccount.objects.all().delete()
+    thread.join(20)
+    assert answers[0].status_code == 403 and not is_signed_in(client)
+    assert not SocialAccount.objects.exists()
 
 
 def test_an_equal_e_mail_address_or_name_joins_nothing(provider: Provider) -> None:
