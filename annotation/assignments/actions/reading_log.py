@@ -84,8 +84,8 @@ def _look_again(seat: Seat) -> None:
 def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
     """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
 
-    Whether the person may have been assigned before the line was there, so that what they read has to be looked at
-    again. It waits for whoever is assigning them just now.
+    Whether the person, as a rater of the study, may have been assigned before the line was there, so that what they
+    read has to be looked at again. It waits for whoever is assigning them just now.
 
     A line that was added a moment ago, by a request at the same time, settles nothing: this one waits and looks, too.
 
@@ -107,7 +107,7 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
                 study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
             )
     settled = timezone.now() - SETTLED_AFTER
-    if all(each in added_at and added_at[each] < settled for each in seen.items()):
+    if not seat.has_role(RATER) or all(each in added_at and added_at[each] < settled for each in seen.items()):
         return False
     wait_for_assignments(now.values())
     return True

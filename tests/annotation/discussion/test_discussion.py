@@ -1,5 +1,6 @@
 """Discussing items: who may, what is hidden from whom, remarks, answers that are changed, and what is new."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.assignments.actions import reading_log
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.members.actions import members
 from annotation.models import Annotation, Assignment, Draft, Evidence, Item, Remark, Resolution, Round, Study
@@ -206,7 +208,11 @@ def test_what_others_do_meanwhile_is_told_once_and_nothing_else(over: Round) -> 
     assert "decided" not in client("olga").get(news(client("olga").get(at()).content.decode())).content.decode()
 
 
-def test_the_poll_takes_a_fixed_number_of_queries(over: Round) -> None:
+@pytest.mark.parametrize(("settled_after", "n_most"), [(0, 15), (300, 20)], ids=["later", "right after an answer"])
+def test_the_poll_takes_a_fixed_number_of_queries(
+    over: Round, settled_after: int, n_most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading_log, "SETTLED_AFTER", timedelta(seconds=settled_after))
     counts = []
     for n in (1, 30):
         for number in range(n):
@@ -220,7 +226,7 @@ def test_the_poll_takes_a_fixed_number_of_queries(over: Round) -> None:
             with CaptureQueriesContext(connection) as captured:
                 visitor.get(asked)
             counts.append(len(captured))
-    assert counts[:2] == counts[2:] and max(counts) <= 15, counts
+    assert counts[:2] == counts[2:] and max(counts) <= n_most, counts
 
 
 def revise(name: str, labels: dict[str, Any], number: int = 1) -> None:
