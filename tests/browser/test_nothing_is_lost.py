@@ -30,7 +30,9 @@ from tests.conftest import environment_of_servers
 if TYPE_CHECKING:
     from annotation.models import Study
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.browser, pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)
+]  # fmt: skip
 
 PASSWORD = "a long password"
 SUBMIT = re.compile(r"/label/[0-9a-f-]{36}/$")

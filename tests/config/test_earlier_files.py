@@ -27,7 +27,7 @@ def recorded() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(300)
 def test_an_earlier_backup_restores_with_every_answer_label_and_coefficient(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_clock_loads_nothing_of_the_application() -> None:
     assert "config.settings" in found
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_web_and_worker_load_no_package_that_is_seldom_needed() -> None:
     found = imported("import django; django.setup(); from config import preload; preload.load()")
     assert found >= {"annotation.labeling.views.labeling", "annotation.jobs", "ingest.jobs", "config.urls"}
@@ -66,7 +66,7 @@ late = set(sys.modules) - before
 """
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.django_db
 def test_no_request_right_after_a_start_imports_a_module() -> None:
     assert imported(FIRST_REQUESTS, environment_of_servers() | {"ALLOWED_HOSTS": "testserver"}) == set()
