@@ -476,6 +476,7 @@ def test_no_page_of_answers_compares_each_with_each_where_the_planner_expects_fe
     assert_few_rows(LINKED)
 
 
+@pytest.mark.slow  # two seconds, and once 25 in a whole run
 def test_disputed_items_of_a_round_are_found_without_the_answers_of_other_studies() -> None:
     """Whatever the planner knows: a page of one study must not take longer the more studies there are."""
     makers = {"before": 1, "late": 10_001}
