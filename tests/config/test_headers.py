@@ -240,6 +240,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.process
 def test_with_https_cookies_belong_to_this_host_alone_and_nothing_travels_in_the_clear() -> None:
     seen = json.loads(with_https("-c", SEEN))
     assert seen["cookies"] == {"__Host-concord_csrf": [True, "/", "", "Lax"]}

@@ -152,6 +152,7 @@ def test_a_job_takes_the_number_of_its_request_along(settings: Settings) -> None
     assert message.headers["__django_structlog__"] == {"request_id": "a-number"}
 
 
+@pytest.mark.process
 def test_a_worker_writes_json_and_names_what_it_works_on(tmp_path: Path) -> None:
     code = (
         "import django; django.setup();"

@@ -102,7 +102,7 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
         assert graphql.price(query.document, counted).n_points <= 4
 
 
-@pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.soak)])
 def test_a_thousand_issues_take_at_most_25_requests(world, github, fetch, n_files):
     home = made_up(world, "o/r", 1167, n_comments=3)
     if n_files > 2:  # then nearly every issue is closed by a pull request of its own

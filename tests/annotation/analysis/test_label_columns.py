@@ -253,7 +253,7 @@ def decided(round_: Round, draw: random.Random) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_columns_say_what_labels_say_of_bugs_skips_decisions_and_several_rounds(seed: int) -> None:
     draw = random.Random(seed)
     study = make.study(text=MORE, raters=("bob", "carol"))
