@@ -22,7 +22,7 @@ unexport DJANGO_SETTINGS_MODULE PYTHONDONTWRITEBYTECODE
 help:
 	@echo 'make run     set up and start Concord on http://127.0.0.1:8000/ (PORT=8001 DATA_DIR=folder to choose)'
 	@echo 'make test    make check, and beside it the tests (12 minutes on two cores)'
-	@echo 'make test-slow    tests of whole servers, and of whole jobs and pages in a browser (11 minutes)'
+	@echo 'make test-slow    tests of whole servers, and of whole jobs and pages in a browser (13 minutes)'
 	@echo 'make check   lint, format, types, layers, migrations, docs but for their commands (under a minute)'
 	@echo 'make audit   look the locked packages up among known vulnerabilities, where that can be done'
 	@echo 'make soak    the long tests, N=5 times each'
