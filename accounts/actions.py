@@ -101,16 +101,16 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
             for name, sentences in error.message_dict.items()
         }
         raise Invalid("Choose another name or address.", fields=fields) from error
-    if user.email != address:
+    is_new = user.email != address
+    if is_new:
         require_confirmed(user, confirmation)
     with transaction.atomic():
-        if user.email != address:
+        if is_new:
             _hold(user)
-        is_new = user.email != address
         user.save(update_fields=["first_name", "last_name", *(["email"] if is_new else [])])
         if user.get_full_name() != before:
             record(verb="person renamed", user=user)
-        if user.email != address:
+        if is_new:
             record(verb=ADDRESS_CHANGED, user=user)
     return user
 

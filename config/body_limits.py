@@ -8,8 +8,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 
-from config.signed_in import is_known
-from config.views import is_api, too_large
+from config.signed_in import has_token, is_known
+from config.views import too_large
 
 IN_MEMORY = frozenset({"", "application/json", "application/x-www-form-urlencoded"})
 """Kinds of bodies that are read into memory as a whole."""
@@ -40,7 +40,7 @@ class BodyLimits:
                 request.body  # noqa: B018
             elif is_known(request):
                 _read_to_disk(request)
-            elif not (is_api(request) and "Authorization" in request.headers):  # a wrong token is answered 401
+            elif not has_token(request):  # a wrong token is answered 401
                 return too_large(request, least)
         except UnreadablePostError:
             return HttpResponse(status=400)  # nobody is there any more

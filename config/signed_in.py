@@ -17,9 +17,14 @@ from shared.errors import Forbidden
 LOOK_SECONDS = 1.0
 
 
+def has_token(request: HttpRequest) -> bool:
+    """Whether a request to the API comes with a token, valid or not."""
+    return is_api(request) and "Authorization" in request.headers
+
+
 def is_known(request: HttpRequest) -> bool:
     """Whether a person who is signed in or a valid token asks, as of now; nothing of it is kept in the request."""
-    if is_api(request) and "Authorization" in request.headers:
+    if has_token(request):
         try:
             return TokenAuthentication().authenticate(Request(request)) is not None
         except AuthenticationFailed:
@@ -32,7 +37,7 @@ def is_known(request: HttpRequest) -> bool:
 class LongAnswers:
     """Ends an answer that is made while it is sent when its token is revoked or its reader is signed out.
 
-    An answer can be read as slowly as its reader likes, and holds what was stored meanwhile. Looks once a second.
+    An answer can be read as slowly as its reader likes, and holds what was stored until then. Looks once a second.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -41,13 +46,9 @@ class LongAnswers:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         is_made = response.streaming and getattr(response, "file_to_stream", None) is None
-        if is_made and not response.is_async and _asks_as_somebody(request):  # type: ignore[attr-defined]
+        if is_made and not response.is_async and (has_token(request) or request.user.is_authenticated):  # type: ignore[attr-defined]
             response.streaming_content = _while_known(request, response.streaming_content)  # type: ignore[attr-defined]
         return response
-
-
-def _asks_as_somebody(request: HttpRequest) -> bool:
-    return (is_api(request) and "Authorization" in request.headers) or request.user.is_authenticated
 
 
 def _while_known(request: HttpRequest, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,8 +1,8 @@
 """Locks between those who read answers and those who ask others to rate the same items blind.
 
 Each side does its own thing first and then looks at what the other did: a reader adds the line of reading, then looks
-for assignments of theirs; whoever assigns a rater looks for such lines, then adds the assignment. An assignment that is
-not committed yet would be seen by neither, so the reader waits for it.
+for assignments of theirs; the one who assigns a rater looks for such lines, then adds the assignment. An assignment
+that is not committed yet would be seen by neither, so the reader waits for it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ READING = 7_311
 def held_unblinded(
     round_: Round, members: Iterable[Membership], in_round: Mapping[int, RoundRater] | None = None
 ) -> set[int]:
-    """`unblinded_among`, until the commit: who begins to read the round's answers meanwhile waits for what is added.
+    """`unblinded_among`, until the commit: a person who begins to read the round's answers waits for what is added.
 
     Call it in the transaction that adds or marks the raters. One query more.
     """

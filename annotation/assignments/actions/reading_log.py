@@ -85,7 +85,7 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
     """Adds the lines that are missing: of rounds whose answers are not those of an earlier line.
 
     Whether the person, as a rater of the study, may have been assigned before the line was there, so that what they
-    read has to be looked at again. It waits for whoever is assigning them just now.
+    read has to be looked at again. It waits while someone is assigning them.
 
     A line that was added a moment ago, by a request at the same time, settles nothing: this one waits and looks, too.
 
