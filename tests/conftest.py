@@ -70,6 +70,9 @@ for name in ("SECRET_KEY", "GITHUB_TOKENS", "GITHUB_API_URL", "HTTPS", "DEBUG", 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+HASTY = ("fsync = off", "full_page_writes = off", "max_wal_size = '256MB'", "jit = off")
+"""Settings of a PostgreSQL whose data nobody needs tomorrow."""
+
 FORGET = "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('UNLINK', key) end"
 """Empties the cache in one question."""
 
@@ -163,6 +166,12 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     connection.settings_dict["TEST"]["TEMPLATE"] = prepared.template()
 
 
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """Whether the database stays: it goes with the data folder, and to drop it would wait for all its connections."""
+    return _Servers.are_own
+
+
 def _empty_quickly() -> None:
     """Let Django empty the database after a test with transactions in our way."""
     from django.db import connections
@@ -204,10 +213,27 @@ class _Garbage:
             gc.freeze()
 
 
+class _Tables:
+    """Vacuumed before a file begins, once a minute, while no test has uncommitted rows."""
+
+    SECONDS = 60
+    path: Path | None = None
+    tidied = time.monotonic()
+
+    @classmethod
+    def tidy(cls, path: Path) -> None:
+        is_due = path != cls.path and time.monotonic() > cls.tidied + cls.SECONDS
+        cls.path = path
+        if _Servers.are_own and is_due:
+            prepared.vacuum()
+            cls.tidied = time.monotonic()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     from tests.remembered import memory
 
     _Garbage.collect(item.path)
+    _Tables.tidy(item.path)
     memory.begin(item)
     if item.get_closest_marker("github") and not descriptions.are_here():
         pytest.skip(descriptions.MISSING)
@@ -272,13 +298,17 @@ def pytest_unconfigure() -> None:
 
 
 def _forget_durability() -> None:
-    """Tests need not survive a power cut, and are a third quicker without; the log of writes is short, as in memory."""
+    """Tests need not survive a power cut, and are a third quicker without; the log of writes is short, as in memory.
+
+    `_Tables` vacuums between files. If PostgreSQL did so while a test has uncommitted rows, it would take the tables for
+    empty and choose plans that need 25 times as long.
+    """
     import psycopg2
 
     connection = psycopg2.connect(embedded.database_url(DATA_DIR))
     connection.autocommit = True
     with connection.cursor() as cursor:
-        for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '256MB'", "jit = off"):
+        for setting in (*HASTY, "autovacuum = off"):
             cursor.execute(f"ALTER SYSTEM SET {setting}")
         cursor.execute("SELECT pg_reload_conf()")
     connection.close()
