@@ -16,6 +16,8 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 
@@ -58,13 +60,19 @@ def get_provider(key: str) -> Provider:
 
 
 def way_to(request: HttpRequest, provider: Provider, *, process: str, after: str) -> str:
-    """The address at the provider where somebody says who they are; the session holds the state that comes back."""
+    """The address at the provider where somebody says who they are; the session holds the state that comes back.
+
+    Raises SessionInterrupted where that session has ended.
+    """
     there = get_adapter().get_provider(request, provider.key)
     nonce: dict[str, Any] = {}
     if isinstance(there, OpenIDConnectProvider):
         once = secrets.token_urlsafe(24)
         nonce = {NONCE: once, "auth_params": {**there.get_auth_params(), NONCE: once}}
-    answer = there.redirect(request, process=process, next_url=after, **nonce)
+    try:
+        answer = there.redirect(request, process=process, next_url=after, **nonce)
+    except UpdateError as error:
+        raise SessionInterrupted(str(error)) from error
     return str(answer["Location"])
 
 

@@ -4,6 +4,7 @@ import logging
 import sys
 
 from django.conf import settings
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -65,6 +66,7 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 _REFUSED = {
+    SessionInterrupted: "You were signed out before this request was answered. Sign in, and send it again.",
     DisallowedHost: "This site does not use the host name in the URL. Its operator can add it to ALLOWED_HOSTS.",
     TooManyFieldsSent: f"The form has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields. Send it in parts.",
     TooManyFilesSent: f"There are more than {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files. Send them in a ZIP file.",

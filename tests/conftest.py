@@ -300,8 +300,8 @@ def pytest_unconfigure() -> None:
 def _forget_durability() -> None:
     """Tests need not survive a power cut, and are a third quicker without; the log of writes is short, as in memory.
 
-    `_Tables` vacuums between files. If PostgreSQL did so while a test has uncommitted rows, it would take the tables for
-    empty and choose plans that need 25 times as long.
+    `_Tables` vacuums between files. If PostgreSQL did so while a test has uncommitted rows, it would take the tables
+    for empty and choose plans that need 25 times as long.
     """
     import psycopg2
 

@@ -15,7 +15,8 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from accounts import actions
-from accounts.models import ServerEvent, User
+from accounts.models import ServerEvent, Session, User
+from accounts.views import me
 from annotation.invitations.actions.invitations import invite
 from config import env
 from tests import builders as make
@@ -113,6 +114,23 @@ def test_a_session_alone_connects_no_provider(provider: Provider) -> None:
     without_password.force_login(make.user("zoe"))
     answer = without_password.post("/me/providers/oidc/connect/")
     assert answer.status_code == 422 and "Sign in with your provider once more" in answer.content.decode()
+
+
+def test_a_session_that_ends_on_the_way_to_a_provider_is_named(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client()
+    client.force_login(make.user("bob", password="a long password"))
+    confirmed = me.require_confirmed
+
+    def confirm(*given: Any) -> None:
+        confirmed(*given)
+        Session.objects.all().delete()
+
+    monkeypatch.setattr(me, "require_confirmed", confirm)
+    answer = client.post("/me/providers/oidc/connect/", {"password": "a long password"})
+    assert answer.status_code == 400
+    assert "You were signed out before this request was answered." in answer.content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
