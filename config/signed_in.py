@@ -1,7 +1,6 @@
 """Callers of long requests: whether the person or token may still ask, also while an answer is sent."""
 
 import copy
-import time
 from collections.abc import Callable, Iterable, Iterator
 
 from django.contrib.auth import get_user
@@ -13,8 +12,7 @@ from rest_framework.request import Request
 from accounts.api import TokenAuthentication
 from config.views import is_api
 from shared.errors import Forbidden
-
-LOOK_SECONDS = 1.0
+from shared.watched_streams import watched
 
 
 def has_token(request: HttpRequest) -> bool:
@@ -52,13 +50,8 @@ class LongAnswers:
 
 
 def _while_known(request: HttpRequest, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    following, looked_at = iter(pieces), time.monotonic()
-    while True:
-        if time.monotonic() - looked_at > LOOK_SECONDS:
-            if not is_known(request):
-                raise Forbidden("You were signed out while this file was sent. Sign in, then download it again.")
-            looked_at = time.monotonic()
-        piece = next(following, None)
-        if piece is None:
-            return
-        yield piece
+    def look() -> None:
+        if not is_known(request):
+            raise Forbidden("You were signed out while this file was sent. Sign in, then download it again.")
+
+    return watched(pieces, look)

@@ -11,8 +11,8 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, FakePayload, encode_
 from accounts.actions import make_password_link, make_token, use_password_link
 from accounts.models import PasswordLink, User
 from annotation.models import Invitation, Study
-from config import signed_in
 from ingest.models import FetchRun
+from shared import watched_streams
 from shared.errors import Forbidden
 from shared.row_files import write_rows
 from tests import builders as make
@@ -111,7 +111,7 @@ def test_a_large_file_of_a_token_that_stays_arrives_whole() -> None:
 
 @pytest.mark.parametrize("way", ["session", "token"])
 def test_a_file_ends_where_its_reader_was_signed_out(carl: User, thief: Client, way: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(signed_in, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(watched_streams, "LOOK_SECONDS", 0)
     monkeypatch.setitem(write_rows.__kwdefaults__, "chunk", 1)
     round_ = make.open_round(make.study(owner="carl"), 2)
     make.submit(round_, "bob", 1, {"symptom": ["crash"]})

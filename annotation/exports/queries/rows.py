@@ -1,6 +1,5 @@
 """Rows that a member may export, by rules that the Exports page and REST share."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -26,12 +25,12 @@ from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.resolution_notes import NOTES
 from annotation.models import Item, Round, Study
 from shared.compiled_queries import CompiledQuery
+from shared.watched_streams import watched
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
 TOLD_EVERY = 500
-SIGHT_SECONDS = 1.0
-"""After so long a file that is being sent looks again whether its reader still reads the same."""
+"""Rows between two calls of `tell`."""
 Tell = Callable[[int, label_rows.Place | None], None]
 T = TypeVar("T")
 Found = Iterable[tuple[label_rows.Place, list[Any]]]
@@ -331,23 +330,13 @@ def while_reading(seat: Seat, found: Iterable[T]) -> Iterator[T]:
     become a rater of an open round. Raises Blind, which ends the file, and NotFound for a former member. Three queries
     a second.
     """
-    return _while_reading(seat, seat.hidden_answers, iter(found))
+    hidden = seat.hidden_answers
 
+    def look() -> None:
+        if seat.reads_less_than(*hidden):
+            raise Blind("You became a rater of an open round while this file was sent. Download it again.")
 
-def _while_reading(
-    seat: Seat, hidden: tuple[frozenset[int], frozenset[tuple[int, int]]], found: Iterator[T]
-) -> Iterator[T]:
-    looked_at = time.monotonic()
-    while True:
-        if time.monotonic() - looked_at > SIGHT_SECONDS:
-            if seat.reads_less_than(*hidden):
-                raise Blind("You became a rater of an open round while this file was sent. Download it again.")
-            looked_at = time.monotonic()
-        try:
-            each = next(found)
-        except StopIteration:
-            return
-        yield each
+    return watched(found, look)
 
 
 def stream_rows(

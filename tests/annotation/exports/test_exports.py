@@ -25,6 +25,7 @@ from annotation.package.dictionary import tables
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.raters import add_rater
 from ingest.models import ClosingChange, Issue
+from shared import watched_streams
 from shared.csv_files import undefused
 from shared.row_files import write_rows
 from tests import builders as make
@@ -175,7 +176,7 @@ def test_an_owner_who_rates_gets_their_own_in_the_round_they_are_blind_in() -> N
 @pytest.mark.parametrize("what", ["ratings.jsonl", "ratings.csv", "evidence"])
 def test_a_file_ends_where_its_reader_became_a_rater_of_an_open_round(what: str, monkeypatch: Any) -> None:
     """They take it slowly: rounds that come later in it are read from the database when they have become blind."""
-    monkeypatch.setattr(rows, "SIGHT_SECONDS", 0)
+    monkeypatch.setattr(watched_streams, "LOOK_SECONDS", 0)
     monkeypatch.setitem(write_rows.__kwdefaults__, "chunk", 1)
     study = make.study()
     seat = make.owner_seat(study)
