@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
+    BigIntegerField,
     BooleanField,
     Count,
     DateTimeField,
@@ -22,11 +23,11 @@ from django.db.models import (
     TextField,
     Value,
 )
-from django.db.models.functions import Extract
+from django.db.models.functions import Cast, Extract
 
 from ingest.models import ClosingChange
 
-LINES = F("additions") + F("deletions")
+LINES = Cast("additions", BigIntegerField()) + Cast("deletions", BigIntegerField())
 
 
 def fixes(issue: str = "pk") -> QuerySet[ClosingChange]:

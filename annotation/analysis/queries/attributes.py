@@ -44,7 +44,8 @@ FIXES = """
     LEFT JOIN ingest_snapshot s ON s.id = i.snapshot_id
     LEFT JOIN LATERAL (
         SELECT count(*) AS fixes, min(c.merged_at) AS at,
-            CASE WHEN bool_and(c.additions + c.deletions IS NOT NULL) THEN sum(c.additions + c.deletions) END AS lines,
+            CASE WHEN bool_and(c.additions::bigint + c.deletions IS NOT NULL)
+                THEN sum(c.additions::bigint + c.deletions) END AS lines,
             CASE WHEN bool_and(c.n_files IS NOT NULL) THEN sum(c.n_files) END AS files
         FROM ingest_closingchange c WHERE c.issue_id = n.id AND c.merged_at IS NOT NULL AND c.closes
         GROUP BY c.kind ORDER BY c.kind DESC LIMIT 1

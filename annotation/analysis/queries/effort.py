@@ -32,7 +32,7 @@ MEASURES = {
         "Changed lines",
         "lines",
         "CASE WHEN change.is_known THEN change.n END",
-        _CHANGE.format(value="(c.additions + c.deletions)"),
+        _CHANGE.format(value="(c.additions::bigint + c.deletions)"),
     ),
     "files": (
         "Changed files",

@@ -10,7 +10,9 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from annotation.analysis.queries.effort import effort
 from annotation.analysis.queries.labels import study_labels
 from annotation.core.access import get_round
 from annotation.core.audit import record
@@ -37,6 +39,7 @@ from annotation.models import Assignment, Item, Round, Study
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.rounds.actions.rounds import close_round
+from ingest import filters
 from ingest.models import Issue
 from shared.cached_values import to_plain
 from taxonomy.models import TaxonomyVersion
@@ -356,6 +359,21 @@ def test_attributes_of_items_stand_beside_their_labels() -> None:
     cache.clear()
     attributes = study_labels(make.owner_seat(study)).columns.attributes
     assert (attributes["fixes"].title, attributes["fixes"].categories.keys) == ("fixes", ("many",))
+
+
+def test_a_change_of_any_size_has_its_lines_counted() -> None:
+    """Additions and deletions have 32 bits each, their sum has not."""
+    study, most = make.study(), 2**31 - 1
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash crash")
+    issue = Issue.objects.get()
+    issue.closing_changes.create(
+        identifier="o/r#9", kind="pull_request", merged_at=timezone.now(), additions=most, deletions=most
+    )
+    seat = make.owner_seat(study)
+    assert study_labels(seat).columns.attributes["fix_lines"].categories.keys == ("more than 200 lines",)
+    assert effort(study, "lines", study_labels(seat).columns).values.tolist() == [2.0 * most]
+    asked = filters.read({"fix_lines_at_least": 1000})
+    assert len(filters.frame(asked, Issue.objects.all())) == 1
 
 
 def test_a_resolution_has_the_labels_read_again_and_not_what_is_known_of_all_items() -> None:
