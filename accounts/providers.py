@@ -5,6 +5,9 @@ allauth talks to the provider. This module alone decides which account that is, 
 
 import logging
 import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +19,7 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.sessions.backends.base import UpdateError
-from django.contrib.sessions.exceptions import SessionInterrupted
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 
@@ -60,19 +62,13 @@ def get_provider(key: str) -> Provider:
 
 
 def way_to(request: HttpRequest, provider: Provider, *, process: str, after: str) -> str:
-    """The address at the provider where somebody says who they are; the session holds the state that comes back.
-
-    Raises SessionInterrupted where that session has ended.
-    """
+    """The address at the provider where somebody says who they are; the session holds the state that comes back."""
     there = get_adapter().get_provider(request, provider.key)
     nonce: dict[str, Any] = {}
     if isinstance(there, OpenIDConnectProvider):
         once = secrets.token_urlsafe(24)
         nonce = {NONCE: once, "auth_params": {**there.get_auth_params(), NONCE: once}}
-    try:
-        answer = there.redirect(request, process=process, next_url=after, **nonce)
-    except UpdateError as error:
-        raise SessionInterrupted(str(error)) from error
+    answer = there.redirect(request, process=process, next_url=after, **nonce)
     return str(answer["Location"])
 
 
@@ -97,6 +93,26 @@ def at_the_door(request: HttpRequest) -> Stranger | None:
     return Stranger(**kept) if kept else None
 
 
+_held: ContextVar[ExitStack] = ContextVar("_held")
+
+
+@contextmanager
+def holding_accounts() -> Iterator[None]:
+    """Around an answer to whoever comes back from a provider: accounts are held from `_hold` on until it is made.
+
+    Not before: meanwhile a provider is asked, and the session is written to, which a link for a new password ends
+    after it holds the account.
+    """
+    with ExitStack() as held:
+        _held.set(held)
+        yield
+
+
+def _hold(**whose: Any) -> None:
+    _held.get().enter_context(transaction.atomic())
+    list(User.objects.select_for_update(no_key=True, of=("self",)).filter(**whose).order_by())
+
+
 class ProviderAdapter(DefaultSocialAccountAdapter):
     """An account at a provider is a person's when they said so here; never because an e-mail address is the same."""
 
@@ -106,8 +122,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         Holds the account that the identity belongs to before allauth looks for it: a link for a new password that is
         being used ends the connection before or after this sign-in, never in its middle.
         """
-        who = {"socialaccount__provider": sociallogin.account.provider, "socialaccount__uid": sociallogin.account.uid}
-        list(User.objects.select_for_update(no_key=True, of=("self",)).filter(**who).order_by())
+        _hold(socialaccount__provider=sociallogin.account.provider, socialaccount__uid=sociallogin.account.uid)
         sociallogin.account.extra_data = {"called": _called(sociallogin)}
         return super().populate_user(request, sociallogin, data)
 

@@ -4,8 +4,9 @@ import logging
 
 from allauth.socialaccount.providers.github.views import oauth2_callback as github_callback
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.core.exceptions import ImproperlyConfigured
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from requests import RequestException
 
 from accounts import openid
-from accounts.providers import INVITATION, LOGIN, get_provider, refusal, way_to
+from accounts.providers import INVITATION, LOGIN, get_provider, holding_accounts, refusal, way_to
 from shared.rate_limits import LINKS, require_room
 
 logger = logging.getLogger(__name__)
@@ -39,11 +40,13 @@ def sign_in_with(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def onward(request: HttpRequest, key: str, process: str, after: str) -> HttpResponse:
-    """Answers with the page that leads on to a provider."""
+    """Answers with the page that leads on to a provider. Raises SessionInterrupted where the session has ended."""
     provider = get_provider(key)
     require_room(request, LINKS)
     try:
         address = way_to(request, provider, process=process, after=after)
+    except UpdateError as error:
+        raise SessionInterrupted(str(error)) from error
     except UNREADABLE:
         logger.warning("%s can't be reached", provider.name, exc_info=True)
         return refusal(
@@ -55,13 +58,18 @@ def onward(request: HttpRequest, key: str, process: str, after: str) -> HttpResp
 @require_safe
 @never_cache
 def come_back(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Where a provider sends people back to, with its word of who they are."""
+    """Where a provider sends people back to, with its word of who they are.
+
+    Raises SessionInterrupted where the session has ended.
+    """
     provider = get_provider(provider_id)
     require_room(request, LINKS)
     answer: HttpResponse
     try:
-        with transaction.atomic():  # in which the account is held
+        with holding_accounts():
             answer = github_callback(request) if provider.key == "github" else openid.come_back(request, provider_id)
+    except UpdateError as error:
+        raise SessionInterrupted(str(error)) from error
     except UNREADABLE:
         logger.warning("%s gave an answer that can't be read", provider.name, exc_info=True)
         return refusal(request, f"{provider.name} sent an invalid response. Try again in a minute.", 503)

@@ -134,6 +134,34 @@ def test_a_session_that_ends_on_the_way_to_a_provider_is_named(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_connecting_under_way_waits_for_a_recovery_and_ends_with_its_session(provider: Provider) -> None:
+    """A recovery holds the account, then ends its sessions: what is under way must hold them in the same order."""
+    user, client = make.user("bob", password="a long password"), Client()
+    client.force_login(user)
+    back = way(client, **CONNECTING)
+    answers: list[Any] = []
+
+    def come_back() -> None:
+        try:
+            answers.append(client.get(back))
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=come_back)
+    with transaction.atomic():
+        held = User.objects.select_for_update().get(pk=user.pk)
+        thread.start()
+        thread.join(1)
+        assert thread.is_alive()
+        held.set_password("another long password")
+        held.save()
+        Session.objects.filter(user=user).delete()
+    thread.join(20)
+    assert answers[0].status_code == 400 and "You were signed out" in answers[0].content.decode()
+    assert not SocialAccount.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_sign_in_under_way_does_not_bring_back_a_connection_that_is_being_ended(provider: Provider) -> None:
     user = connected()
     client = Client()
