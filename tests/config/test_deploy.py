@@ -130,7 +130,7 @@ def free_port() -> int:
 
 @contextmanager
 def caddy_before(web_port: int, folder: Path) -> Iterator[int]:
-    """The port of Debian's Caddy with our file, before a web service on this port."""
+    """The port of Debian's Caddy with our file, before a web service on this port; 2.6.2 names buffers otherwise."""
     caddy = shutil.which("caddy")
     if caddy is None:
         pytest.skip("caddy missing (apt-get install caddy)")
@@ -139,7 +139,13 @@ def caddy_before(web_port: int, folder: Path) -> Iterator[int]:
         "LISTEN": str(port), "WEB_NAME": "localhost", "WEB_PORT": str(web_port),
         "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "HOME": str(folder),
     }  # fmt: skip
-    command = [caddy, "run", "--config", str(ROOT / "deploy/Caddyfile"), "--adapter", "caddyfile"]
+    config = (ROOT / "deploy/Caddyfile").read_text()
+    if subprocess.run([caddy, "version"], capture_output=True, text=True, check=True).stdout.startswith(
+        ("2.6.2", "v2.6.2")
+    ):
+        config = re.sub(r"request_buffers (\w+)", r"buffer_requests\n\t\tmax_buffer_size \1", config)
+    (folder / "Caddyfile").write_text(config)
+    command = [caddy, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
     with open(folder / "log", "w") as log:
         running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
@@ -181,6 +187,25 @@ def sent(port: int, path: str, n_bytes: int = 0) -> tuple[int, str]:
 def test_caddy_lets_bodies_of_every_size_through_which_concord_itself_limits(proxy: int) -> None:
     assert sent(proxy, "/repositories/upload/", 5 << 20) == (200, str(5 << 20))
     assert "max_size" not in (ROOT / "deploy/Caddyfile").read_text()
+
+
+def test_caddy_keeps_a_body_that_comes_slowly_until_it_is_whole(tmp_path: Path) -> None:
+    """A web process has few threads, and each would wait with the body."""
+    with ExitStack() as stack:
+        web = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        web.settimeout(1)
+        port = stack.enter_context(caddy_before(web.getsockname()[1], tmp_path))
+        client = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        client.sendall(b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\na=")
+        with pytest.raises(TimeoutError):
+            web.accept()
+        client.sendall(bytes(4998))
+        told = stack.enter_context(web.accept()[0])
+        told.settimeout(10)
+        got = b""
+        while len(got.partition(b"\r\n\r\n")[2]) < 5000:
+            got += told.recv(1 << 16)
+        assert got.startswith(b"POST /sign-in/ HTTP/1.1\r\n") and b"Content-Length: 5000\r\n" in got
 
 
 def test_caddy_passes_pages_on_and_no_metrics(proxy: int) -> None:
