@@ -4,6 +4,7 @@ from celery import shared_task
 
 from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.jobs import ANSWERS, RULES
+from annotation.exports import jobs as export_jobs
 from annotation.exports.jobs import EXPORTS
 from annotation.imports.actions import workbooks
 from annotation.imports.actions.workbooks import WORKBOOKS
@@ -37,6 +38,12 @@ def take_study_in(arrival_id: int) -> None:
 def remove_old_arrivals() -> None:
     """Removes studies' files that are not needed any more."""
     study_import.remove_old_files()
+
+
+@shared_task(name="annotation.jobs.discard_export_files")
+def discard_export_files() -> None:
+    """Deletes files of exports that could not be deleted when the exports were removed or ended."""
+    export_jobs.discard_files()
 
 
 @shared_task(**BULK_JOBS.options)

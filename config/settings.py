@@ -196,6 +196,7 @@ CELERY_BEAT_SCHEDULE = {
     "count what repositories hold now": {"task": "ingest.tasks.count_totals", "schedule": 30.0},
     "apply rules to new answers": {"task": "annotation.tasks.rule_new_answers", "schedule": float(RULES_SECONDS)},
     "remove files of studies that came in": {"task": "annotation.jobs.remove_old_arrivals", "schedule": 3600.0},
+    "delete files that exports left": {"task": "annotation.jobs.discard_export_files", "schedule": 3600.0},
     "remove workbooks that are not needed any more": {
         "task": "annotation.jobs.remove_old_workbooks",
         "schedule": 3600.0,

@@ -1,7 +1,6 @@
 """Exports of a study: request, cancel, and delete."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
@@ -10,7 +9,7 @@ from django.utils import timezone
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, WrongState
-from annotation.exports.jobs import EXPORTS
+from annotation.exports.jobs import EXPORTS, left_after_discarding
 from annotation.exports.queries.kinds import read_export_request
 from annotation.models import Export, Study
 
@@ -60,10 +59,9 @@ def cancel_export(*, seat: Seat, export: Export) -> Export:
     export = _held(export)
     if not export.is_at_work:
         return export
-    name = export.file.name
-    EXPORTS.end(export, Export.State.CANCELLED, file="", step="")
+    EXPORTS.end(export, Export.State.CANCELLED, step="")
     record(study=export.study, user=seat.user, verb="export cancelled", export=export.number)
-    transaction.on_commit(lambda: _throw_away(export, name))
+    transaction.on_commit(lambda: _discard(export))
     return export
 
 
@@ -76,11 +74,10 @@ def remove_export(*, seat: Seat, export: Export) -> Export:
         raise WrongState(f"Export {export.number} is running. Cancel it first.")
     if export.state == Export.State.REMOVED:
         return export
-    name = export.file.name
-    export.state, export.file = Export.State.REMOVED, ""
-    export.save(update_fields=["state", "file"])
+    export.state = Export.State.REMOVED
+    export.save(update_fields=["state"])
     record(study=export.study, user=seat.user, verb="export removed", export=export.number, sha256=export.sha256)
-    transaction.on_commit(lambda: _throw_away(export, name))
+    transaction.on_commit(lambda: _discard(export))
     return export
 
 
@@ -88,8 +85,7 @@ def _held(export: Export) -> Export:
     return Export.objects.select_for_update(of=("self",)).select_related("study", "created_by").get(pk=export.pk)
 
 
-def _throw_away(export: Export, name: str | None) -> None:
-    """Takes a file out of the storage; one that can't be reached now stays there without harm."""
-    if name:
-        with suppress(Exception):
-            export.file.storage.delete(name)
+def _discard(export: Export) -> None:
+    """Takes a file out of the storage; the row names one that can't be reached now, until a later try."""
+    if not left_after_discarding(export):
+        Export.objects.filter(pk=export.pk).update(file="")

@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import tempfile
-from contextlib import suppress
 from typing import IO, Any
 
 from django.core.files import File
@@ -21,6 +20,7 @@ from shared.job_time_limits import TaskTurn
 from shared.jobs import ClaimLost, JobKind, JobProgress
 
 PIECE = 1 << 20
+FILES_AT_ONCE = 500
 WAITS_FOR_STORAGE = "waiting: the file storage does not respond"
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,8 @@ class Exports(JobKind[Export]):
     gave_up = f"The worker stopped {tries_most} times while it made the file; ask for a smaller one."
 
     def do(self, job: Export, turn: TaskTurn) -> None:
-        _throw_away(job)  # what an earlier worker had stored
+        if job.file.name:  # what an earlier worker had stored
+            job.file.storage.delete(job.file.name)
         _make(job)
 
     def begin(self, job: Export) -> None:
@@ -44,8 +45,7 @@ class Exports(JobKind[Export]):
         job.started_at = timezone.now()
 
     def take_back(self, job: Export) -> dict[str, Any]:
-        _throw_away(job)
-        return {"file": "", "step": ""}
+        return {"file": left_after_discarding(job), "step": ""}
 
     def postpone(self, job: Export, **changes: Any) -> None:
         super().postpone(job, step=WAITS_FOR_STORAGE)
@@ -60,11 +60,29 @@ EXPORTS = Exports()
 work = EXPORTS.work
 
 
-def _throw_away(export: Export) -> None:
-    """Takes out of the storage what a worker has stored of an export."""
-    if export.file.name:
-        with suppress(Exception):
-            export.file.storage.delete(export.file.name)
+def left_after_discarding(export: Export) -> str:
+    """Takes out of the storage what is stored of an export; its name where that is not possible now, else nothing.
+
+    The name stays in the row then, and `discard_files` tries again.
+    """
+    name = export.file.name or ""
+    try:
+        if name:
+            export.file.storage.delete(name)
+    except Exception:
+        log.warning("The file of export %s could not be deleted yet", export.pk, exc_info=True)
+        return name
+    return ""
+
+
+def discard_files() -> int:
+    """Takes out of the storage what is left of exports that have no file any more; of how many."""
+    ended = Export.objects.filter(state__in=Export.WITHOUT_FILE, file__gt="").order_by("pk")
+    n_discarded = 0
+    for export in ended[:FILES_AT_ONCE]:
+        if not left_after_discarding(export):
+            n_discarded += Export.objects.filter(pk=export.pk, state=export.state).update(file="")
+    return n_discarded
 
 
 def _make(export: Export) -> None:

@@ -20,6 +20,9 @@ class Export(Public, Job):
         CANCELLED = "cancelled"
         REMOVED = "removed", "removed: the file is gone, its hash still says which one it was"
 
+    WITHOUT_FILE = (State.FAILED, State.CANCELLED, State.REMOVED)
+    """States in which `file` names at most what could not be deleted yet."""
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="exports")
     number = models.PositiveIntegerField()
     what = models.CharField(max_length=20)

@@ -80,22 +80,17 @@ def _unpoint(study: Study) -> int:
 
 
 def _take(table: study_rows.StudyTable, study: Study) -> int:
-    """Takes away rows of one table, with their files; how many."""
+    """Takes away rows of one table, with their files; how many. Raises StorageAway."""
     pks = list(table.rows(study).values_list("pk", flat=True)[:BATCH])
     if not pks:
         return 0
     if table.model in (Export, Workbook):
         files: Any = table.model._default_manager.filter(pk__in=pks, file__gt="").values_list("file", flat=True)
-        _throw_away(list(files))  # before the rows, so that no file is left that nobody knows of
+        for name in files:  # before the rows, so that no file is left that nobody knows of
+            default_storage.delete(name)
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {table.model._meta.db_table} WHERE id = ANY(%s)", [pks])  # noqa: S608
     return len(pks)
-
-
-def _throw_away(names: list[str]) -> None:
-    for name in names:
-        with suppress(Exception):
-            default_storage.delete(name)
 
 
 def _people(deletion_id: int) -> set[int]:

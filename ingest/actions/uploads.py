@@ -166,10 +166,13 @@ def confirm_upload(
 
 
 def throw_away(*, upload: Upload) -> None:
-    """Removes an upload and its file; raises NotFound where it was confirmed meanwhile."""
+    """Removes an upload with its file: the row stays where the file does, so that none is left that no row names.
+
+    Raises NotFound where it was confirmed meanwhile, and StorageAway.
+    """
     with transaction.atomic():
         _take(upload)
-        transaction.on_commit(lambda: upload.file.delete(save=False))
+        upload.file.delete(save=False)
 
 
 def _take(upload: Upload) -> None:

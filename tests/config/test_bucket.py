@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import boto3
@@ -16,11 +17,15 @@ from moto.server import ThreadedMotoServer
 
 from annotation import jobs
 from annotation.exports import jobs as export_jobs
-from annotation.exports.actions import request_export
+from annotation.exports.actions import remove_export, request_export
 from annotation.imports.actions import workbooks
 from annotation.models import Export, Study, Workbook
+from annotation.rounds.actions.rounds import close_round
+from annotation.transfer import jobs as transfer_jobs
+from annotation.transfer.actions import life
 from config import env
 from ingest import run_steps
+from ingest.actions import uploads
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
 from shared.errors import StorageAway
@@ -203,3 +208,47 @@ def test_settings_of_s3_that_do_not_fit_are_refused(
         monkeypatch.setenv(name, value)
     with pytest.raises(ImproperlyConfigured, match=said):
         env.files(tmp_path)
+
+
+def test_what_is_deleted_while_the_bucket_is_away_leaves_no_file_behind(
+    store: Store, study: Study, django_capture_on_commit_callbacks: Any
+) -> None:
+    seat, removed = make.owner_seat(study), made(study)
+    book = workbooks.take_workbook(
+        user=seat.user, files=[ContentFile(b"item,rater,symptom\nx,bob,crash\nx,carol,hang\n", "made.csv")], seat=seat
+    )
+    table = uploads.take_upload(
+        user=seat.user, file=ContentFile(b"number,title\n1,It hangs\n", name="table.csv"), repository="o/table"
+    )
+    assert len(store.names()) == 3
+    store.leave()
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            remove_export(seat=seat, export=removed)
+        for throw_away in (partial(workbooks.throw_away, workbook=book), partial(uploads.throw_away, upload=table)):
+            with pytest.raises(StorageAway):
+                throw_away()
+        assert export_jobs.discard_files() == 0
+    finally:
+        store.come_back()
+    assert len(store.names()) == 3, "nothing is lost before it was thrown away"
+    assert export_jobs.discard_files() == 1
+    workbooks.throw_away(workbook=book)
+    uploads.throw_away(upload=table)
+    assert not store.names() and not fresh(removed)[0].file
+
+
+def test_a_study_that_is_deleted_while_the_bucket_is_away_goes_with_its_files_later(store: Store, study: Study) -> None:
+    close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    whole = request_export(seat=make.owner_seat(study), what="study", send=False)
+    export_jobs.work(whole.pk)
+    assert len(store.names()) == 1
+    deletion = life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
+    store.leave()
+    try:
+        transfer_jobs.work(deletion.pk)
+        assert Study.objects.filter(pk=study.pk).exists() and fresh(deletion)[0].done_at is None
+    finally:
+        store.come_back()
+    transfer_jobs.work(deletion.pk)
+    assert not Study.objects.filter(pk=study.pk).exists() and not store.names()

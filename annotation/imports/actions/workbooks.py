@@ -171,11 +171,14 @@ def _check_study(asked: NewStudyRequest, user: User) -> None:
 
 
 def throw_away(*, workbook: Workbook) -> None:
-    """Removes a file that was not imported; raises WrongState for one that was, or is about to be."""
+    """Removes a file that was not imported, with its row, which stays where the file does.
+
+    Raises WrongState for one that was imported, or is about to be, and StorageAway.
+    """
     with transaction.atomic():
         if not Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).delete()[0]:
             raise WrongState("This file is already imported or queued.")
-        transaction.on_commit(lambda: workbook.file.delete(save=False))
+        workbook.file.delete(save=False)
 
 
 # The job
