@@ -18,15 +18,21 @@ class AnnotationConfig(AppConfig):
         from accounts.access import LinkKeeper, links_of_owners
         from accounts.passwords import not_as_password
         from accounts.permissions import public_accounts
-        from annotation.core.access import screening_taxonomies, snapshots_of_own_studies, taxonomies_of_own_studies
+        from annotation.core.access import (
+            issues_without_a_reader,
+            screening_taxonomies,
+            snapshots_of_own_studies,
+            taxonomies_of_own_studies,
+        )
         from annotation.core.demo_people import is_demo_person
         from annotation.members.actions.password_links import may_still_make, record_use
         from annotation.studies.queries.studies import words_of_studies
-        from ingest.models import also_visible
+        from ingest.models import also_visible, read_by_strangers
         from taxonomy.models import Circle, only_for_some
 
         not_as_password(words_of_studies)
         public_accounts(is_demo_person)
         links_of_owners(LinkKeeper(may_still_make, record_use))
         also_visible(snapshots_of_own_studies)
+        read_by_strangers(issues_without_a_reader)
         only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))

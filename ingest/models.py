@@ -30,6 +30,7 @@ SHA256_SHOWN = 12
 NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
 
 _snapshot_rules: list[Callable[[Any], Any]] = []
+_strangers: list[Callable[[int], Any]] = []
 
 
 def or_unknown(column: str) -> Coalesce:
@@ -45,6 +46,21 @@ def also_visible(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
     if rule not in _snapshot_rules:
         _snapshot_rules.append(rule)
     return rule
+
+
+def read_by_strangers(rule: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Names issues that people read who may not read their private repository: `rule(id of the repository)` selects
+    their ids (a subquery). What is told of them later, and belongs to no snapshot, would reach these people, too.
+    """
+    if rule not in _strangers:
+        _strangers.append(rule)
+    return rule
+
+
+def issues_read_by_strangers(repository_id: int, issues: Iterable[int]) -> set[int]:
+    """Which of these issues of a private repository are shown to people who may not read it; a query for each rule."""
+    among = Issue.objects.filter(pk__in=list(issues)).order_by()
+    return {pk for rule in _strangers for pk in among.filter(pk__in=rule(repository_id)).values_list("pk", flat=True)}
 
 
 class RepositoryQuerySet(models.QuerySet["Repository"]):
@@ -572,7 +588,11 @@ class Snapshot(models.Model):
 
 
 class Comment(models.Model):
-    """One immutable comment, addressed by its content: a new comment does not copy the thread."""
+    """One immutable comment, addressed by its content: a new comment does not copy the thread.
+
+    By its author's name, too: the hash has the author's number in its place where that is known, and a file that says
+    another name says nothing to other repositories.
+    """
 
     sha256 = models.CharField(max_length=64)
     github_id = models.BigIntegerField(null=True, blank=True, db_index=True)
@@ -582,7 +602,9 @@ class Comment(models.Model):
     created_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["sha256"], name="a_comment_is_stored_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["sha256", "author_login"], name="a_comment_of_a_name_is_stored_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.author_login}: {self.body[:60]}"

@@ -1,10 +1,12 @@
 """Index migrations: indexes on large tables, created while people work."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.operations import AddIndexConcurrently
-from django.db.migrations import AlterField
+from django.db.migrations import AddConstraint, AlterField
 
 
 class AddIndexOnLarge(AddIndexConcurrently):
@@ -17,11 +19,36 @@ class AddIndexOnLarge(AddIndexConcurrently):
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         name = schema_editor.quote_name(self.index.name)
         schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-        if not settings.PGBOUNCER:  # behind it the entry of the pool has the long limit of jobs
-            schema_editor.execute("SET lock_timeout = 0")
-        super().database_forwards(app_label, schema_editor, from_state, to_state)
-        if not settings.PGBOUNCER:
-            schema_editor.execute("RESET lock_timeout")
+        with _patient(schema_editor):
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+
+class AddUniqueOnLarge(AddConstraint):
+    """As Django's for a UniqueConstraint of fields, in a migration with `atomic = False`, while people work.
+
+    What a killed try left goes first.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        model, quote = to_state.apps.get_model(app_label, self.model_name), schema_editor.quote_name
+        constraint: Any = self.constraint
+        table, name = quote(model._meta.db_table), quote(constraint.name)
+        columns = ", ".join(quote(model._meta.get_field(field).column) for field in constraint.fields)
+        schema_editor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}")
+        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+        with _patient(schema_editor):
+            schema_editor.execute(f"CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} ({columns})")
+        schema_editor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} UNIQUE USING INDEX {name}")
+
+
+@contextmanager
+def _patient(schema_editor: Any) -> Iterator[None]:
+    """Without a limit of waiting for locks; behind PgBouncer the entry of the pool has the long one of jobs."""
+    if not settings.PGBOUNCER:
+        schema_editor.execute("SET lock_timeout = 0")
+    yield
+    if not settings.PGBOUNCER:
+        schema_editor.execute("RESET lock_timeout")
 
 
 class DropForeignKeyIndex(AlterField):

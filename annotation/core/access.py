@@ -29,6 +29,7 @@ from annotation.models import (
 )
 from annotation.models.assignment_kinds import EXTRA_RATERS
 from ingest.access import present_identifiers
+from ingest.models import Repository
 from shared.compiled_queries import CompiledQuery
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
@@ -474,6 +475,14 @@ def get_whole_study(slug: str) -> Seat:
 def snapshots_of_own_studies(user: User) -> Any:
     """The ids of the snapshots that studies of this person have pinned: their members read them, and nothing newer."""
     return Item.objects.filter(study__memberships__user=user, snapshot__isnull=False).order_by().values("snapshot")
+
+
+def issues_without_a_reader(repository_id: int) -> Any:
+    """The ids of issues of a repository in studies none of whose members may read it where it is private."""
+    readers = Repository.readers.through.objects.filter(repository_id=repository_id).values("user_id")
+    may_read = Q(user__is_staff=True) | Q(user__in=readers)
+    members = Membership.objects.filter(may_read, study=OuterRef("study"), user__is_active=True)
+    return Item.objects.filter(~Exists(members), issue__repository=repository_id).order_by().values("issue")
 
 
 def screening_taxonomies() -> Any:

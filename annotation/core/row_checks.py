@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import UTC, date, timedelta
 from typing import Any
 
+from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from shared.names import visible
@@ -47,6 +48,12 @@ def is_number(value: Any) -> bool:
 def is_time(value: Any) -> bool:
     found = parse_datetime(value) if isinstance(value, str) else None
     return found is not None and FIRST_YEAR <= found.year <= LAST_YEAR
+
+
+def is_no_later_than_tomorrow(value: Any) -> bool:
+    """Whether a time is at most a day ahead, as clocks and time zones may be."""
+    found = parse_datetime(value) if isinstance(value, str) else None
+    return found is not None and (found.replace(tzinfo=found.tzinfo or UTC) <= timezone.now() + timedelta(days=1))
 
 
 def is_day(value: Any) -> bool:

@@ -18,7 +18,7 @@ from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
 from ingest.records import IssueRecord
 from ingest.runs import progress
-from ingest.upsert import keep_former_name, known_records, rename, repository_by_name
+from ingest.upsert import is_claimed, keep_former_name, known_records, rename, repository_by_name, step_aside
 
 BUSY_SECONDS = 30
 UNREADABLE = frozenset({403, 404, 410, 451})
@@ -267,10 +267,16 @@ def _uploads_in(repository: Repository) -> Any:
 def _repository(
     run: FetchRun, found: Mapping[str, Any], asked: tuple[str, str, str], now: tuple[str, str, str]
 ) -> Repository:
-    """The stored repository, renamed when it moved at GitHub; made if it is new."""
+    """The stored repository, renamed when it moved at GitHub; made if it is new.
+
+    Where it is private, one that files made under its name steps aside.
+    """
     private = not is_public(found)
     github_id = found.get("id") if isinstance(found.get("id"), int) else None
     stored = Repository.objects.select_for_update()
+    if private:
+        for claimed in [each for name in {now, asked} for each in stored.named(*name) if is_claimed(each)]:
+            step_aside(claimed)
     repository = stored.named(*now).first()
     if repository is None and github_id is not None:
         repository = stored.filter(host=now[0], github_id=github_id).first()

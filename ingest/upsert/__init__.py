@@ -10,16 +10,18 @@
 from ingest.upsert.batches import BatchResult, store
 from ingest.upsert.changes import store_files
 from ingest.upsert.copying import copy
-from ingest.upsert.repositories import keep_former_name, rename, repository_by_name
+from ingest.upsert.repositories import is_claimed, keep_former_name, rename, repository_by_name, step_aside
 from ingest.upsert.stored_records import known_records
 
 __all__ = [
     "BatchResult",
     "copy",
+    "is_claimed",
     "keep_former_name",
     "known_records",
     "rename",
     "repository_by_name",
+    "step_aside",
     "store",
     "store_files",
 ]

@@ -13,7 +13,7 @@ import orjson
 from django.db import connection
 
 from accounts.permissions import may_use_tokens
-from ingest.models import FetchRun
+from ingest.models import FetchRun, issues_read_by_strangers
 from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, complete_record, merged_metadata
 from ingest.upsert.changes import store_activity, store_changes
 from ingest.upsert.contents import PendingSnapshot, store_contents
@@ -45,6 +45,10 @@ BACK_AFTER = {
     FetchRun.Kind.FILE: "'infinity'",
 }
 
+READ_BY_STRANGERS = (
+    "{} is in a study none of whose members may read this private repository, so what closed it is not stored: they "
+    "would see it."
+)
 KEPT_AS_FETCHED = (
     "{} is stored from a repository that was fetched from GitHub, and files of people who may not fetch with "
     "this server's tokens change no issue of it. Ask someone named in FETCHERS, or upload the file under "
@@ -87,7 +91,7 @@ class _StoredRow:
 
     def may_differ(self, told: IssueRecord, hashes: Mapping[Place, str]) -> bool:
         """Whether a new snapshot may be needed, so that what is stored has to be read."""
-        if hashes[self.place] != self.sha256:
+        if hashes[self.place] != self.sha256 or self.is_of_file:
             return True
         return any(
             value is not None and value != getattr(self.metadata, name)
@@ -105,6 +109,7 @@ class _News:
     is_older: bool
     is_new_content: bool
     needs_snapshot: bool
+    is_renamed: bool
     is_change: bool
     updated_at: datetime | None
     locked: bool | None
@@ -178,7 +183,7 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
         stored.n_unchanged += not news.is_change
         part = None
         if news.needs_snapshot:
-            part = PendingSnapshot(row.pk, news.record, news.sha256)
+            part = PendingSnapshot(row.pk, news.record, news.sha256, is_renamed=news.is_renamed)
             changed.append(part)
             reworded += [row.pk] if news.is_new_content else []
         if news.is_change or not news.is_older:
@@ -192,6 +197,14 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
         {label for record in stored_records for label in record.github_labels or ()},
         {record.author_login or "" for record in stored_records},
     )
+    if run.kind != FetchRun.Kind.FILE and run.repository and run.repository.private:
+        withheld = issues_read_by_strangers(run.repository.pk, [issue_id for issue_id, _ in with_changes])
+        stored.refused += [
+            (record, READ_BY_STRANGERS.format(record.identifier))
+            for issue_id, record in with_changes
+            if issue_id in withheld and record.closing_changes
+        ]
+        with_changes = [each for each in with_changes if each[0] not in withheld]
     if said := [(issue_id, record) for issue_id, record in with_changes if record.closing_changes is not None]:
         stored.n_closing_changes = store_changes(said)
     store_activity(with_changes)
@@ -206,6 +219,10 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     are concerned.
     """
     record = told
+    names_before = before
+    if before is not None and row.is_of_file and run.kind == FetchRun.Kind.GITHUB:
+        before = _with_names(told, before)
+    is_renamed = before != names_before
     if before is not None and sha256 != row.sha256:
         record = complete_record(told, before)
         sha256 = record.sha256
@@ -238,12 +255,26 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
         sha256=sha256,
         is_older=is_older,
         is_new_content=is_new_content,
-        needs_snapshot=is_new_content or bool(differs & set(OF_SNAPSHOT)),
-        is_change=is_new_content or bool(differs) or (updated_at is not None and updated_at != row.updated_at),
+        needs_snapshot=is_new_content or is_renamed or bool(differs & set(OF_SNAPSHOT)),
+        is_renamed=is_renamed,
+        is_change=is_new_content
+        or is_renamed
+        or bool(differs)
+        or (updated_at is not None and updated_at != row.updated_at),
         updated_at=updated_at,
         locked=None if is_older else told.locked,
         contradictions=[] if is_older else merged.contradictions,
     )
+
+
+def _with_names(told: IssueRecord, before: IssueRecord) -> IssueRecord:
+    """What a file said, with GitHub's names of the same people: a name is in no hash where the number is known."""
+    if told.author_id is not None and told.author_id == before.author_id and told.author_login:
+        before = replace(before, author_login=told.author_login)
+    if told.comments and before.comments:
+        names = {each.sha256: each for each in told.comments}
+        before = replace(before, comments=tuple(names.get(each.sha256, each) for each in before.comments))
+    return before
 
 
 def _made_issues() -> list[tuple[int, int, int, int]]:
@@ -278,6 +309,7 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
             SELECT issue.id
             FROM told_issues AS told JOIN ingest_issue AS issue USING (repository_id, number)
             LEFT JOIN ingest_snapshot AS snapshot ON snapshot.id = issue.current_snapshot_id
+            LEFT JOIN ingest_fetchrun AS run ON run.id = snapshot.run_id
             WHERE NOT issue.id = ANY(%s) AND (
                 snapshot.sha256 IS DISTINCT FROM told.sha256
                 OR told.updated_at > COALESCE(issue.updated_at, '-infinity')
@@ -291,9 +323,10 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
                 OR told.activity IS NOT NULL AND NOT EXISTS (
                     SELECT FROM ingest_activity AS known
                     WHERE known.issue_id = issue.id AND known.told || told.activity = known.told)
-                OR %s AND issue.presence <> 'here')
+                OR %s AND issue.presence <> 'here'
+                OR %s AND COALESCE(run.kind = 'file', snapshot.id IS NOT NULL))
             """,
-            [list(made), run.kind != FetchRun.Kind.FILE],
+            [list(made), run.kind != FetchRun.Kind.FILE, run.kind == FetchRun.Kind.GITHUB],
         )
         ids = [issue_id for (issue_id,) in cursor.fetchall()]
         if not ids:
@@ -302,7 +335,7 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
             "SELECT FROM ingest_issue WHERE id = ANY(%s) ORDER BY repository_id, number FOR UPDATE; "
             # A statement of its own: only what begins after the locks sees what their last holder wrote.
             "SELECT issue.repository_id, issue.number, issue.id, issue.current_snapshot_id, snapshot.sha256, "
-            "issue.updated_at, repository.github_id IS NOT NULL, COALESCE(run.kind = 'file', false), "
+            "issue.updated_at, repository.github_id IS NOT NULL, COALESCE(run.kind = 'file', snapshot.id IS NOT NULL), "
             "snapshot.created_at, snapshot.closed_at, snapshot.n_comments, "
             "COALESCE(NULLIF(issue.page_url, ''), snapshot.html_url, ''), issue.author_association "
             "FROM ingest_issue AS issue JOIN ingest_repository AS repository ON repository.id = issue.repository_id "

@@ -1,6 +1,6 @@
 """Contents of issues: snapshots, comments, and threads, each stored once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,8 @@ SNAPSHOT = (
     "locked", "created_at", "updated_at", "closed_at", "html_url", "n_comments", "comments_known", "fetched_at",
     "run_id",
 )  # fmt: skip
+CommentKey = tuple[str, str]
+"""A comment's SHA-256 and its author's name, which is not in the hash where the author's number is known."""
 COMMENT = {
     "sha256": "text",
     "github_id": "bigint",
@@ -28,12 +30,16 @@ COMMENT = {
 
 @dataclass(slots=True)
 class PendingSnapshot:
-    """A state to be stored: `snapshot_id` is the id kept free for it, None where it may be there already."""
+    """A state to be stored: `snapshot_id` is the id kept free for it, None where it may be there already.
+
+    `is_renamed`: a file stored it with other names of its people.
+    """
 
     issue_id: int
     record: IssueRecord
     sha256: str
     snapshot_id: int | None = None
+    is_renamed: bool = False
 
 
 def store_contents(run: FetchRun, pending: Sequence[PendingSnapshot]) -> None:
@@ -60,7 +66,7 @@ def _not_stored(pending: Sequence[PendingSnapshot]) -> list[PendingSnapshot]:
     fresh = []
     for part in pending:
         told = tuple(getattr(part.record, name) for name in OF_SNAPSHOT)
-        part.snapshot_id = earlier.get((part.issue_id, part.sha256, *told))
+        part.snapshot_id = None if part.is_renamed else earlier.get((part.issue_id, part.sha256, *told))
         if part.snapshot_id is None:
             fresh.append(part)
     with connection.cursor() as cursor:
@@ -98,36 +104,45 @@ def _snapshot(run: FetchRun, part: PendingSnapshot, now: datetime) -> tuple[obje
 
 
 def _store_threads(pending: Sequence[PendingSnapshot]) -> None:
-    threads = [[(comment.sha256, comment) for comment in part.record.comments or ()] for part in pending]
-    comments = {sha256: comment for thread in threads for sha256, comment in thread}
+    threads = [[(_key(comment), comment) for comment in part.record.comments or ()] for part in pending]
+    comments = {key: comment for thread in threads for key, comment in thread}
     if not comments:
         return
-    ids = _comment_ids(list(comments))
+    ids = _comment_ids(comments)
     if missing := sorted(set(comments) - set(ids)):
-        ids |= _store_comments({sha256: comments[sha256] for sha256 in missing})
+        ids |= _store_comments({key: comments[key] for key in missing})
     places = (
-        (part.snapshot_id, ids[sha256], position)
+        (part.snapshot_id, ids[key], position)
         for part, thread in zip(pending, threads, strict=True)
-        for position, (sha256, _) in enumerate(thread, start=1)
+        for position, (key, _) in enumerate(thread, start=1)
     )
     copy("ingest_snapshotcomment", ("snapshot_id", "comment_id", "position"), places)
 
 
-def _store_comments(comments: dict[str, CommentRecord]) -> dict[str, int]:
+def _key(comment: CommentRecord) -> CommentKey:
+    return comment.sha256, comment.author_login
+
+
+def _store_comments(comments: dict[CommentKey, CommentRecord]) -> dict[CommentKey, int]:
     """The ids of comments that were not stored a moment ago."""
-    rows = ((sha256, c.github_id, c.author_login, c.author_id, c.body, c.created_at) for sha256, c in comments.items())
+    rows = (
+        (sha256, c.github_id, c.author_login, c.author_id, c.body, c.created_at) for (sha256, _), c in comments.items()
+    )
     stage("staged_comments", COMMENT, rows)
     names = ", ".join(COMMENT)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO ingest_comment ({names}) SELECT {names} FROM staged_comments ORDER BY sha256 "  # noqa: S608
-            "ON CONFLICT DO NOTHING RETURNING sha256, id"
+            f"INSERT INTO ingest_comment ({names}) SELECT {names} FROM staged_comments "  # noqa: S608
+            "ORDER BY sha256, author_login ON CONFLICT DO NOTHING RETURNING sha256, author_login, id"
         )
-        ids = dict(cursor.fetchall())
+        ids = {(sha256, login): pk for sha256, login, pk in cursor.fetchall()}
     if len(ids) < len(comments):
-        ids |= _comment_ids([sha256 for sha256 in comments if sha256 not in ids])
+        ids |= _comment_ids([key for key in comments if key not in ids])
     return ids
 
 
-def _comment_ids(hashes: Sequence[str]) -> dict[str, int]:
-    return dict(Comment.objects.filter(sha256__in=hashes).values_list("sha256", "pk"))
+def _comment_ids(keys: Iterable[CommentKey]) -> dict[CommentKey, int]:
+    wanted = set(keys)
+    found = Comment.objects.filter(sha256__in=[sha256 for sha256, _ in wanted])
+    rows = found.values_list("sha256", "author_login", "pk")
+    return {(sha256, login): pk for sha256, login, pk in rows if (sha256, login) in wanted}

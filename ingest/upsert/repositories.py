@@ -1,7 +1,9 @@
 """Repositories of a batch: the run's own for GitHub, found by name for files of their uploader."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
+from django.conf import settings
 from django.db.models import Q
 
 from ingest.identifiers import full_name
@@ -9,6 +11,8 @@ from ingest.models import FetchRun, FormerName, Repository
 from ingest.records import IssueRecord
 
 Key = tuple[str, str, str]
+LONGEST_BASE = 80
+"""Characters of a name that leave room for what is added to it."""
 OPEN = (
     "{} is open to everyone who signs in here, and these issues would be, too. Upload them as not private, "
     "or under another repository name."
@@ -49,6 +53,26 @@ def keep_former_name(repository: Repository, former: Key) -> None:
         FormerName.objects.bulk_create(
             [FormerName(repository=repository, host=host, owner=owner, name=name)], ignore_conflicts=True
         )
+
+
+def is_claimed(repository: Repository) -> bool:
+    """Whether somebody's files alone made it who may not read all that the server's tokens can."""
+    brought = {user for user in (repository.added_by, *repository.readers.all()) if user is not None}
+    return repository.github_id is None and not all(settings.FETCHERS.includes(user) for user in brought)
+
+
+def step_aside(repository: Repository) -> None:
+    """Gives a repository that files made another name, so that GitHub's private one of its name becomes one of its own.
+
+    Whoever uploaded it keeps it, and so do the studies that use it. Nothing that GitHub says of the private one is
+    stored there, and the name leads there no more.
+    """
+    base = f"{repository.name[:LONGEST_BASE]}-uploaded"
+    owned = Repository.objects.filter(host__iexact=repository.host, owner__iexact=repository.owner)
+    taken = {name.lower() for name in owned.filter(name__istartswith=base).values_list("name", flat=True)}
+    names = chain([base], (f"{base}-{n}" for n in count(2)))
+    repository.name = next(name for name in names if name.lower() not in taken)
+    repository.save(update_fields=["name"])
 
 
 def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, Repository]:

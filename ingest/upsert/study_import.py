@@ -81,7 +81,7 @@ def store_repositories(user: User, lines: Iterable[bytes]) -> int:
             if not owner or not name or max(len(owner), len(name)) > LONGEST_NAME:
                 raise Invalid("The file names a repository that can't be one.")
             title = full_name(host, owner, name)
-            found = Repository.objects.named(host, owner, name).first()
+            found = Repository.objects.called(host, owner, name).first()
             if found is None:
                 found = Repository.objects.create(
                     host=host, owner=owner, name=name, private=row["private"] is not False, added_by=user
@@ -152,9 +152,10 @@ def store_comments(lines: Iterable[bytes]) -> None:
                 INSERT INTO ingest_comment (sha256, github_id, author_login, author_id, body, created_at)
                 SELECT sha256, github_id, author_login, author_id, body, created_at
                 FROM json_populate_recordset(NULL::ingest_comment, %(rows)s) ORDER BY sha256
-                ON CONFLICT (sha256) DO NOTHING;
+                ON CONFLICT (sha256, author_login) DO NOTHING;
                 INSERT INTO map_comments SELECT r.id, c.id
-                FROM json_populate_recordset(NULL::ingest_comment, %(rows)s) AS r JOIN ingest_comment c USING (sha256)
+                FROM json_populate_recordset(NULL::ingest_comment, %(rows)s) AS r JOIN ingest_comment c
+                    USING (sha256, author_login)
                 """,
                 values,
             )

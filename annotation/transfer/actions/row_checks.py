@@ -38,6 +38,7 @@ from annotation.core.row_checks import (
     is_day,
     is_empty_mapping,
     is_from_to,
+    is_no_later_than_tomorrow,
     is_number,
     is_text,
     is_time,
@@ -236,6 +237,12 @@ NAMES = (
 )
 FORMATS = {form for each in FILES.values() for form in each.formats}
 
+SOURCE_TIMES = [
+    ("issues", "updated_at"),
+    ("issues", "checked_at"),
+    *[("snapshots", name) for name in ("created_at", "updated_at", "closed_at")],
+]
+"""Times that would keep out what GitHub says later, if they were in the future."""
 CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     **dict.fromkeys(NAMES, (is_visible, "contains characters that are invisible or change the direction of the text")),
     **dict.fromkeys(
@@ -247,6 +254,7 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     ("repositories", "host"): (is_host, "not a host"),
     ("repositories", "owner"): (is_owner, "not an owner of repositories"),
     ("repositories", "name"): (is_name, "not a name of a repository"),
+    **dict.fromkeys(SOURCE_TIMES, (is_no_later_than_tomorrow, "a time in the future")),
     ("export", "state"): (
         one_of(set(Export.State.values) - set(Export.AT_WORK)),
         "a job that is still running, which has no file",

@@ -5,12 +5,14 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile, File
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.agreement_report.queries.headline import FIXED
@@ -31,7 +33,7 @@ from annotation.transfer.actions import study_import
 from annotation.transfer.queries import rows as study_rows
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
-from ingest.models import Activity, ClosingChange, Issue, Repository, Snapshot
+from ingest.models import Activity, ClosingChange, FormerName, Issue, Repository, Snapshot
 from ingest.records import content_digest
 from taxonomy.models import Taxonomy
 from tests import builders as make
@@ -205,6 +207,32 @@ def test_a_file_tells_not_what_closed_issues_of_a_fetched_repository_unless_fetc
     Activity.objects.update(told={"type": "Task"})
     study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="again")
     assert Activity.objects.get().told == told | {"type": "Task"}, "what is known here stays"
+
+
+def test_a_file_takes_no_former_name_of_a_fetched_repository() -> None:
+    file = changed(brought(small()), _swap("repositories", b'"rocket"', b'"shuttle"'), honest=True)
+    fetched = Repository.objects.get(name="rocket")
+    FormerName.objects.create(repository=fetched, host="github.com", owner="acme", name="shuttle")
+    study_import.bring_study(user=make.user("nina"), file=file, slug="forged")
+    assert Repository.objects.get() == fetched, "the name leads to the one that had it"
+    Repository.objects.update(private=True)
+    with pytest.raises(ConcordError, match="You may not add to acme/shuttle here"):
+        study_import.bring_study(user=make.user("nina"), file=file, slug="again")
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("issues", "updated_at"), ("issues", "checked_at"), ("snapshots", "closed_at")]
+)
+def test_a_time_in_the_future_that_would_keep_out_what_github_says_is_rejected(table: str, column: str) -> None:
+    def change(entries: dict[str, bytes]) -> None:
+        rows = [json.loads(line) for line in entries[study_file.path_of(table)].splitlines()]
+        rows[0][column] = (timezone.now() + timedelta(days=2)).isoformat()
+        entries[study_file.path_of(table)] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    with pytest.raises(ConcordError, match=f"Table {table}, row 1, column {column}: a time in the future"):
+        study_import.bring_study(
+            user=make.user("nina"), file=changed(brought(small()), change, honest=True), slug="forged"
+        )
 
 
 def test_what_happened_to_an_issue_must_have_the_form_that_sources_give_it() -> None:

@@ -1,0 +1,180 @@
+"""Names that files claim before GitHub is asked, and names of people in files: neither tells nor falsifies anything."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from annotation.models import Study
+from annotation.rounds.actions import rounds
+from ingest import run_steps
+from ingest.actions.fetches import start_closing_fetch
+from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
+from tests import builders as make
+from tests.github import GitHub, World
+from tests.github.shapes import account_number
+from tests.github.world import Comment, File, stamp
+
+pytestmark = [pytest.mark.django_db, pytest.mark.github]
+
+SECRETS = ("Secret repair", "secret/path.py", "Secret title")
+
+
+@pytest.fixture(autouse=True)
+def server_with_a_token(github: GitHub, settings: Any) -> None:
+    github.tokens = {"t"}
+    settings.GITHUB_TOKENS = ["t"]
+
+
+@pytest.fixture
+def staff() -> User:
+    return User.objects.create_user("root", is_staff=True)
+
+
+def study_of_ann(*numbers: int) -> Study:
+    study = make.study(owner="ann", raters=["bob"])
+    asked = rounds.NewRound(raters=["bob"], raters_per_item=1, issues=[f"o/r#{number}" for number in numbers])
+    rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    return study
+
+
+def secret_issue(world: World, title: str = "Secret title") -> None:
+    """An issue of the private o/r that a pull request closed."""
+    home = world.repository("o/r", private=True)
+    change = home.pull_request("Secret repair", files=[File("secret/path.py", 7, 3)], number=2)
+    home.issue(title, number=1).close_by(change)
+
+
+def fetch_what_closed(user: User) -> FetchRun:
+    run = start_closing_fetch(user=user, repository="o/r", numbers=[1], send=False)
+    run_steps.work(run.pk)
+    run.refresh_from_db()
+    assert run.state == "done", run.error
+    return run
+
+
+def shown_to(name: str, study: Study) -> str:
+    """All that pages and files of a study say about what closed its issues."""
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    item = study.items.get()
+    pages = [f"items/{item.pk}/", "items/", "exports/issues.jsonl", "exports/changes.jsonl"]
+    answers = [client.get(f"/studies/{study.slug}/{page}") for page in pages]
+    assert [answer.status_code for answer in answers] == [200] * len(pages)
+    return "".join(answer.getvalue().decode() for answer in answers)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_who_claims_the_name_of_a_private_repository_learns_nothing_of_it(
+    world: World, take: Any, fetch: Any, staff: User, is_open: bool
+) -> None:
+    ann = make.user("ann")
+    take([{"number": 1, "title": "Claimed"}], user=ann, repository="o/r", private=not is_open)
+    study = study_of_ann(1)
+    secret_issue(world)
+    assert fetch(user=staff).state == "done"
+    fetch_what_closed(staff)
+    text = shown_to("ann", study)
+    assert "Claimed" in text and not any(secret in text for secret in SECRETS)
+    claimed = Repository.objects.get(name="r-uploaded")
+    assert list(Snapshot.objects.filter(issue__repository=claimed).values_list("title", flat=True)) == ["Claimed"]
+    assert claimed.private is not is_open and claimed.added_by == ann
+    own, private = Repository.objects.get(name="r"), Issue.objects.get(repository__name="r", number=1)
+    assert own.private and not own.readers.filter(username="ann").exists()
+    assert private.current_snapshot is not None and private.current_snapshot.title == "Secret title"
+    assert ClosingChange.objects.get().issue == private
+
+
+def test_a_second_claim_of_a_name_steps_aside_under_another_one(
+    world: World, take: Any, fetch: Any, staff: User
+) -> None:
+    take([{"number": 1, "title": "First"}], user=make.user("ann"), repository="o/r", private=True)
+    take([{"number": 1, "title": "Other"}], user=make.user("bob"), repository="o/r-uploaded", private=True)
+    secret_issue(world)
+    assert fetch(user=staff).state == "done"
+    names = dict(Snapshot.objects.values_list("title", "issue__repository__name"))
+    assert names == {"First": "r-uploaded-2", "Other": "r-uploaded", "Secret title": "r"}
+
+
+def test_what_people_who_may_fetch_uploaded_is_the_repository_that_is_fetched(
+    world: World, take: Any, fetch: Any, staff: User
+) -> None:
+    take([{"number": 1, "title": "Of staff"}], user=staff, repository="o/r", private=True)
+    secret_issue(world)
+    assert fetch(user=staff).state == "done"
+    assert list(Snapshot.objects.order_by("pk").values_list("title", flat=True)) == ["Of staff", "Secret title"]
+    assert Issue.objects.get().repository == Repository.objects.get()
+
+
+def test_a_study_of_a_repository_that_became_private_learns_nothing_later(
+    world: World, fetch: Any, staff: User
+) -> None:
+    ann, home = make.user("ann"), world.repository("o/r")
+    issue = home.issue("Public title", number=1)
+    assert fetch(user=ann).state == "done"
+    study = study_of_ann(1)
+    home.private = True
+    issue.close_by(home.pull_request("Secret repair", files=[File("secret/path.py", 7, 3)], number=2))
+    assert fetch(user=staff).state == "done"
+    run = fetch_what_closed(staff)
+    assert not any(secret in shown_to("ann", study) for secret in SECRETS)
+    assert "o/r#1 is in a study none of whose members may read this private repository" in run.refusals.get().reason
+    make.owner_seat(study)
+    study.memberships.create(user=staff, roles=["owner"])
+    assert fetch_what_closed(staff).n_refused == 0
+    assert "Secret repair" in shown_to("ann", study)
+
+
+def as_told(said: Comment, login: str) -> dict[str, Any]:
+    """A comment at GitHub as a file says it, with another name of its author."""
+    user = {"login": login, "id": account_number(said.user or "")}
+    return {"id": said.id, "user": user, "body": said.body, "created_at": stamp(said.created_at)}
+
+
+def test_a_file_names_nobody_in_other_repositories(world: World, take: Any, fetch: Any) -> None:
+    said = world.repository("o/r").issue("Public", number=1).comment("Same here.", user="carol")
+    row = {"number": 1, "title": "Own", "comments": [as_told(said, "forged")]}
+    take([row], user=make.user("ann"), repository="ann/x", private=True)
+    assert fetch(user=make.user("bob")).state == "done"
+    threads = Snapshot.objects.values_list("issue__repository__name", "comments__author_login", "comments__sha256")
+    (_, name, sha256), (_, other, same) = sorted(threads)
+    assert (name, other) == ("carol", "forged") and sha256 == same
+
+
+def test_a_fetch_gives_people_back_the_names_that_a_file_took(world: World, take: Any, fetch: Any) -> None:
+    """The file says all else as GitHub does, so that hashes are the same."""
+    issue = world.repository("o/r").issue("Public", "Two nodes.", number=1, user="bob")
+    said = issue.comment("Same here.", user="carol")
+    row = {
+        "number": 1, "title": "Public", "body": "Two nodes.", "state": "open", "labels": [],
+        "user": {"login": "forged", "id": account_number("bob")}, "comments": [as_told(said, "forged-too")],
+        "created_at": stamp(issue.created_at), "updated_at": stamp(issue.updated_at),
+    }  # fmt: skip
+    take([row], user=make.user("ann"), repository="o/r")
+    first = Snapshot.objects.get()
+    assert (first.author_login, first.thread().get().author_login) == ("forged", "forged-too")
+    run = fetch(user=make.user("bob"))
+    assert (run.state, run.n_changed) == ("done", 1)
+    now = Issue.objects.get().current_snapshot
+    assert now is not None and now.sha256 == first.sha256
+    assert (now.author_login, now.thread().get().author_login) == ("bob", "carol")
+    assert fetch(user=make.user("bob")).n_changed == 0
+
+
+def test_a_fetch_replaces_what_the_file_of_a_study_said_whatever_time_it_gave(world: World, fetch: Any) -> None:
+    """A state from a study's file has no run."""
+    home = world.repository("o/r")
+    home.issue("First", number=1)
+    assert fetch().state == "done"
+    later = timezone.now() + timedelta(days=20_000)
+    planted = Issue.objects.create(repository=Repository.objects.get(), number=2, updated_at=later)
+    planted.current_snapshot = Snapshot.objects.create(issue=planted, sha256="f" * 64, title="Forged", updated_at=later)
+    planted.save()
+    home.issue("Real", number=2)
+    assert fetch().state == "done"
+    planted.refresh_from_db()
+    assert planted.current_snapshot is not None and planted.current_snapshot.title == "Real"
+    assert planted.updated_at is not None and planted.updated_at < timezone.now()
