@@ -483,9 +483,12 @@ def rounds_to_rate_blind(member: Membership) -> list[Round]:
 
 
 def _reads_open_answers(member: Membership) -> bool:
-    """Staff count before they accept an invitation, too, because they read every study."""
+    """Whether a role shows it, or the account is one of staff, who read every study.
+
+    Of invited people nothing shows whether they are staff until they accept; then they are marked.
+    """
     if member.user is None:
-        return member.invited_user is not None and member.invited_user.is_staff
+        return False
     return member.has_role(OWNER, ADJUDICATOR, READER) or member.user.is_staff
 
 

@@ -22,11 +22,17 @@ def held_unblinded(
 ) -> set[int]:
     """`unblinded_among`, until the commit: a person who begins to read the round's answers waits for what is added.
 
-    Call it in the transaction that adds or marks the raters. One query more.
+    The members get the roles that they have at present: they may have been read before another role was given, by which
+    the round's answers were read since. Call it in the transaction that adds or marks the raters. Two queries more.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [READING, place(round_.pk)])
-    return unblinded_among(round_, members, in_round)
+    everybody = list(members)
+    present = Membership.objects.in_bulk([each.pk for each in everybody if each.pk])
+    for each in everybody:
+        if each.pk in present:
+            each.roles, each.could_read_until = present[each.pk].roles, present[each.pk].could_read_until
+    return unblinded_among(round_, everybody, in_round)
 
 
 def wait_for_assignments(rounds: Iterable[Round]) -> None:

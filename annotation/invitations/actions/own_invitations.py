@@ -33,8 +33,12 @@ def accept(*, user: User, key: str) -> Membership:
 
 
 def _mark_unblinded(member: Membership) -> list[int]:
-    """Marks the member where they are still to rate blind and the account has read answers; the rounds' numbers."""
-    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member])]
+    """Marks the member where they are still to rate blind and the account could read answers; the rounds' numbers.
+
+    Staff read every study until they rate in it, which is from now on.
+    """
+    in_round: dict[int, RoundRater] | None = {} if member.user is not None and member.user.is_staff else None
+    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member], in_round)]
     RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
     asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)

@@ -53,7 +53,7 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         _require_blind(there, member)
         member.could_read_until = there.could_read_until
         _give_way(there, user)
-    elif there is None:
+    elif there is None and directly:  # others are marked when they accept: before, nothing tells whether they are staff
         _require_blind(Membership(study=seat.study, user=user, roles=[]), member)
     was = member.name
     if is_in or directly:

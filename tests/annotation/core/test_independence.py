@@ -87,14 +87,22 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
     assert round_.state == "resolving"
 
 
-def test_staff_who_were_invited_and_did_not_accept_could_read_the_answers_all_the_same() -> None:
+def test_staff_who_are_invited_are_marked_when_they_accept_and_nothing_tells_that_they_are_before() -> None:
     study = make.study()
-    make.user("sam", staff=True)
     replaced(study, "sam")
-    invited = Script("olga").send("POST", "studies/study/members/", {"user": "sam", "roles": ["rater"]})
-    assert (invited.status_code, invited.json()["state"]) == (201, "invited")
-    assert "let them read its labels" in rejected(add("sam"))
-    assert add("sam", unblinded=True).json()["unblinded"] is True
+    told = {}
+    for name in ("sam", "dan"):
+        make.user(name, staff=name == "sam")
+        invited = Script("olga").send("POST", "studies/study/members/", {"user": name, "roles": ["rater"]})
+        assert (invited.status_code, invited.json()["state"]) == (201, "invited")
+        answer = add(name)
+        assert (answer.status_code, answer.json()["unblinded"]) == (201, False)
+        told[name] = {key: value for key, value in answer.json().items() if key not in {"code", "user"}}
+    assert told["sam"]["n_assigned"] == 4 and told["sam"] | {"n_assigned": 0} == told["dan"]
+    for name in told:
+        make.accept(name)
+    marked = RoundRater.objects.filter(rater__user__username__in=told).order_by("rater__user__username")
+    assert [each.unblinded for each in marked] == [False, True]
 
 
 def with_an_unblinded_rater() -> tuple[Study, Any]:

@@ -1,6 +1,7 @@
 """Results of a round under way are read with a line in the audit log, and whoever has one is not blind there."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.test import Client
 
 from annotation.agreement_report.views import agreement
 from annotation.assignments import jobs as rule_jobs
+from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.reading_log import PAGE, note_results
 from annotation.assignments.queries import READ, unblinded_among
 from annotation.core.errors import Blind
@@ -100,6 +102,54 @@ def test_who_is_being_asked_when_they_read_waits_and_is_shown_nothing() -> None:
     assert not Assignment.objects.get(round=round_, item=free, slot=None).unblinded
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("role", ["adjudicator", "owner"])
+@pytest.mark.parametrize("path", ["rounds/1/resolve/{item}/", "agreement/?round=1"])
+def test_a_role_that_is_given_while_they_are_asked_shows_nothing_of_the_item(role: str, path: str) -> None:
+    """Owners and adjudicators leave no line, so whoever has just become one waits all the same."""
+    round_, free = resolving_with_carol_free()
+    studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
+    answers: list[Any] = []
+    carol = Client()
+    carol.force_login(make.user("carol"))
+
+    def beside(act: Callable[[], Any]) -> threading.Thread:
+        def run() -> None:
+            try:
+                act()
+            finally:
+                connection.close()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    with transaction.atomic():
+        rule_jobs.rule_items(round_.pk, [free.pk])
+        assert Assignment.objects.get(round=round_, item=free, slot=None).rater.user_name == "carol"
+        beside(lambda: give_role(role)).join(20)
+        reader = beside(lambda: answers.append(carol.get(f"/studies/study/{path.format(item=free.pk)}")))
+        reader.join(1)
+        assert reader.is_alive() and not answers
+    reader.join(20)
+    assert answers[0].status_code == 403, answers[0].content
+    assert carol.get(f"/studies/study/rounds/1/resolve/{free.pk}/").status_code == 403
+
+
+def give_role(role: str) -> None:
+    answer = Script("olga").send("POST", "studies/study/members/", {"user": "carol", "roles": ["rater", role]})
+    assert answer.status_code == 200, answer.content
+
+
+def test_who_was_given_a_role_since_they_were_looked_up_is_no_blind_third_rater() -> None:
+    """As where a role is given between the choice of candidates and the lock."""
+    round_, _ = resolving_with_carol_free()
+    before = Membership.objects.get(study=round_.study, user__username="carol")
+    assert unblinded_among(round_, [before]) == set()
+    give_role("adjudicator")
+    assert held_unblinded(round_, [before]) == {before.pk}
+
+
 @pytest.mark.parametrize("door", ["page", "REST"])
 def test_a_remark_that_is_read_in_the_inbox_counts_as_reading_its_discussion(door: str) -> None:
     round_, free = resolving_with_carol_free()
@@ -167,20 +217,25 @@ def accept(name: str) -> None:
     assert Script(name).send("POST", f"me/invitations/{key}/accept/").status_code == 200
 
 
-def test_a_name_in_an_open_round_becomes_no_account_of_the_staff() -> None:
+def test_a_name_in_an_open_round_becomes_an_account_of_the_staff_that_is_marked_when_it_accepts() -> None:
+    """Before, the owner is told what they would be told of anyone."""
     _, name_only = with_a_name()
-    assert "could read its labels" in join(name_only, "stan")
-    name_only.refresh_from_db()
-    assert not name_only.is_invited and name_only.user is None
+    assert "could read its labels" not in join(name_only, "stan")
+    assert not RoundRater.objects.get(rater=name_only).unblinded
+    accept("stan")
+    assert RoundRater.objects.get(rater=name_only).unblinded
+    assert AuditEvent.objects.get(verb="member accepted").detail["unblinded"] == [1]
 
 
-def test_a_name_that_is_asked_as_a_third_rater_becomes_no_account_that_could_read_the_answers() -> None:
+def test_a_name_that_is_asked_as_a_third_rater_becomes_an_account_of_the_staff_that_is_marked() -> None:
     round_, free = resolving_with_carol_free()
     make.user("stan", staff=True)
     name_only = Membership.objects.create(study=round_.study, name="Rae", code="R9", roles=["rater"])
-    Assignment.objects.create(round=round_, item=free, rater=name_only, position=9)
-    assert "could read its labels" in join(name_only, "stan")
-    assert "could read its labels" not in join(name_only, make.user("nina").username)
+    asked = Assignment.objects.create(round=round_, item=free, rater=name_only, position=9)
+    assert "could read its labels" not in join(name_only, "stan")
+    accept("stan")
+    asked.refresh_from_db()
+    assert asked.unblinded
 
 
 def test_a_name_becomes_an_account_that_could_read_nothing_and_stays_blind() -> None:
