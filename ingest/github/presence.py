@@ -74,7 +74,7 @@ def _by_rest(job: RunState, batch: list[int]) -> _PresenceBatch:
     for number in batch:
         answer = job.client.get(job.path(f"issues/{number}"), what=f"{job.title}#{number}", also=MOVED | GONE)
         if answer.status in MOVED:
-            told.elsewhere[number] = (Issue.Presence.TRANSFERRED, _where(job, answer))
+            told.elsewhere[number] = (Issue.Presence.TRANSFERRED, _where(job, number, answer))
         elif answer.status == 410:
             told.elsewhere[number] = (Issue.Presence.DELETED, "")
         elif answer.status == 404:
@@ -86,7 +86,7 @@ def _by_rest(job: RunState, batch: list[int]) -> _PresenceBatch:
     return told
 
 
-def _where(job: RunState, answer: RestResponse) -> str:
+def _where(job: RunState, number: int, answer: RestResponse) -> str:
     """Where a transferred issue is now, as identifier if it is on this host; empty where we may not look."""
     for _ in range(HOPS_MAX):
         moved = _REPOSITORY_ID.search(answer.location or "")
@@ -96,13 +96,13 @@ def _where(job: RunState, answer: RestResponse) -> str:
             return ""
         answer = job.client.get(answer.location, what="The transferred issue", also=MOVED | GONE | {403, 451})
         if answer.status == 200:
-            return _identified(job, answer.value)
+            return _identified(job, number, answer.value)
         if answer.status not in MOVED:
             return ""
     raise FetchMustWait("GitHub's redirects lead in a circle.")
 
 
-def _identified(job: RunState, row: Any) -> str:
+def _identified(job: RunState, asked: int, row: Any) -> str:
     address = parse_address(row.get("html_url")) if isinstance(row, Mapping) else ""
     try:
         host, owner, name, number = parse_identifier(address)
@@ -110,7 +110,7 @@ def _identified(job: RunState, row: Any) -> str:
         return address
     if host != job.name[0]:
         return address
-    return f"{full_name(host, owner, name)}#{number}" if job.may_tell_of(owner, name) else ""
+    return f"{full_name(host, owner, name)}#{number}" if job.may_tell_of(owner, name, asked) else ""
 
 
 def _whole(job: RunState, number: int, row: Any) -> IssueRecord:

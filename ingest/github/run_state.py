@@ -15,7 +15,7 @@ from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.client import Client, RestResponse
 from ingest.github.rest_objects import is_public
 from ingest.identifiers import full_name, parse_repository
-from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator
+from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator, issues_read_by_strangers
 from ingest.records import IssueRecord
 from ingest.runs import progress
 from ingest.upsert import is_claimed, keep_former_name, known_records, rename, repository_by_name, step_aside
@@ -149,22 +149,29 @@ class RunState:
             if self.run.repository and not self.run.repository.private:
                 self.start_over_name()
 
-    def may_tell_of(self, owner: str, name: str) -> bool:
+    def may_tell_of(self, owner: str, name: str, number: int | None = None) -> bool:
         """Whether what another repository has may be stored beside this one's issues: nothing private with public ones.
 
-        Asks GitHub once for each repository.
+        Nor with an issue (by its number) that people read who may not read this repository. Asks GitHub once for each
+        repository.
         """
         key = (owner.lower(), name.lower())
         if not self.client.has_tokens:  # then all that is read is public
             return True
-        if key == tuple(part.lower() for part in self.name[1:]) or (
-            self.run.repository and self.run.repository.private
-        ):
+        if key == tuple(part.lower() for part in self.name[1:]):
+            return True
+        if self.run.repository and self.run.repository.private and not self._is_read_by_strangers(number):
             return True
         if key not in self._is_public:
             answer = self.client.get(f"/repos/{owner}/{name}", what=f"{owner}/{name}", also=UNREADABLE)
             self._is_public[key] = is_public(answer.value)
         return self._is_public[key]
+
+    def _is_read_by_strangers(self, number: int | None) -> bool:
+        if number is None or self.run.repository is None:
+            return False
+        issues = Issue.objects.filter(repository=self.run.repository, number=number).values_list("pk", flat=True)
+        return bool(issues_read_by_strangers(self.run.repository.pk, issues))
 
     def _hidden(self, title: str) -> FetchFailed:
         """What is private is answered like what is not there, also by what it cost to find out."""

@@ -11,7 +11,7 @@ from accounts.models import User
 from annotation.models import Study
 from annotation.rounds.actions import rounds
 from ingest import run_steps
-from ingest.actions.fetches import start_closing_fetch
+from ingest.actions.fetches import start_check, start_closing_fetch
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
 from tests.github import GitHub, World
@@ -126,6 +126,23 @@ def test_a_study_of_a_repository_that_became_private_learns_nothing_later(
     study.memberships.create(user=staff, roles=["owner"])
     assert fetch_what_closed(staff).n_refused == 0
     assert "Secret repair" in shown_to("ann", study)
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_a_study_of_a_repository_that_became_private_learns_no_new_place_that_is_private(
+    world: World, fetch: Any, staff: User, is_private: bool
+) -> None:
+    ann, home = make.user("ann"), world.repository("o/r")
+    issue = home.issue("Public title", number=1)
+    assert fetch(user=ann).state == "done"
+    study_of_ann(1)
+    home.private = True
+    issue.transfer(world.repository("o/elsewhere", private=is_private))
+    assert fetch(user=staff).state == "done"
+    run = start_check(user=staff, repository="o/r", numbers=[1], send=False)
+    run_steps.work(run.pk)
+    known = Issue.objects.get()
+    assert (known.presence, known.moved_to) == ("transferred", "" if is_private else "o/elsewhere#1")
 
 
 def as_told(said: Comment, login: str) -> dict[str, Any]:
