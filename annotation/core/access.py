@@ -24,6 +24,7 @@ from annotation.models import (
     RoundItem,
     RoundRater,
     Sample,
+    SampleIssue,
     Study,
     Workbook,
 )
@@ -478,11 +479,15 @@ def snapshots_of_own_studies(user: User) -> Any:
 
 
 def issues_without_a_reader(repository_id: int) -> Any:
-    """The ids of issues of a repository in studies none of whose members may read it where it is private."""
+    """The ids of a private repository's issues that studies have, or drew, none of whose members may read it."""
     readers = Repository.readers.through.objects.filter(repository_id=repository_id).values("user_id")
     may_read = Q(user__is_staff=True) | Q(user__in=readers)
-    members = Membership.objects.filter(may_read, study=OuterRef("study"), user__is_active=True)
-    return Item.objects.filter(~Exists(members), issue__repository=repository_id).order_by().values("issue")
+    members = Membership.objects.filter(may_read, user__is_active=True)
+    own = Item.objects.filter(~Exists(members.filter(study=OuterRef("study"))), issue__repository=repository_id)
+    drawn = SampleIssue.objects.filter(
+        ~Exists(members.filter(study=OuterRef("sample__study"))), issue__repository=repository_id
+    )
+    return own.order_by().values("issue").union(drawn.order_by().values("issue"))
 
 
 def screening_taxonomies() -> Any:

@@ -8,7 +8,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import PROTECT, ForeignKey, Index, UniqueConstraint
 from django.test.utils import CaptureQueriesContext
 
-from shared.index_migrations import AddIndexOnLarge, DropForeignKeyIndex
+from shared.index_migrations import AddIndexOnLarge, AddUniqueOnLarge, DropForeignKeyIndex
 
 BEFORE = {"accounts": 6, "annotation": 19, "ingest": 4, "taxonomy": 3}
 """The last migrations from before this rule."""
@@ -28,6 +28,7 @@ def locks_a_large_table(migration: Migration) -> list[str]:
     for each in migration.operations:
         is_index = isinstance(each, AddIndex) and not isinstance(each, AddIndexConcurrently)
         is_unique = isinstance(each, AddConstraint) and isinstance(each.constraint, UniqueConstraint)
+        is_unique = is_unique and not isinstance(each, AddUniqueOnLarge)
         if (is_index or is_unique) and each.model_name.lower() in large - made:  # type: ignore[attr-defined]
             found.append(f"{migration}: {each.describe()}")
         sql = str(each.sql).upper() if isinstance(each, RunSQL) else ""
@@ -66,6 +67,30 @@ def test_an_index_is_made_beside_writers_and_after_a_try_that_was_killed() -> No
     finally:
         with connection.cursor() as cursor:
             cursor.execute("DROP INDEX made_by_a_test")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "left",
+    ["", "CREATE INDEX {} ON annotation_rating (id)", "ALTER TABLE annotation_rating ADD CONSTRAINT {} UNIQUE (id)"],
+)
+def test_a_unique_constraint_is_made_beside_writers_and_after_a_try_that_was_killed(left: str) -> None:
+    loader, name = MigrationLoader(connection), "made_by_a_test"
+    state = loader.project_state(nodes=loader.graph.leaf_nodes("annotation"))
+    made = AddUniqueOnLarge("rating", UniqueConstraint(fields=["id", "part"], name=name))
+    after = state.clone()
+    made.state_forwards("annotation", after)
+    with connection.cursor() as cursor:
+        if left:
+            cursor.execute(left.format(name))
+        with connection.schema_editor(atomic=False) as editor:
+            made.database_forwards("annotation", editor, state, after)
+        cursor.execute("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = %s", [name])
+        assert cursor.fetchall() == [("UNIQUE (id, part)",)]
+        with connection.schema_editor(atomic=False) as editor:
+            made.database_backwards("annotation", editor, after, state)
+        cursor.execute("SELECT count(*) FROM pg_class WHERE relname = %s", [name])
+        assert cursor.fetchone() == (0,)
 
 
 COLUMNS = """

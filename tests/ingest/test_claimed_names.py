@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from annotation.choosing.actions.samples import draw_sample
 from annotation.models import Study
 from annotation.rounds.actions import rounds
 from ingest import run_steps
@@ -109,17 +110,26 @@ def test_what_people_who_may_fetch_uploaded_is_the_repository_that_is_fetched(
     assert Issue.objects.get().repository == Repository.objects.get()
 
 
+@pytest.mark.parametrize("has_drawn", [False, True])
 def test_a_study_of_a_repository_that_became_private_learns_nothing_later(
-    world: World, fetch: Any, staff: User
+    world: World, fetch: Any, staff: User, has_drawn: bool
 ) -> None:
+    """Also where it drew the issues before, and takes them in afterwards."""
     ann, home = make.user("ann"), world.repository("o/r")
     issue = home.issue("Public title", number=1)
     assert fetch(user=ann).state == "done"
-    study = study_of_ann(1)
+    if has_drawn:
+        study = make.study(owner="ann", raters=["bob"])
+        draw_sample(seat=make.owner_seat(study), filter={"repository": "o/r"}, size=1)
+    else:
+        study = study_of_ann(1)
     home.private = True
     issue.close_by(home.pull_request("Secret repair", files=[File("secret/path.py", 7, 3)], number=2))
     assert fetch(user=staff).state == "done"
     run = fetch_what_closed(staff)
+    if has_drawn:
+        asked = rounds.NewRound(raters=["bob"], raters_per_item=1, sample=study.samples.get().pk, n_items=1)
+        rounds.create_round(seat=make.owner_seat(study), asked=asked)
     assert not any(secret in shown_to("ann", study) for secret in SECRETS)
     assert "o/r#1 is in a study none of whose members may read this private repository" in run.refusals.get().reason
     make.owner_seat(study)

@@ -22,7 +22,6 @@ from annotation.transfer.actions import study_import
 from config.env import PeopleSetting
 from ingest import run_steps
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
-from ingest.actions.uploads import take_upload
 from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
 from tests.annotation.transfer.test_study_import import changed
@@ -255,14 +254,15 @@ def test_private_changes_that_closed_a_public_issue_are_not_stored(
 def test_who_named_a_repository_in_a_file_does_not_read_what_the_tokens_bring(
     world: World, fetch: Fetch, take: Fetch, eve: User
 ) -> None:
-    """A row of a private file made them its reader before anybody with the permission fetched it."""
+    """A row of a private file had the name before anybody with the permission fetched it."""
     world.repository("lab/secret", private=True).issue("The patient's name")
     take([{"number": 99, "title": "Mine", "repository": "lab/secret"}], user=eve, private=True)
     assert Issue.objects.visible_to(eve).filter(repository__name="secret").count() == 1
     sam, tom = make.user("sam", staff=True), make.user("tom")
     assert fetch("lab/secret", user=sam).state == "done"
     assert not Issue.objects.visible_to(eve).filter(repository__name="secret").exists()
-    assert Issue.objects.visible_to(sam).filter(repository__name="secret").count() == 2
+    assert Issue.objects.visible_to(eve).get().identifier == "lab/secret-uploaded#99"
+    assert Issue.objects.visible_to(sam).filter(repository__name="secret").count() == 1
     assert not Issue.objects.visible_to(tom).exists()
 
 
@@ -486,19 +486,14 @@ def test_a_whole_study_file_claims_no_number_of_github(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("was", ["uploaded", "public"])
 def test_what_staff_fetch_of_a_private_repository_reaches_no_study_that_holds_an_older_state(
-    world: World, fetch: Fetch, was: str
+    world: World, fetch: Fetch
 ) -> None:
     eve = make.user("eve")
     make.version(owner="eve")
     hooked = world.repository("lab/hooked")
     row = hooked.issue("An old title")
-    if was == "uploaded":
-        file = ContentFile(b'[{"number": 1, "title": "An old title"}]', "lab.json")
-        run_steps.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)
-    else:
-        assert fetch("lab/hooked", user=eve).state == "done"
+    assert fetch("lab/hooked", user=eve).state == "done"
     _, slug = study_of("eve", "lab/hooked#1")
     hooked.private = True
     row.edit(title="The kitchen is on fire")

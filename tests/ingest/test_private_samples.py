@@ -1,21 +1,17 @@
 """What is fetched later of a private repository reaches no study that drew a sample of its issues before."""
 
 import io
-import json
 import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.core.files.base import ContentFile
 from django.test import Client
 
 from annotation.exports import jobs as export_jobs
 from annotation.members.actions import members
 from annotation.models import Export, Item, Study
 from annotation.transfer.actions.study_import import bring_study
-from ingest import run_steps
-from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun, Issue, Repository
 from tests import builders as make
 from tests.github import GitHub, World
@@ -34,17 +30,13 @@ def tokens(github: GitHub, settings: Any) -> None:
 
 
 @pytest.fixture
-def eve(request: Any, tokens: None, world: World, fetch: Fetch) -> Script:
+def eve(tokens: None, world: World, fetch: Fetch) -> Script:
     """The owner of a study that drew a sample of lab/hooked, which staff fetched again once it was private."""
     eve = make.user("eve")
     make.version(owner="eve")
     hooked = world.repository("lab/hooked")
     rows = [hooked.issue(f"An old title {number}") for number in range(N)]
-    if getattr(request, "param", "public") == "uploaded":
-        old = json.dumps([{"number": row.number, "title": row.title} for row in rows]).encode()
-        run_steps.work(take_upload(user=eve, file=ContentFile(old, "lab.json"), repository="lab/hooked").pk)
-    else:
-        assert fetch("lab/hooked", user=eve).state == "done"
+    assert fetch("lab/hooked", user=eve).state == "done"
     script = Script("eve")
     assert script.send("POST", "studies/", {"slug": "older", "title": "x", "taxonomy": "symptoms"}).status_code == 201
     for name, roles in {"carol": ["rater"], "rhea": ["reader"], "olga": ["owner"], "ada": ["adjudicator"]}.items():
@@ -104,7 +96,6 @@ def make_round(script: Script, **more: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("eve", ["uploaded", "public"], indirect=True)
 def test_a_sample_shows_who_drew_it_what_they_could_read_and_others_nothing(eve: Script) -> None:
     for name in everybody():
         assert seen(name, "An old title", "kitchen") == [{"/sample/"} if name == "eve" else set(), set()]
