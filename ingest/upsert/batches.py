@@ -219,10 +219,10 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     are concerned.
     """
     record = told
-    names_before = before
+    as_stored = before
     if before is not None and row.is_of_file and run.kind == FetchRun.Kind.GITHUB:
         before = _with_names(told, before)
-    is_renamed = before != names_before
+    is_renamed = before != as_stored
     if before is not None and sha256 != row.sha256:
         record = complete_record(told, before)
         sha256 = record.sha256
