@@ -14,8 +14,8 @@ from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.states_and_leases import submit_imported
+from annotation.assignments.queries import unblinded_among
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.imports.sheets import ReadAnswer, ReadDecision
@@ -123,7 +123,7 @@ class RoundWriter:
         joining = [each for each in members if each.pk not in rows or rows[each.pk].left_at is not None]
         if not joining or not self._has_answers_of_concord():
             return []
-        found = held_unblinded(self.round_, joining, rows)
+        found = unblinded_among(self.round_, joining, rows)
         for pk in found:
             rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
         return sorted((member.code or "" for member in joining if member.id in found), key=code_order)
