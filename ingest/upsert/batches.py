@@ -4,7 +4,7 @@ IDs of new issues and snapshots come from their sequences beforehand, so content
 issue is written once. Unchanged issues are neither locked nor written.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -154,9 +154,14 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
             for p, r in told.items()
         ),
     )
-    pending = [PendingSnapshot(row[2], told[row[:2]], hashes[row[:2]], row[3]) for row in _made_issues()]
+    made = _made_issues()
+    pending = [PendingSnapshot(row[2], told[row[:2]], hashes[row[:2]], row[3]) for row in made]
     issues = _open_issues(run, [part.issue_id for part in pending]) if len(pending) < len(told) else {}
-    with_changes = [(part.issue_id, part.record) for part in pending]
+    adds_alone = run.kind == FetchRun.Kind.FILE and not (run.is_unrestricted or may_use_tokens(run.created_by))
+    # Of what was fetched a file tells issues that are missing, and nothing that a later fetch might leave as it is.
+    fetched = {home.pk for home in repositories.values() if adds_alone and home.github_id is not None}
+    homes = {row[2]: row[0] for row in made}
+    with_changes = [(part.issue_id, part.record) for part in pending if homes[part.issue_id] not in fetched]
     stored.n_new = len(pending)
     stored.n_unchanged = len(told) - len(pending) - len(issues)
     known = records_of_snapshots(
@@ -165,7 +170,6 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
     touches: list[_Touch] = []
     changed: list[PendingSnapshot] = []
     reworded: list[int] = []
-    adds_alone = run.kind == FetchRun.Kind.FILE and not (run.is_unrestricted or may_use_tokens(run.created_by))
     for place, row in issues.items():
         news = _news(run, told[place], hashes[place], row, known.get(row.snapshot_id or 0))
         if run.kind == FetchRun.Kind.FILE:
@@ -188,8 +192,12 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
             reworded += [row.pk] if news.is_new_content else []
         if news.is_change or not news.is_older:
             touches.append(_Touch(row.pk, part, news))
+    withheld: set[int] = set()
+    for home in {home.pk: home for home in repositories.values() if home.private}.values():
+        ids = [*(issue_id for issue_id, _ in with_changes), *(each.issue_id for each in touches)]
+        withheld |= issues_read_by_strangers(home.pk, ids)
     store_contents(run, pending + changed)
-    _touch(run, touches)
+    _touch(run, touches, withheld)
     # A search compares the current state alone, so one that differs in dates alone is indexed again, too.
     _wait_for_search([part.issue_id for part in pending + changed], reworded)
     stored_records = [part.record for part in pending + changed]
@@ -197,14 +205,12 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
         {label for record in stored_records for label in record.github_labels or ()},
         {record.author_login or "" for record in stored_records},
     )
-    if run.kind != FetchRun.Kind.FILE and run.repository and run.repository.private:
-        withheld = issues_read_by_strangers(run.repository.pk, [issue_id for issue_id, _ in with_changes])
-        stored.refused += [
-            (record, READ_BY_STRANGERS.format(record.identifier))
-            for issue_id, record in with_changes
-            if issue_id in withheld and record.closing_changes
-        ]
-        with_changes = [each for each in with_changes if each[0] not in withheld]
+    stored.refused += [
+        (record, READ_BY_STRANGERS.format(record.identifier))
+        for issue_id, record in with_changes
+        if issue_id in withheld and record.closing_changes
+    ]
+    with_changes = [each for each in with_changes if each[0] not in withheld]
     if said := [(issue_id, record) for issue_id, record in with_changes if record.closing_changes is not None]:
         stored.n_closing_changes = store_changes(said)
     store_activity(with_changes)
@@ -220,15 +226,15 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     """
     record = told
     as_stored = before
-    if before is not None and row.is_of_file and run.kind == FetchRun.Kind.GITHUB:
+    if before is not None and row.is_of_file and run.kind != FetchRun.Kind.FILE:
         before = _with_names(told, before)
     is_renamed = before != as_stored
     if before is not None and sha256 != row.sha256:
         record = complete_record(told, before)
         sha256 = record.sha256
     is_older = bool(told.updated_at and row.updated_at and told.updated_at < row.updated_at)
-    # What a file says of its time does not hold back what GitHub itself says now.
-    is_older = is_older and not (row.is_of_file and run.kind == FetchRun.Kind.GITHUB)
+    # What a file says of its time does not hold back what GitHub itself says.
+    is_older = is_older and not (row.is_of_file and run.kind != FetchRun.Kind.FILE)
     is_new_content = row.snapshot_id is None or sha256 != row.sha256
     moved: set[str] = set()  # what goes with the content
     names: Sequence[str] = METADATA
@@ -326,7 +332,7 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
                 OR %s AND issue.presence <> 'here'
                 OR %s AND COALESCE(run.kind = 'file', snapshot.id IS NOT NULL))
             """,
-            [list(made), run.kind != FetchRun.Kind.FILE, run.kind == FetchRun.Kind.GITHUB],
+            [list(made), run.kind != FetchRun.Kind.FILE, run.kind != FetchRun.Kind.FILE],
         )
         ids = [issue_id for (issue_id,) in cursor.fetchall()]
         if not ids:
@@ -346,8 +352,10 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
         return {row[:2]: _StoredRow.of(row) for row in cursor.fetchall()}
 
 
-def _touch(run: FetchRun, touches: Sequence[_Touch]) -> None:
+def _touch(run: FetchRun, touches: Sequence[_Touch], withheld: Collection[int]) -> None:
     """Points issues at their current snapshots; what a source does not say stays.
+
+    Of those in `withheld` it stays with the snapshot whether they are locked: strangers see the issue's row.
 
     An issue that became a discussion is listed still, closed and locked: it is one until it is unlocked.
     """
@@ -362,7 +370,7 @@ def _touch(run: FetchRun, touches: Sequence[_Touch]) -> None:
             each.issue_id,
             each.part.snapshot_id if each.part else None,
             each.news.updated_at,
-            each.news.locked,
+            None if each.issue_id in withheld else each.news.locked,
             each.news.record.html_url,
             each.news.record.author_association,
         )

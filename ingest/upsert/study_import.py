@@ -16,7 +16,7 @@ from accounts.permissions import may_use_tokens
 from ingest.errors import Invalid, RowError
 from ingest.github.rest_objects import EVENTS, REACTIONS, event_of, parse_count, type_of
 from ingest.identifiers import full_name
-from ingest.models import Issue, Repository
+from ingest.models import Issue, Repository, issues_read_by_strangers
 from ingest.records import CommentRecord, content_digest
 
 BATCH_LINES, BATCH_BYTES = 1000, 4 << 20
@@ -237,9 +237,9 @@ def _hold_fetched_issues(cursor: Any, user: User) -> None:
 
 
 def _hold_issues_of_others(cursor: Any, user: User) -> None:
-    """The stored issues of which this person's file tells nothing but states: those fetched or uploaded by others.
+    """The issues of which this person's file tells nothing but states: of repositories fetched or uploaded by others.
 
-    None for FETCHERS.
+    For FETCHERS those alone that people read who may not read their private repository.
     """
     cursor.execute(
         """
@@ -249,10 +249,15 @@ def _hold_issues_of_others(cursor: Any, user: User) -> None:
         SELECT DISTINCT i.id FROM map_issues m JOIN ingest_issue i ON i.id = m.new
         JOIN ingest_repository r ON r.id = i.repository_id
         WHERE NOT %s AND (r.github_id IS NOT NULL OR r.added_by_id IS DISTINCT FROM %s)
-            AND i.id NOT IN (SELECT id FROM made_issues)
         """,
         [may_use_tokens(user), user.pk],
     )
+    cursor.execute(
+        "SELECT i.repository_id, array_agg(i.id) FROM map_issues m JOIN ingest_issue i ON i.id = m.new "
+        "JOIN ingest_repository r ON r.id = i.repository_id WHERE r.private GROUP BY i.repository_id"
+    )
+    read = [pk for home, ids in cursor.fetchall() for pk in issues_read_by_strangers(home, ids)]
+    cursor.execute("INSERT INTO issues_of_others SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING", [read])
 
 
 def _withheld(cursor: Any, values: Mapping[str, Any]) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from ingest.errors import FetchFailed, RowError
-from ingest.models import Delivery, FetchRun, Issue, Refusal, Repository
+from ingest.models import Delivery, FetchRun, Issue, Refusal, Repository, issues_read_by_strangers
 from ingest.records import IssueRecord
 from ingest.runs import progress, refuse, store_records
 from ingest.upsert import known_records, rename
@@ -30,6 +31,7 @@ BECAME_PRIVATE = (
     "Someone named in FETCHERS can fetch it again. Then it becomes private here, too, and this run can be "
     "continued."
 )
+FROM_GITHUB = Q(current_snapshot__run__kind__in=[FetchRun.Kind.GITHUB, FetchRun.Kind.WEBHOOK])
 
 
 def take_in(run: FetchRun) -> None:
@@ -102,7 +104,11 @@ def _tell(run: FetchRun, news: IssueNews) -> None:
 def _gone(run: FetchRun, news: IssueGone) -> None:
     presence = Issue.Presence.TRANSFERRED if news.is_transferred else Issue.Presence.DELETED
     stored = Issue.objects.filter(repository=run.repository, number=news.number)
-    n_changed = stored.update(presence=presence, moved_to=news.moved_to, checked_at=timezone.now())
+    assert run.repository is not None
+    ids = stored.values_list("pk", flat=True)
+    is_told = not (run.repository.private and issues_read_by_strangers(run.repository.pk, ids))
+    moved_to = news.moved_to if is_told else ""
+    n_changed = stored.update(presence=presence, moved_to=moved_to, checked_at=timezone.now())
     run.n_changed += n_changed
     run.n_seen += n_changed
 
@@ -112,7 +118,7 @@ def _relabel(run: FetchRun, news: LabelNews) -> None:
     while True:
         after = run.cursor.get(LABELS_KEY, 0)
         labeled = Issue.objects.filter(
-            repository=run.repository, current_snapshot__github_labels__contains=[news.old], pk__gt=after
+            FROM_GITHUB, repository=run.repository, current_snapshot__github_labels__contains=[news.old], pk__gt=after
         )
         ids = list(labeled.order_by("pk").values_list("pk", flat=True)[:BATCH_ISSUES])
         if not ids:
@@ -125,5 +131,6 @@ def _relabel(run: FetchRun, news: LabelNews) -> None:
 
 
 def _known(run: FetchRun, number: int) -> IssueRecord | None:
-    ids = Issue.objects.filter(repository=run.repository, number=number).values_list("pk", flat=True)
+    """What GitHub last said of the issue: a message adds nothing to what a file said."""
+    ids = Issue.objects.filter(FROM_GITHUB, repository=run.repository, number=number).values_list("pk", flat=True)
     return next(iter(known_records(ids).values()), None)

@@ -13,11 +13,13 @@ from annotation.models import Study
 from annotation.rounds.actions import rounds
 from ingest import run_steps
 from ingest.actions.fetches import start_check, start_closing_fetch
-from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
+from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot, SnapshotComment
 from tests import builders as make
-from tests.github import GitHub, World
+from tests.github import GitHub, World, shapes
 from tests.github.shapes import account_number
-from tests.github.world import Comment, File, stamp
+from tests.github.world import Comment as SaidComment
+from tests.github.world import File, stamp
+from tests.ingest.test_webhooks import API, SECRET, Hook, repository_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 
@@ -155,7 +157,7 @@ def test_a_study_of_a_repository_that_became_private_learns_no_new_place_that_is
     assert (known.presence, known.moved_to) == ("transferred", "" if is_private else "o/elsewhere#1")
 
 
-def as_told(said: Comment, login: str) -> dict[str, Any]:
+def as_told(said: SaidComment, login: str) -> dict[str, Any]:
     """A comment at GitHub as a file says it, with another name of its author."""
     user = {"login": login, "id": account_number(said.user or "")}
     return {"id": said.id, "user": user, "body": said.body, "created_at": stamp(said.created_at)}
@@ -205,3 +207,101 @@ def test_a_fetch_replaces_what_the_file_of_a_study_said_whatever_time_it_gave(wo
     planted.refresh_from_db()
     assert planted.current_snapshot is not None and planted.current_snapshot.title == "Real"
     assert planted.updated_at is not None and planted.updated_at < timezone.now()
+
+
+def planted(home: Any, number: int, **more: Any) -> Issue:
+    """An issue that the file of a study told of a fetched repository, whose state has no run."""
+    later = timezone.now() + timedelta(hours=20)
+    made = Issue.objects.create(repository=home, number=number, updated_at=later, page_url="https://evil.example/x")
+    made.current_snapshot = Snapshot.objects.create(
+        issue=made, sha256="f" * 64, title="Forged", state="closed", updated_at=later, comments_known=True, **more
+    )
+    made.save()
+    said = Comment.objects.create(sha256="e" * 64, author_login="forged", body="Forged too.")
+    SnapshotComment.objects.create(snapshot=made.current_snapshot, comment=said, position=1)
+    return made
+
+
+@pytest.mark.parametrize("event", ["opened", "comment", "label"])
+def test_a_message_carries_nothing_over_from_what_a_file_said(
+    world: World, fetch: Any, settings: Any, event: str
+) -> None:
+    settings.GITHUB_WEBHOOK_SECRET = SECRET
+    home = world.repository("o/r")
+    home.issue("First", number=1)
+    assert fetch().state == "done"
+    issue = planted(Repository.objects.get(), 2, github_labels=["bug"])
+    real = home.issue("Real", number=2, labels=["bug"])
+    hook = Hook()
+    if event == "opened":
+        hook.issue(real, "opened")
+    elif event == "comment":
+        hook.comment(real, real.comment("Genuine."))
+    else:
+        changed = {"label": {"name": "defect"}, "changes": {"name": {"from": "bug"}}}
+        hook.tell("label", {"action": "edited", "repository": repository_of(real), **changed})
+    issue.refresh_from_db()
+    if event != "label":
+        assert now_said(issue)[0] == "Real" and "Forged too." not in now_said(issue)
+    assert fetch().state == "done"
+    issue.refresh_from_db()
+    assert now_said(issue) == (["Real", "Genuine."] if event == "comment" else ["Real"])
+    assert issue.page_url != "https://evil.example/x" and issue.current_snapshot.state == "open"
+
+
+def now_said(issue: Issue) -> list[str]:
+    assert issue.current_snapshot is not None
+    return [issue.current_snapshot.title, *issue.current_snapshot.thread().values_list("body", flat=True)]
+
+
+def test_a_message_tells_strangers_no_new_place_and_no_lock(
+    world: World, fetch: Any, staff: User, settings: Any
+) -> None:
+    settings.GITHUB_WEBHOOK_SECRET = SECRET
+    ann, home = make.user("ann"), world.repository("o/r")
+    issue = home.issue("Public title", number=1)
+    assert fetch(user=ann).state == "done"
+    study_of_ann(1)
+    home.private = True
+    assert fetch(user=staff).state == "done"
+    hook = Hook()
+    issue.edit(locked=True)
+    hook.issue(issue, "locked")
+    assert Issue.objects.get().locked is False
+    place = {"new_issue": {"number": 77, "html_url": "https://github.com/o/secret/issues/77"}}
+    elsewhere = {"new_repository": shapes.repository(API, world.repository("o/secret", private=True))}
+    hook.issue(issue, "transferred", changes=place | elsewhere)
+    assert (Issue.objects.get().presence, Issue.objects.get().moved_to) == ("transferred", "")
+
+
+def test_a_file_of_somebody_who_may_fetch_tells_strangers_nothing(
+    world: World, take: Any, fetch: Any, staff: User
+) -> None:
+    ann, home = make.user("ann"), world.repository("o/r")
+    home.issue("Public title", number=1)
+    assert fetch(user=ann).state == "done"
+    study = study_of_ann(1)
+    home.private = True
+    assert fetch(user=staff).state == "done"
+    Issue.objects.update(changes_known=False)
+    closed = {"number": 2, "url": "https://github.com/o/r/pull/2", "repository": {"name": "r", "owner": {"login": "o"}}}
+    run = take(
+        [{"number": 1, "title": "Public title", "closedByPullRequestsReferences": [closed]}],
+        user=staff,
+        repository="o/r",
+    )
+    assert not ClosingChange.objects.exists() and "none of whose members" in run.refusals.get().reason
+    assert "o/r#2" not in shown_to("ann", study)
+
+
+def test_a_file_of_somebody_who_may_not_fetch_tells_nothing_of_what_closed_an_issue_that_it_plants(
+    world: World, take: Any, fetch: Any
+) -> None:
+    world.repository("o/r").issue("First", number=1)
+    assert fetch().state == "done"
+    closed = {"number": 9, "url": "https://github.com/o/r/pull/9", "repository": {"name": "r", "owner": {"login": "o"}}}
+    row = {"title": "Planted", "closedByPullRequestsReferences": [closed]}
+    run = take([{"number": 2, **row}], user=make.user("ann"), repository="o/r")
+    assert run.n_new == 1 and not ClosingChange.objects.exists()
+    take([{"number": 2, **row}], user=make.user("ann"), repository="ann/own")
+    assert ClosingChange.objects.get().issue.repository.name == "own"

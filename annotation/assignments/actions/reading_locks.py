@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from django.db import connection
 
-from annotation.assignments.queries import unblinded_among
-from annotation.models import Membership, Round, RoundRater
+from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.models import Assignment, Membership, Round, RoundRater
+from annotation.models.assignment_kinds import EXTRA_RATERS
 from shared.job_holds import place
 
 READING = 7_311
@@ -40,3 +41,27 @@ def wait_for_assignments(rounds: Iterable[Round]) -> None:
     places = sorted({place(each.pk) for each in rounds})
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, place) FROM unnest(%s) place", [READING, places])
+
+
+def wait_before_roles(member: Membership) -> None:
+    """Waits until nobody is just asking a rater to rate an item, before they get another role. Two queries.
+
+    By the role they read answers, and leave no line where owners, adjudicators and readers are known by their roles.
+    Until the commit those who ask others wait, and then find the role (`held_unblinded`).
+    """
+    under_way = Round.objects.filter(study=member.study_id, state__in=[Round.State.OPEN, Round.State.RESOLVING])
+    if rounds := list(under_way.order_by("pk")):
+        wait_for_assignments(rounds)
+
+
+def mark_unblinded(member: Membership) -> list[int]:
+    """Marks who has just become a member where they are still to rate blind and the account could read answers.
+
+    Staff read every study until they rate in it, which is from now on. The rounds' numbers.
+    """
+    in_round: dict[int, RoundRater] | None = {} if member.user is not None and member.user.is_staff else None
+    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member], in_round)]
+    RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
+    asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
+    asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
+    return [each.number for each in found]

@@ -33,9 +33,8 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
     """
     if seat.user.pk is None or seat.link is not None:
         return
-    shown = [each for each in rounds if each.pk not in seat.sealed_round_ids]
-    is_noted = _note(seat, _under_way(seat, shown), what, door)
-    if _wait_as_decider(seat, shown) or is_noted:
+    read = [each for each in _under_way(seat, rounds) if each.pk not in seat.sealed_round_ids]
+    if _note(seat, read, what, door):
         _look_again(seat)
 
 
@@ -46,13 +45,11 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
     asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
     where no round is resolved, else as above. Raises Blind.
     """
-    if seat.user.pk is None or seat.link is not None or (seat.membership is not None and not seat.has_role(RATER)):
+    is_known = seat.has_role(OWNER, ADJUDICATOR) or (seat.membership is not None and not seat.has_role(RATER))
+    if seat.user.pk is None or seat.link is not None or is_known:
         return
     rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)
-    read = rounds if number is None else rounds.filter(number=number)
-    decides = seat.has_role(OWNER, ADJUDICATOR)
-    looks = _wait_as_decider(seat, read) if decides else _note(seat, read, what, door)
-    if looks:
+    if _note(seat, rounds if number is None else rounds.filter(number=number), what, door):
         _look_again(seat)
 
 
@@ -65,9 +62,7 @@ def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
     for _, of_member in groupby(told, key=lambda line: line.member_id):
         found = list(of_member)
         seat = Seat(user, found[0].round.study, found[0].member)
-        rounds = {line.round for line in found}
-        is_noted = _note(seat, _under_way(seat, rounds), "inbox", door)
-        if not _wait_as_decider(seat, rounds) and not is_noted:
+        if not _note(seat, _under_way(seat, {line.round for line in found}), "inbox", door):
             continue
         sealed, withheld = get_seat(user, seat.study.slug).hidden_answers
         if any(line.round_id in sealed or (line.round_id, line.item_id) in withheld for line in found):
@@ -78,20 +73,6 @@ def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
     only_rates = seat.has_role(RATER) and not seat.has_role(OWNER, ADJUDICATOR)
     states = (Round.State.OPEN, Round.State.RESOLVING) if only_rates else (Round.State.OPEN,)
     return [each for each in rounds if each.state in states]
-
-
-def _wait_as_decider(seat: Seat, rounds: Iterable[Round]) -> bool:
-    """Waits until nobody is just being assigned in rounds that are resolved, where a rater reads by another role.
-
-    Owners and adjudicators leave no line there, because nobody asks them; but who has become one a moment ago may just
-    be asked. Whether there are such rounds; then what they read has to be looked at again.
-    """
-    if not (seat.has_role(RATER) and seat.has_role(OWNER, ADJUDICATOR)):
-        return False
-    resolving = [each for each in rounds if each.state == Round.State.RESOLVING]
-    if resolving:
-        wait_for_assignments(resolving)
-    return bool(resolving)
 
 
 def _look_again(seat: Seat) -> None:

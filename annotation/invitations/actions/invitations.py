@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts import actions as account_actions
 from accounts.models import User, digest
+from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members, require_no_demo_person
@@ -87,17 +88,22 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
         if membership.user is None:
             raise NotFound(OVER)
         return membership  # with the roles of today: a link gives its roles once
-    if membership.user is None:
+    is_new = membership.user is None
+    if is_new:
         asked_as = roles_asked(membership)
         come_in(membership, user)
         membership.roles = list(asked_as)
+    else:
+        wait_before_roles(membership)
     roles = set(membership.roles) | set(invitation.roles)
     membership.roles = [role for role in Membership.Role.values if role in roles]
     if RATER in roles and not membership.code:
         membership.code = next_code(study)
     membership.save()
     InvitationUse.objects.create(invitation=invitation, member=membership)
-    detail = {"number": invitation.pk, "member": user.username, "roles": membership.roles}
+    detail: dict[str, object] = {"number": invitation.pk, "member": user.username, "roles": membership.roles}
+    if is_new and (marked := mark_unblinded(membership)):
+        detail["unblinded"] = marked
     record(study=study, user=user, verb="invitation accepted", **detail)
     return membership
 

@@ -3,15 +3,13 @@
 from django.db import transaction
 
 from accounts.models import User
-from annotation.assignments.actions.reading_locks import held_unblinded
-from annotation.assignments.queries import rounds_to_rate_blind
+from annotation.assignments.actions.reading_locks import mark_unblinded
 from annotation.core.access import RATER, get_own_invitation
 from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
 from annotation.core.memberships import come_in
 from annotation.invitations.queries.own_invitations import invitation_to
-from annotation.models import Assignment, Membership, Round, RoundRater, Study
-from annotation.models.assignment_kinds import EXTRA_RATERS
+from annotation.models import Membership, Round, Study
 
 
 @transaction.atomic
@@ -26,23 +24,10 @@ def accept(*, user: User, key: str) -> Membership:
     require_no_demo_person(user, found.study)
     come_in(found, user)
     found.save()
-    marked = _mark_unblinded(found)
+    marked = mark_unblinded(found)
     said = {"unblinded": marked} if marked else {}
     record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles, **said)
     return found
-
-
-def _mark_unblinded(member: Membership) -> list[int]:
-    """Marks the member where they are still to rate blind and the account could read answers; the rounds' numbers.
-
-    Staff read every study until they rate in it, which is from now on.
-    """
-    in_round: dict[int, RoundRater] | None = {} if member.user is not None and member.user.is_staff else None
-    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member], in_round)]
-    RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
-    asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
-    asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
-    return [each.number for each in found]
 
 
 def accept_by_next(*, user: User, slug: str, number: int) -> None:

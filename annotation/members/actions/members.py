@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
@@ -137,12 +138,16 @@ def _set_member(
         ask_in(membership, member, by=seat.user, name=str(username).strip())
     else:
         membership.invited_by = seat.user  # who set the roles answers for them
+    if is_in and membership.has_role(RATER) and set(wanted) - set(membership.roles):
+        wait_before_roles(membership)
     membership.roles = wanted
     model_rater_actions.set_description(membership, kind, described)
     if RATER in wanted and not membership.code:
         membership.code = next_code(seat.study)
     membership.save()
-    said = {"machine": described} if described else {}
+    said: dict[str, object] = {"machine": described} if described else {}
+    if not is_in and membership.user is not None and (marked := mark_unblinded(membership)):
+        said["unblinded"] = marked
     verb = "member invited" if membership.is_invited else "member set"
     record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
     offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])

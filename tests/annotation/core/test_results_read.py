@@ -1,13 +1,13 @@
 """Results of a round under way are read with a line in the audit log, and whoever has one is not blind there."""
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 
+from accounts.models import User
 from annotation.agreement_report.views import agreement
 from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.actions.reading_locks import held_unblinded
@@ -17,6 +17,7 @@ from annotation.core.errors import Blind
 from annotation.core.paging import page_of
 from annotation.discussion.actions import write_remark
 from annotation.inbox import views as inbox_views
+from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
 from annotation.studies.actions import studies
 from tests import builders as make
@@ -103,41 +104,37 @@ def test_who_is_being_asked_when_they_read_waits_and_is_shown_nothing() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("role", ["adjudicator", "owner"])
-@pytest.mark.parametrize("path", ["rounds/1/resolve/{item}/", "agreement/?round=1"])
-def test_a_role_that_is_given_while_they_are_asked_shows_nothing_of_the_item(role: str, path: str) -> None:
-    """Owners and adjudicators leave no line, so whoever has just become one waits all the same."""
+@pytest.mark.parametrize("roles", [["rater", "owner"], ["adjudicator"], ["reader"], "link"])
+def test_a_role_is_given_after_an_assignment_that_is_not_committed_yet(roles: Any) -> None:
+    """By the role they read answers at once, and leave no line where it is known by the role."""
     round_, free = resolving_with_carol_free()
     studies.change_study(seat=make.owner_seat(round_.study), changes={"third_rater": True})
-    answers: list[Any] = []
-    carol = Client()
-    carol.force_login(make.user("carol"))
+    key = invite(seat=make.owner_seat(round_.study), roles=["adjudicator"])[1]
+    given: list[None] = []
 
-    def beside(act: Callable[[], Any]) -> threading.Thread:
-        def run() -> None:
-            try:
-                act()
-            finally:
-                connection.close()
+    def give() -> None:
+        try:
+            if roles == "link":
+                accept_invitation(user=make.user("carol"), plaintext=key)
+            else:
+                give_roles(*roles)
+            given.append(None)
+        finally:
+            connection.close()
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        return thread
-
+    giver = threading.Thread(target=give)
     with transaction.atomic():
         rule_jobs.rule_items(round_.pk, [free.pk])
         assert Assignment.objects.get(round=round_, item=free, slot=None).rater.user_name == "carol"
-        beside(lambda: give_role(role)).join(20)
-        reader = beside(lambda: answers.append(carol.get(f"/studies/study/{path.format(item=free.pk)}")))
-        reader.join(1)
-        assert reader.is_alive() and not answers
-    reader.join(20)
-    assert answers[0].status_code == 403, answers[0].content
-    assert carol.get(f"/studies/study/rounds/1/resolve/{free.pk}/").status_code == 403
+        giver.start()
+        giver.join(1)
+        assert giver.is_alive() and not given
+    giver.join(20)
+    assert given and make.seat(round_.study, "carol").withheld == {(round_.pk, free.pk)}
 
 
-def give_role(role: str) -> None:
-    answer = Script("olga").send("POST", "studies/study/members/", {"user": "carol", "roles": ["rater", role]})
+def give_roles(*roles: str) -> None:
+    answer = Script("olga").send("POST", "studies/study/members/", {"user": "carol", "roles": list(roles)})
     assert answer.status_code == 200, answer.content
 
 
@@ -146,7 +143,7 @@ def test_who_was_given_a_role_since_they_were_looked_up_is_no_blind_third_rater(
     round_, _ = resolving_with_carol_free()
     before = Membership.objects.get(study=round_.study, user__username="carol")
     assert unblinded_among(round_, [before]) == set()
-    give_role("adjudicator")
+    give_roles("rater", "adjudicator")
     assert held_unblinded(round_, [before]) == {before.pk}
 
 
@@ -217,14 +214,23 @@ def accept(name: str) -> None:
     assert Script(name).send("POST", f"me/invitations/{key}/accept/").status_code == 200
 
 
-def test_a_name_in_an_open_round_becomes_an_account_of_the_staff_that_is_marked_when_it_accepts() -> None:
+@pytest.mark.parametrize("way", ["button", "link", "by staff"])
+def test_a_name_in_an_open_round_becomes_an_account_of_the_staff_that_is_marked_when_it_comes_in(way: str) -> None:
     """Before, the owner is told what they would be told of anyone."""
     _, name_only = with_a_name()
     assert "could read its labels" not in join(name_only, "stan")
     assert not RoundRater.objects.get(rater=name_only).unblinded
-    accept("stan")
+    if way == "button":
+        accept("stan")
+    elif way == "link":
+        study = Study.objects.get()
+        accept_invitation(user=make.user("stan"), plaintext=invite(seat=make.owner_seat(study), roles=["rater"])[1])
+    else:
+        User.objects.filter(username="olga").update(is_staff=True)
+        answer = Script("olga").send("POST", "studies/study/members/", {"user": "stan", "roles": ["rater"]})
+        assert (answer.status_code, answer.json()["state"]) == (200, "member")
     assert RoundRater.objects.get(rater=name_only).unblinded
-    assert AuditEvent.objects.get(verb="member accepted").detail["unblinded"] == [1]
+    assert AuditEvent.objects.order_by("-pk")[0].detail["unblinded"] == [1]
 
 
 def test_a_name_that_is_asked_as_a_third_rater_becomes_an_account_of_the_staff_that_is_marked() -> None:

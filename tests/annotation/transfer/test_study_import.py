@@ -209,6 +209,38 @@ def test_a_file_tells_not_what_closed_issues_of_a_fetched_repository_unless_fetc
     assert Activity.objects.get().told == told | {"type": "Task"}, "what is known here stays"
 
 
+def told_of(study: Study) -> io.BytesIO:
+    """The file of a study with what closed its first issue, and what happened there; here nobody knows it any more."""
+    issue = Issue.objects.filter(items__study=study).earliest("number")
+    ClosingChange.objects.create(issue=issue, kind="commit", identifier="acme/rocket@abc", title="Forged")
+    Activity.objects.update_or_create(issue=issue, defaults={"told": {"type": "Bug"}})
+    file = brought(study)
+    ClosingChange.objects.all().delete()
+    Activity.objects.all().delete()
+    return file
+
+
+def test_a_file_tells_not_what_closed_issues_that_it_plants_in_a_fetched_repository() -> None:
+    file = told_of(of_real_issues())
+    Repository.objects.update(name="elsewhere")
+    owner, name = REPOSITORY.split("/")
+    fetched = Repository.objects.create(owner=owner, name=name, github_id=7)
+    study_import.bring_study(user=make.user("nina"), file=file, slug="forged")
+    assert Issue.objects.filter(repository=fetched).exists()
+    assert not ClosingChange.objects.exists() and not Activity.objects.exists()
+
+
+def test_a_file_tells_nothing_to_studies_of_people_who_may_not_read_a_private_repository() -> None:
+    file = told_of(small())
+    Repository.objects.update(private=True, github_id=7)
+    Repository.objects.get().readers.clear()
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="of-staff")
+    assert not ClosingChange.objects.exists() and not Activity.objects.exists()
+    Repository.objects.get().readers.add(make.user("olga"))
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="again")
+    assert ClosingChange.objects.exists() and Activity.objects.exists()
+
+
 def test_a_file_takes_no_former_name_of_a_fetched_repository() -> None:
     file = changed(brought(small()), _swap("repositories", b'"rocket"', b'"shuttle"'), honest=True)
     fetched = Repository.objects.get(name="rocket")
