@@ -1,6 +1,7 @@
 """API frame: the URLs of all apps and the one form of errors."""
 
-from typing import Any
+import threading
+from typing import Any, ClassVar
 
 from django.core.exceptions import (
     ObjectDoesNotExist,
@@ -125,6 +126,21 @@ class NotHere(APIView):
         return self.get(request)
 
 
+class Description(SpectacularAPIView):
+    """The OpenAPI description, made once in a process: threads that make it at the same time break each other's."""
+
+    made: ClassVar[Any] = None
+    making = threading.Lock()
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **parts: Any) -> Response:
+        with self.making:
+            if Description.made is None:
+                Description.made = super().get(request, *args, **parts).data  # type: ignore[no-untyped-call]
+        name = self._get_filename(request, self.api_version)  # type: ignore[no-untyped-call]
+        return Response(Description.made, headers={"Content-Disposition": f'inline; filename="{name}"'})
+
+
 class Docs(SpectacularSwaggerSplitView):
     """The browsable description; its script and its icons are files, so that the strict CSP applies here, too."""
 
@@ -137,7 +153,7 @@ class Docs(SpectacularSwaggerSplitView):
 
 
 urlpatterns: list[Any] = [
-    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("schema/", Description.as_view(), name="schema"),
     path("docs/", Docs.as_view(), name="api_docs"),
     path("", include("taxonomy.api")),
     path("", include("ingest.api")),

@@ -1,5 +1,6 @@
 """The one error shape, and lists in pages."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from accounts.models import User
-from config.api import flat
+from config.api import Description, flat
 from shared.errors import Conflict, Forbidden, Invalid, NotFound, Unreadable
 
 
@@ -153,6 +154,14 @@ def test_the_description_names_the_errors_of_each_operation():
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     refused = [answer for answers in (fetches["post"]["responses"], one, webhook) for answer in answers.items()]
     assert all(answer["content"] == error for status, answer in refused if status >= "400")
+
+
+def test_those_who_ask_for_the_description_at_once_all_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Description, "made", None)
+    with ThreadPoolExecutor(6) as crowd:
+        answers = list(crowd.map(lambda _: Client().get("/api/v1/schema/"), range(6)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
 
 
 def test_the_description_is_made_without_a_warning_and_describes_every_operation(tmp_path: Path):
