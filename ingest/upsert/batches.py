@@ -47,7 +47,7 @@ BACK_AFTER = {
 
 READ_BY_STRANGERS = (
     "{} is in a study none of whose members may read this private repository, so what closed it is not stored: they "
-    "would see it."
+    "would see it. The rest of the issue is stored. Fetch again when someone who may read it is in the study."
 )
 KEPT_AS_FETCHED = (
     "{} is stored from a repository that was fetched from GitHub, and files of people who may not fetch with "
