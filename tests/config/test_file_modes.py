@@ -267,6 +267,7 @@ def test_collected_static_files_can_be_read_by_the_user_who_serves_them(tmp_path
     assert (storage.file_permissions_mode, storage.directory_permissions_mode) == (0o644, 0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_deployment_check_and_the_operators_page_show_what_is_open(tmp_path: Path, settings: Settings) -> None:
     settings.DATA_DIR = tmp_path / "data"

@@ -78,6 +78,7 @@ def test_any_name_is_text(text: str) -> None:
     assert not wrong_in(f"\\emph{{{escape_latex(text)}}}")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_files_of_a_study_full_of_hostile_names_are_tables_all_the_same() -> None:
     make_hostile_study()

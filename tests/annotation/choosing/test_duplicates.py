@@ -78,6 +78,7 @@ def found_among(texts: list[Any], **more: Any) -> list[Any]:
         return groups(sketches, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.exists(), reason="needs ../shared/data/issues-vllm")
 def test_reposts_of_real_issues_are_found_and_forms_are_not() -> None:
     rows = [json.loads(line) for line in REAL.open(encoding="utf-8")]

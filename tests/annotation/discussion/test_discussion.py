@@ -54,6 +54,7 @@ def over() -> Round:
     return make.rate(make.open_round(make.study()), "item bob carol\n1 crash hang\n2 slow slow\n3 crash -")
 
 
+@pytest.mark.slow
 def test_the_ladder_of_reading_and_writing(over: Round) -> None:
     make.study("other", owner="mallory", raters=("dan",), text=make.SYMPTOMS.replace("slug: symptoms", "slug: more"))
     members.add_member(seat=make.owner_seat(over.study), username=make.user("erin").username, roles=["rater"])

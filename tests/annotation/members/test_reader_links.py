@@ -205,6 +205,7 @@ def test_who_is_signed_in_keeps_their_own_place(study: Study) -> None:
     assert stranger.get("/studies/study/members/").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["open", "resolving"])
 def test_a_link_shows_nothing_of_items_that_are_labeled_again_in_a_round_under_way(study: Study, state: str) -> None:
     """Whoever holds it may be asked about them, signed in or not."""
