@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.db.models import Q
 from django.test import Client
+from django.utils import timezone
 
 from annotation.analysis.actions import save_analysis
 from annotation.assignments import jobs as rule_jobs
@@ -85,6 +88,23 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
     make.rate(round_, f"item {name}\n1 hang\n2 hang\n3 hang\n4 hang")
     round_.refresh_from_db()
     assert round_.state == "resolving"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("leaves", [False, True])
+def test_somebody_could_read_until_the_commit_that_took_their_role(leaves: bool) -> None:
+    """Before, what they handed out is ended, which can take seconds, and they read all the while."""
+    study = make.study()
+    seat = make.owner_seat(study)
+    members.add_member(seat=seat, username=make.user("carl").username, roles=["owner", "rater"])
+    with transaction.atomic():
+        if leaves:
+            leaving.remove_member(seat=seat, member=make.member(study, "carl"))
+        else:
+            members.set_member(seat=seat, username="carl", roles=["rater"])
+        given = timezone.now()
+    member = study.memberships.get(Q(user__username="carl") | Q(former_user__username="carl"))
+    assert member.could_read_until is not None and member.could_read_until >= given
 
 
 def test_staff_who_are_invited_are_marked_when_they_accept_and_nothing_tells_that_they_are_before() -> None:
