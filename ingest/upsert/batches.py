@@ -329,10 +329,9 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
                 OR told.activity IS NOT NULL AND NOT EXISTS (
                     SELECT FROM ingest_activity AS known
                     WHERE known.issue_id = issue.id AND known.told || told.activity = known.told)
-                OR %s AND issue.presence <> 'here'
-                OR %s AND COALESCE(run.kind = 'file', snapshot.id IS NOT NULL))
+                OR %s AND (issue.presence <> 'here' OR COALESCE(run.kind = 'file', snapshot.id IS NOT NULL)))
             """,
-            [list(made), run.kind != FetchRun.Kind.FILE, run.kind != FetchRun.Kind.FILE],
+            [list(made), run.kind != FetchRun.Kind.FILE],
         )
         ids = [issue_id for (issue_id,) in cursor.fetchall()]
         if not ids:

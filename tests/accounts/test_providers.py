@@ -133,12 +133,8 @@ def test_a_session_that_ends_on_the_way_to_a_provider_is_named(
     assert "You were signed out before this request was answered." in answer.content.decode()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_connecting_under_way_waits_for_a_recovery_and_ends_with_its_session(provider: Provider) -> None:
-    """A recovery holds the account, then ends its sessions: what is under way must hold them in the same order."""
-    user, client = make.user("bob", password="a long password"), Client()
-    client.force_login(user)
-    back = way(client, **CONNECTING)
+def coming_back(client: Client, back: str) -> tuple[threading.Thread, list[Any]]:
+    """A thread that comes back from the provider, not started yet, and where its answer will be."""
     answers: list[Any] = []
 
     def come_back() -> None:
@@ -147,7 +143,16 @@ def test_connecting_under_way_waits_for_a_recovery_and_ends_with_its_session(pro
         finally:
             connection.close()
 
-    thread = threading.Thread(target=come_back)
+    return threading.Thread(target=come_back), answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_connecting_under_way_waits_for_a_recovery_and_ends_with_its_session(provider: Provider) -> None:
+    """A recovery holds the account, then ends its sessions: what is under way must hold them in the same order."""
+    user, client = make.user("bob", password="a long password"), Client()
+    client.force_login(user)
+    back = way(client, **CONNECTING)
+    thread, answers = coming_back(client, back)
     with transaction.atomic():
         held = User.objects.select_for_update().get(pk=user.pk)
         thread.start()
@@ -166,15 +171,7 @@ def test_a_sign_in_under_way_does_not_bring_back_a_connection_that_is_being_ende
     user = connected()
     client = Client()
     back = way(client)
-    answers: list[Any] = []
-
-    def come_back() -> None:
-        try:
-            answers.append(client.get(back))
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=come_back)
+    thread, answers = coming_back(client, back)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # as while a link for a new password is used
         thread.start()
