@@ -155,7 +155,7 @@ def _set_password(user: User, new: str, *, keep: str | None = None) -> None:
 
 
 def first_password(*, user: User, new: str, confirmation: Confirmation, keep: str | None = None) -> None:
-    """Sets a password for somebody who has none and just signed in by a provider. Raises Invalid, Conflict."""
+    """Sets a password for someone who has none and just signed in by a provider. Raises Invalid, Conflict."""
     if user.has_usable_password():
         raise Conflict("You already have a password. Change it with the current one.")
     require_confirmed(user, confirmation)
@@ -175,9 +175,9 @@ def make_password_link(
 ) -> tuple[PasswordLink, str]:
     """A link for choosing a new password and its plaintext, which nobody can read again; earlier ones end.
 
-    One sent by e-mail, which anyone can ask for, ends no link that somebody made by hand. Whether `made_by` may is for
+    One sent by e-mail, which anyone can ask for, ends no link that someone made by hand. Whether `made_by` may is for
     the caller to know, and asked again as long as the link is out where they may as the owner of a study (`of_study`).
-    Raises Conflict for somebody who may not sign in, or who has another e-mail address by now than the link is sent to.
+    Raises Conflict for someone who may not sign in, or who has another e-mail address by now than the link is sent to.
     """
     if not user.is_active:
         raise Conflict(f"The account of {user.display_name} was closed or may no longer sign in.")
@@ -274,7 +274,7 @@ def confirm_password_link(*, link: PasswordLink, by: User, began_with: int | Non
 
 
 def confirm_from_shell(*, user: User) -> int:
-    """Confirms every link of somebody, for whoever runs the server; how many there were."""
+    """Confirms every link of someone, for whoever runs the server; how many there were."""
     links = list(unconfirmed_links(user))
     for each in links:
         _confirm(each, None)
@@ -289,7 +289,7 @@ def _confirm(link: PasswordLink, by: User | None) -> None:
 
 
 def told_of_links(*, user: User) -> list[PasswordLink]:
-    """The links that somebody else made for this person, nobody used and they were not told of; from now on they are.
+    """The links that someone else made for this person, nobody used and they were not told of; from now on they are.
 
     Of links that were used every page tells (`unconfirmed_links`).
     """

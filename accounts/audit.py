@@ -28,7 +28,7 @@ def record(*, verb: str, user: User | None = None, about: User | None = None, **
 
 
 def record_failure(username: str) -> None:
-    """Notes that somebody could not sign in; of many within a minute the first twenty.
+    """Notes that someone could not sign in; of many within a minute the first twenty.
 
     A name that nobody has is not written down: it may be a password, typed in the wrong field.
     """
@@ -45,7 +45,7 @@ def record_failure(username: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditQuery:
-    """Which lines somebody wants: who did it, what, between which days (UTC, both included), of what."""
+    """Which lines someone wants: who did it, what, between which days (UTC, both included), of what."""
 
     who: str = ""
     what: str = ""

@@ -19,7 +19,7 @@ _AT_PROVIDER = "at_provider"
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What somebody shows again: their password, or when they last signed in by a provider in this session."""
+    """What someone shows again: their password, or when they last signed in by a provider in this session."""
 
     password: str = ""
     at_provider: float | None = None

@@ -41,5 +41,5 @@ def read_keys(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def keys_of(chosen: Mapping[str, object]) -> dict[str, str]:
-    """Every action with the key that somebody has for it."""
+    """Every action with the key that someone has for it."""
     return {action: str(chosen.get(action, usual)) for action, usual in USUAL.items()}

@@ -19,12 +19,12 @@ _SIGNED_IN = "_concord_signed_in"
 
 
 def remember(request: HttpRequest, user: User) -> None:
-    """Notes that somebody signed in in this browser, or chose a new password there; `set_cookie` tells the browser."""
+    """Notes that someone signed in in this browser, or chose a new password there; `set_cookie` tells the browser."""
     setattr(request, _SIGNED_IN, user)
 
 
 def set_cookie(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Writes the cookie where somebody signed in during this request."""
+    """Writes the cookie where someone signed in during this request."""
     user = getattr(request, _SIGNED_IN, None)
     if user is None:
         return

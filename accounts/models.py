@@ -93,7 +93,7 @@ class User(AbstractUser):
 
     @property
     def told_name(self) -> str:
-        """The user name, as it is told beside what somebody did; of people of another server as it was there."""
+        """The user name, as it is told beside what someone did; of people of another server as it was there."""
         return self.elsewhere or self.username
 
     @property
@@ -133,7 +133,7 @@ class ApiToken(models.Model):
 
 
 class Session(AbstractBaseSession):
-    """A browser in which somebody is signed in, or a visitor's; the row is the session."""
+    """A browser in which someone is signed in, or a visitor's; the row is the session."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="sessions")
     browser = models.CharField(max_length=300, blank=True, help_text="As it names itself.")
@@ -157,7 +157,7 @@ class Session(AbstractBaseSession):
 
 
 class PasswordLink(models.Model):
-    """A link by which somebody chooses a new password, once; only its digest is kept."""
+    """A link by which someone chooses a new password, once; only its digest is kept."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="password_links")
     made_by = models.ForeignKey(

@@ -25,7 +25,7 @@ class SignedAnswer(OpenIDConnectOAuth2Adapter):
     """Takes nobody's word without a signature, also not over TLS; the rest is allauth's."""
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any) -> SocialLogin:
-        """Who somebody is by the signed token; userinfo adds how they are called. Raises OAuth2Error."""
+        """Who someone is by the signed token; userinfo adds how they are called. Raises OAuth2Error."""
         said = self._decode_id_token(app, str(kwargs["response"].get("id_token", "")))
         found = {"id_token": said}
         if "userinfo_endpoint" in self.openid_config:

@@ -62,7 +62,7 @@ def get_provider(key: str) -> Provider:
 
 
 def way_to(request: HttpRequest, provider: Provider, *, process: str, after: str) -> str:
-    """The address at the provider where somebody says who they are; the session holds the state that comes back."""
+    """The address at the provider where someone says who they are; the session holds the state that comes back."""
     there = get_adapter().get_provider(request, provider.key)
     nonce: dict[str, Any] = {}
     if isinstance(there, OpenIDConnectProvider):
@@ -74,7 +74,7 @@ def way_to(request: HttpRequest, provider: Provider, *, process: str, after: str
 
 @dataclass(frozen=True)
 class Stranger:
-    """Somebody whom a provider knows and Concord does not."""
+    """Someone whom a provider knows and Concord does not."""
 
     provider: str
     uid: str
@@ -136,7 +136,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None
     ) -> None:
-        """Somebody turned back, or the provider's answer can't be used: one page says so, and how to go on."""
+        """Someone turned back, or the provider's answer can't be used: one page says so, and how to go on."""
         name = getattr(provider, "name", "the provider")
         if error == AuthError.CANCELLED:
             said = f"Sign-in with {name} was cancelled."

@@ -27,7 +27,7 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
 
 @dataclass(frozen=True)
 class SessionLine:
-    """A browser in which somebody is signed in."""
+    """A browser in which someone is signed in."""
 
     session: Session
     browser: str
@@ -44,7 +44,7 @@ def sessions_of(user: User, this: str | None, *, only_this: bool) -> list[Sessio
 
 @dataclass(frozen=True)
 class Connection:
-    """An account at a provider by which somebody signs in."""
+    """An account at a provider by which someone signs in."""
 
     pk: int
     key: str
@@ -54,7 +54,7 @@ class Connection:
 
 
 def connections_of(user: User) -> list[Connection]:
-    """Where else somebody says who they are; also at providers that are not configured any more."""
+    """Where else someone says who they are; also at providers that are not configured any more."""
     rows = SocialAccount.objects.filter(user=user).order_by("date_joined")
     names = settings.SIGN_IN_PROVIDERS
     return [
@@ -72,7 +72,7 @@ def ways_in_of(user: User) -> list[str]:
 
 
 def password_links_of(user: User) -> QuerySet[PasswordLink]:
-    """The newest links for a new password that somebody else made for this person."""
+    """The newest links for a new password that someone else made for this person."""
     rows = PasswordLink.objects.select_related("made_by").filter(user=user, made_by__isnull=False)
     return rows.exclude(made_by=user).order_by("-created_at")[:LINES]
 

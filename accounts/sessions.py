@@ -54,7 +54,7 @@ class SessionStore(DatabaseStore):
 
 
 def sign_in(request: HttpRequest, user: User, *, is_independent: bool = False) -> None:
-    """Signs somebody in in this browser, and notes which it is and which link for a password the sign-in goes back to.
+    """Signs someone in in this browser, and notes which it is and which link for a password the sign-in goes back to.
 
     Only one that needed no password goes back to none (`is_independent`).
     """

@@ -72,7 +72,7 @@ class Setting:
 
     @cached_property
     def used(self) -> Tallies:
-        """The ratings over the categories that somebody used."""
+        """The ratings over the categories that someone used."""
         found = self.patterns.used()
         return self.whole if found is self.patterns else Tallies(found)
 

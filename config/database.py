@@ -75,7 +75,7 @@ def turn_at_tables(*, shared: bool = False) -> Iterator[None]:
     """Waits until nobody makes tables (shared), or nobody makes or looks at them, and holds that until the block ends.
 
     The lock belongs to a transaction on a connection of its own: behind PgBouncer one of a session would stay
-    with a connection that is somebody else's by then. It is tried again and again: a statement that waits would keep
+    with a connection that is someone else's by then. It is tried again and again: a statement that waits would keep
     its snapshot, and a migration that makes an index concurrently waits for the end of every older snapshot.
     """
     side = connections.create_connection(DEFAULT_DB_ALIAS)

@@ -50,7 +50,7 @@ def redis_url(data_dir: Path) -> str:
 
 @contextmanager
 def servers(data_dir: Path) -> Iterator["Hold"]:
-    """Both servers, answering, until the block is left; then stopped unless somebody else holds them.
+    """Both servers, answering, until the block is left; then stopped unless someone else holds them.
 
     Raises ServersUnavailable. Takes some two seconds the first time, one when the data exists, nothing when they run.
     """
@@ -284,7 +284,7 @@ def _prepare(data_dir: Path) -> server_user.ServerUser | None:
 
 
 def _make_socket_folder(folder: Path, user: server_user.ServerUser | None) -> None:
-    """A folder nobody else can enter; refuses one that somebody else has put there."""
+    """A folder nobody else can enter; refuses one that someone else has put there."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         if user:

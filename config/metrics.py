@@ -20,7 +20,7 @@ from config import health, heartbeats, operator_queries
 
 
 class RequestCounter(PrometheusAfterMiddleware):
-    """Counts requests by view; a method that nobody knows is one label and not as many as somebody invents."""
+    """Counts requests by view; a method that nobody knows is one label and not as many as someone invents."""
 
     def label_metric(self, metric: Any, request: Any, response: Any = None, **labels: Any) -> Any:
         if "method" in labels:

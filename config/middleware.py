@@ -51,7 +51,7 @@ class Probes:
 
 
 class SeenSessions:
-    """Notes, once an hour, that a session is in use, and marks the browser in which somebody signs in."""
+    """Notes, once an hour, that a session is in use, and marks the browser in which someone signs in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -36,7 +36,7 @@ class JobLine:
     """A job that is not over, or that failed lately.
 
     A fetch or deletion that failed is tried again at `again_url`; of other kinds `then` says how it is begun anew.
-    There is no page (`url`) where that is somebody else's alone.
+    There is no page (`url`) where that is someone else's alone.
     """
 
     kind: str

@@ -273,7 +273,7 @@ DEMO_OPEN = env.flag("DEMO_OPEN")
 GITHUB_WEBHOOK_SECRET = env.text("GITHUB_WEBHOOK_SECRET")
 
 SOCIALACCOUNT_ADAPTER = "accounts.providers.ProviderAdapter"
-SOCIALACCOUNT_QUERY_EMAIL = False  # so that GitHub is asked for nothing but who somebody is
+SOCIALACCOUNT_QUERY_EMAIL = False  # so that GitHub is asked for nothing but who someone is
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"  # of the address that a provider sends people back to
 SIGN_IN_PROVIDERS, SOCIALACCOUNT_PROVIDERS = env.sign_in_providers(GITHUB_API_URL)

@@ -46,7 +46,7 @@ def expect_other_totals(repository_ids: Iterable[int]) -> None:
 def count() -> int:
     """Counts the repositories into which something was stored since they were counted last; how many they are.
 
-    A row is held while it is counted: what is stored meanwhile says so afterwards. Those that a batch or somebody else
+    A row is held while it is counted: what is stored meanwhile says so afterwards. Those that a batch or someone else
     who counts holds just now are left to the next time. 0.1 s for 50,000 issues.
     """
     n_counted = 0

@@ -123,7 +123,7 @@ def close_to_others(data_folder: Path) -> Openings:
     for path, mode in _open_entries(data_folder):
         try:
             Path(path).chmod(mode)
-        except FileNotFoundError:  # somebody removed it meanwhile
+        except FileNotFoundError:  # someone removed it meanwhile
             continue
         except OSError:
             left.add(data_folder, path)

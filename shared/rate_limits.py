@@ -120,7 +120,7 @@ def give_back(counted: CountedTry) -> None:
 def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> CountedTry:
     """By name and address together, then by address; by `browser` alone where it has signed in as this person before.
 
-    A name alone is never counted, so nobody can keep somebody else out.
+    A name alone is never counted, so nobody can keep someone else out.
     """
     if browser:
         return count((KNOWN_BROWSER, browser))

@@ -5,7 +5,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 
 def absolute(path: str) -> str:
-    """The address of a page of this site, for an e-mail or for somebody else's browser."""
+    """The address of a page of this site, for an e-mail or for someone else's browser."""
     return f"{settings.SITE_URL.rstrip('/')}{path}"
 
 

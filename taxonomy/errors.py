@@ -33,7 +33,7 @@ class TaxonomyConflict(Conflict):
 
 
 class StaleDraft(TaxonomyConflict):
-    """Somebody else wrote the draft meanwhile; `newer` says which revision it has now, by whom and since when."""
+    """Someone else wrote the draft meanwhile; `newer` says which revision it has now, by whom and since when."""
 
     code = "stale"
 

@@ -17,7 +17,7 @@ def assert_queries(n: int) -> Iterator[None]:
     assert len(captured) == n, f"{len(captured)} queries instead of {n}:\n{listed}"
 
 
-def wait_until_somebody_waits_for_a_lock(seconds: float = 20) -> None:
+def wait_until_someone_waits_for_a_lock(seconds: float = 20) -> None:
     """Returns as soon as another connection stands before a lock; fails when none does in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -81,7 +81,7 @@ class RaterAtWork(threading.Thread):
             assert status == 204, (status, given)
             status, round_ = self._until_answered("GET", "rounds/1/")
             if status == 200 and round_["state"] == "open" and round_["mode"] == "pool" and self._rng.random() < 0.9:
-                time.sleep(0.2)  # a lease of somebody else may come back
+                time.sleep(0.2)  # a lease of someone else may come back
                 continue
             return None
 

@@ -595,7 +595,7 @@ def page(browser: "Browser") -> Iterator["Page"]:
 
 @pytest.fixture
 def visit(browser: "Browser", live_server: "LiveServer") -> Iterator["Visit"]:
-    """Opens an address as somebody who is signed in, each in a browser of their own; no script may fail meanwhile."""
+    """Opens an address as someone who is signed in, each in a browser of their own; no script may fail meanwhile."""
     from taxonomy.queries import forget_trees
     from tests.browser.visitors import sign_in
 

@@ -102,7 +102,7 @@ class Provider:
         now, fault = int(time.time()), self.fault
         said = {
             "iss": "http://127.0.0.1:1" if fault == "issuer" else self.url,
-            "aud": "somebody-else" if fault == "audience" else CLIENT,
+            "aud": "someone-else" if fault == "audience" else CLIENT,
             "sub": self.person["sub"],
             "iat": now - 900,
             "exp": now - 300 if fault == "expired" else now + 300,

@@ -24,7 +24,7 @@ from shared.wording import series
 @form_page
 @never_cache
 def lost_password(request: HttpRequest) -> HttpResponse:
-    """Says the same, and as quickly, whether or not the address is somebody's: a worker looks for it.
+    """Says the same, and as quickly, whether or not the address is someone's: a worker looks for it.
 
     So it does above the limit of an address, where nothing more is sent: a stranger may have used it up.
     """

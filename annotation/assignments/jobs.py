@@ -178,7 +178,7 @@ def _newest_answer(round_id: int) -> int:
 def rule_items(round_id: int, items: Sequence[int]) -> bool:
     """Applies the rules of the study to some items: decides what they decide, then asks third raters for the rest.
 
-    A place that somebody decided or reopened is left to people. Whether rules apply to the round now.
+    A place that someone decided or reopened is left to people. Whether rules apply to the round now.
     """
     state = hold_state(round_id)
     round_ = Round.objects.select_related("study").get(pk=round_id)

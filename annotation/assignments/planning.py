@@ -206,7 +206,7 @@ def new_holders(
     """To whom each freed slot goes: whoever has least, ties by seed; None where nobody can take it.
 
     An item may be freed several times. `taken` holds the raters who had an item, and who don't get it again; `loads`
-    what each rater has, `room` how many more they take (None: any number). As many slots as possible find somebody:
+    what each rater has, `room` how many more they take (None: any number). As many slots as possible find someone:
     where those who could take an item are full, what they were just given is passed on to others.
     """
     rng = random.Random(seed)

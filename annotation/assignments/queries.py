@@ -32,7 +32,7 @@ JOB_FROM = 20_000
 RATERS_MOST = 10_000
 """So many raters a request names."""
 READ = "open answers read"
-"""What the audit log calls it that somebody read single answers of a round under way."""
+"""What the audit log calls it that someone read single answers of a round under way."""
 
 
 def needs_job(n: int) -> bool:
@@ -93,7 +93,7 @@ def asked_meanwhile(rounds: Iterable[Round], unsettled: Collection[int] = ()) ->
 
 @dataclass(frozen=True)
 class ThirdRater:
-    """How many items of a round somebody was asked about as a third rater, and how many of them they answered."""
+    """How many items of a round someone was asked about as a third rater, and how many of them they answered."""
 
     rater: Membership
     n_finished: int
@@ -248,7 +248,7 @@ class DepartureOutcome:
 
     @property
     def n_waiting(self) -> int:
-        """How many slots wait for somebody who can take them."""
+        """How many slots wait for someone who can take them."""
         return 0 if self.is_given_up else self.n_slots - self.n_given
 
     @property
@@ -329,7 +329,7 @@ def leaving(round_: Round, leaver: RoundRater, *, for_job: bool = False) -> Depa
 
 @dataclass(frozen=True)
 class FreeSlot:
-    """A slot that nobody holds and somebody is to take."""
+    """A slot that nobody holds and someone is to take."""
 
     item: int
     slot: int
@@ -360,7 +360,7 @@ class StuckSlots:
 
 
 def stuck(round_: Round) -> StuckSlots | None:
-    """The free slots of an open round, if no rater can take any of them; None where somebody can, or none is free.
+    """The free slots of an open round, if no rater can take any of them; None where someone can, or none is free.
 
     In a planned round whoever could take a slot holds it already. Three queries at most.
     """
@@ -414,7 +414,7 @@ def unblinded_among(
 
     Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
     when they joined until they left it without an answer (with one they stay blind), or until it is over. A third
-    answer of an open round counts as none there, because whether somebody can come back would tell it. Whoever was
+    answer of an open round counts as none there, because whether someone can come back would tell it. Whoever was
     marked before stays so. `in_round` are the raters of the round, where they were read. Five queries at most.
 
     After a plan was run on a round that is being resolved, everyone is among them: the items and raters of its queue,

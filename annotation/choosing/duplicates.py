@@ -215,7 +215,7 @@ def groups(
 ) -> list[GroupMember]:
     """The issues that have a likely duplicate, group by group. The first has the lowest number that is not marked.
 
-    `marks` are pairs that somebody marked as duplicates, (the duplicate, what it is a duplicate of). Issues of one
+    `marks` are pairs that someone marked as duplicates, (the duplicate, what it is a duplicate of). Issues of one
     group need not all be alike: each is like another one.
     """
     parents = np.arange(len(sketches), dtype=np.int64)

@@ -64,7 +64,7 @@ def require_at_work(study: Study) -> None:
 
 @dataclass
 class Seat:
-    """Somebody's place at a study: who they are there, what they may do, and what is hidden from them.
+    """Someone's place at a study: who they are there, what they may do, and what is hidden from them.
 
     Who came by a reader link is nobody known: `user` and `membership` stand for no row, and what is not closed is
     hidden, for it may be a rater of it.

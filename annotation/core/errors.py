@@ -35,7 +35,7 @@ class MinimumNotReached(Conflict):
 
 
 class Stale(Conflict):
-    """Somebody else was quicker; `newer` is what they wrote."""
+    """Someone else was quicker; `newer` is what they wrote."""
 
     code = "stale"
 

@@ -18,7 +18,7 @@ MOST_INVITATIONS = 3
 
 
 def account_named(seat: Seat, username: object) -> User | None:
-    """The account of this name, or None. Raises TooMany for somebody who typed too many names that nobody has.
+    """The account of this name, or None. Raises TooMany for someone who typed too many names that nobody has.
 
     Else the form would tell anybody who has an account here. Those who are in the study, or were invited, are no
     secret, and staff see everybody. A name that exists is not counted: its person is told that they were invited.
@@ -45,7 +45,7 @@ def account_named(seat: Seat, username: object) -> User | None:
 
 
 def place_of(study: Study, user: User) -> Membership | None:
-    """Somebody's membership, also one that they left or are invited to."""
+    """Someone's membership, also one that they left or are invited to."""
     theirs = Q(user=user) | Q(former_user=user) | Q(invited_user=user)
     return Membership.objects.filter(theirs, study=study).first()
 

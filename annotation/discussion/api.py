@@ -51,7 +51,7 @@ class RemarkBody(Body):
 
 
 class InboxLineShape(serializers.Serializer[Any]):
-    """A line of one's inbox; `remark` where somebody mentions the caller."""
+    """A line of one's inbox; `remark` where someone mentions the caller."""
 
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(InboxLine.Kind.choices)

@@ -119,7 +119,7 @@ def newest(round_: Round, item: Item) -> DiscussionProgress:
 
 @dataclass(frozen=True)
 class ConcurrentChange:
-    """What somebody else did on an item meanwhile: who decided which dimensions, and whose answer changed."""
+    """What someone else did on an item meanwhile: who decided which dimensions, and whose answer changed."""
 
     decided: Sequence[tuple[str, str]]
     changed: Sequence[int]

@@ -372,7 +372,7 @@ def _asked_again(
     """How a place stands that a worklist asks for: no label that stood there goes without an answer that counts.
 
     One answer alone does not replace a label that was decided, and where all who answered the item gave none here,
-    somebody has to say what counts.
+    someone has to say what counts.
     """
     if verdict is None:
         ratings = [_given(answer, part, question.key) for answer in answers]
@@ -407,7 +407,7 @@ def _reason(
 ) -> str | None:
     """Why this is a disagreement, or None; raters who skipped count only where fewer than two others answered.
 
-    `is_new`: a decision made this required question apply, so somebody has to answer it even where no rater did.
+    `is_new`: a decision made this required question apply, so someone has to answer it even where no rater did.
     """
     present = [rating.values for rating in ratings if rating.values is not None]
     if _is_pending(question, present):

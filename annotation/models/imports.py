@@ -8,7 +8,7 @@ from shared.jobs import Job
 
 
 class Workbook(Job):
-    """A file with ratings that somebody uploaded; nothing of it is in a study until its mapping is confirmed."""
+    """A file with ratings that someone uploaded; nothing of it is in a study until its mapping is confirmed."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "waits for its mapping"
@@ -45,7 +45,7 @@ class Workbook(Job):
 
 
 class Spelling(models.Model):
-    """What a spelling in sheets stands for in one dimension of a study, as somebody decided; the newest counts."""
+    """What a spelling in sheets stands for in one dimension of a study, as someone decided; the newest counts."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="spellings")
     dimension_key = models.CharField(max_length=100)

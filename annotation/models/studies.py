@@ -85,12 +85,12 @@ class Study(models.Model):
 
     @property
     def has_rules(self) -> bool:
-        """Whether something is decided, or somebody asked, by rule where raters differ."""
+        """Whether something is decided, or someone asked, by rule where raters differ."""
         return self.majority or self.third_rater
 
 
 class Membership(models.Model):
-    """Somebody's part in a study: a user, or only a name for a rater who came in from a sheet."""
+    """Someone's part in a study: a user, or only a name for a rater who came in from a sheet."""
 
     class Role(models.TextChoices):
         OWNER = "owner"
@@ -103,7 +103,7 @@ class Membership(models.Model):
         MACHINE = "machine"
 
     class State(models.TextChoices):
-        """Where somebody stands with a study; it follows from the columns."""
+        """Where someone stands with a study; it follows from the columns."""
 
         MEMBER = "member"
         INVITED = "invited"
@@ -218,7 +218,7 @@ class Membership(models.Model):
 
     @property
     def user_name(self) -> str | None:
-        """The user name as the owner may know it: of somebody who was invited as it was typed."""
+        """The user name as the owner may know it: of someone who was invited as it was typed."""
         if self.user is not None:
             return str(self.user.username)
         return self.name if self.invited_user_id is not None else None
@@ -290,7 +290,7 @@ class Invitation(models.Model):
 
 
 class InvitationUse(models.Model):
-    """Somebody became a member by an invitation."""
+    """Someone became a member by an invitation."""
 
     invitation = models.ForeignKey(Invitation, on_delete=models.PROTECT, related_name="uses")
     member = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="+")

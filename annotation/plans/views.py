@@ -105,7 +105,7 @@ class Recheck:
 
 @dataclass(frozen=True)
 class StandIn:
-    """Somebody who may answer in the place of an absent rater."""
+    """Someone who may answer in the place of an absent rater."""
 
     code: str
     name: str

@@ -132,7 +132,7 @@ def _check_seen(found: Sequence[ProposalLine], expected: Collection[object]) -> 
 
 
 def _stale(name: str, outcome: ProposalOutcome) -> Stale:
-    who = outcome.decided_by.display_name if outcome.decided_by else "somebody"
+    who = outcome.decided_by.display_name if outcome.decided_by else "someone"
     return Stale(
         f"{who} already answered “{name}” ({outcome.outcome}). Review that answer before you change it.",
         newer={

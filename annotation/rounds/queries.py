@@ -63,7 +63,7 @@ class RoundLine:
     """A round with how far it is: `n_total` answers of people are planned, `n_done` were submitted or skipped.
 
     `n_skipped` of these were skipped; None where the person who reads is not to know. `n_free` are slots that nobody
-    holds and somebody is to take; they are planned, too. `n_out` are items of a coding round that are screened out.
+    holds and someone is to take; they are planned, too. `n_out` are items of a coding round that are screened out.
     """
 
     round: Round

@@ -177,7 +177,7 @@ def arrival_progress(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def join(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Gives a member who stands there by name the account of somebody here."""
+    """Gives a member who stands there by name the account of someone here."""
     seat = _owner(request, slug)
     named = get_member_at(seat, pk)
     try:

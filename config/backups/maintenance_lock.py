@@ -18,7 +18,7 @@ LOOK_SECONDS = 2.0
 
 
 class NotAlone(Exception):
-    """Somebody else restores, or does not step aside; the message says who."""
+    """Someone else restores, or does not step aside; the message says who."""
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def alone(data_dir: Path) -> Iterator[None]:
 
 
 def is_wanted(data_dir: Path) -> bool:
-    """Whether somebody restores, or waits to."""
+    """Whether someone restores, or waits to."""
     with embedded.open_lock(data_dir, "restore") as wish:
         return not embedded.try_lock(wish, fcntl.LOCK_SH)
 
@@ -46,7 +46,7 @@ class ServingClaim:
         self._claim: IO[str] | None = None
 
     def take(self) -> bool:
-        """False while somebody restores."""
+        """False while someone restores."""
         if is_wanted(self._data_dir):
             return False
         claim = embedded.open_lock(self._data_dir, "serving")

@@ -98,7 +98,7 @@ def own_connection(name: str) -> Iterator[Any]:
 
 @contextmanager
 def past_the_pool() -> Iterator[None]:
-    """Django goes past a PgBouncer, too, until the block is left: what a pool keeps looks like somebody at work."""
+    """Django goes past a PgBouncer, too, until the block is left: what a pool keeps looks like someone at work."""
     if not settings.DIRECT_DATABASE:
         yield
         return
@@ -156,7 +156,7 @@ def objects(connection: Any) -> dict[str, int]:
 
 
 def filled_tables(connection: Any) -> list[str]:
-    """The tables in which somebody has put anything."""
+    """The tables in which someone has put anything."""
     found = []
     for name in tables(connection):
         if name not in IN_EVERY_DATABASE:

@@ -141,7 +141,7 @@ def _is_half_done(manifest: Manifest) -> bool:
 
 
 def _make_room(replace: bool, say: Say) -> tuple[Path | None, set[str]]:
-    """Backs up what is there, if somebody said that it may go; the backup, and the names of the files it had."""
+    """Backs up what is there, if someone said that it may go; the backup, and the names of the files it had."""
     with postgres.own_connection("concord restore") as connection:
         filled = postgres.filled_tables(connection)
         if not filled:

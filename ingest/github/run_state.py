@@ -207,7 +207,7 @@ def _unreadable() -> FetchMustWait:
 def _leave_to_fetchers(repository: Repository, run: FetchRun) -> None:
     """What the server's tokens read of a private repository is for who may use them, and for whom this run is.
 
-    Somebody may have become a reader by a file, or while the repository was public.
+    Someone may have become a reader by a file, or while the repository was public.
     """
     readers = repository.readers.exclude(pk=run.created_by_id) if run.created_by_id else repository.readers.all()
     repository.readers.remove(*[reader for reader in readers if not settings.FETCHERS.includes(reader)])

@@ -27,7 +27,7 @@ _TARGET = re.compile(r"\]\([^\s()]*")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
 _MAILBOX = re.compile(r"[\w.+-]{1,64}\Z")
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*(?::[\w./~-]+)?")
-_SOMEBODY = re.compile(r"[a-z0-9][a-z0-9-]*(?:/[\w.-]+)?")
+_SOMEONE = re.compile(r"[a-z0-9][a-z0-9-]*(?:/[\w.-]+)?")
 # Letters and digits make a word, and a single line below joins two of them, as in NCCL_TIMEOUT; around a word it is
 # Markdown's emphasis.
 _BEGIN = r"(?<![^\W_]{0})(?<![^\W_]_{0})(?<![^\W_]__{0})"
@@ -39,7 +39,7 @@ def prose(text: str) -> str:
     """What an issue's text says in words, in lower case.
 
     Left out are code (fenced, indented, inline, in <pre> and <code>), addresses (of pages, files, e-mail; the words of
-    a link stay), names of people (@somebody) and comments of HTML, which templates are full of and pages do not show.
+    a link stay), names of people (@someone) and comments of HTML, which templates are full of and pages do not show.
     """
     text = _without_blocks(text.lower().replace("\r\n", "\n").replace("\r", "\n"))
     text = _without_inline_code(text)
@@ -131,7 +131,7 @@ def _without_addresses(text: str) -> str:
     if "www." in text:
         text = _WWW.sub(GAP, text)
     if "@" in text:
-        text = _cut_around(text, "@", _MAILBOX, _HOST, alone=_SOMEBODY)
+        text = _cut_around(text, "@", _MAILBOX, _HOST, alone=_SOMEONE)
     return text
 
 

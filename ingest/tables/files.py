@@ -22,7 +22,7 @@ ROW_CHARACTERS_KEPT = 110_000
 SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xlsx"})
 DELIMITERS = ",;\t|"
 BLANK_LINES_MAX = 20_000
-"""So many blank lines in a row are passed over while somebody waits for the answer."""
+"""So many blank lines in a row are passed over while someone waits for the answer."""
 
 _START_BYTES, _FIRST_LINES = 1 << 16, 20
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -45,7 +45,7 @@ class TableRow:
 
 
 class BlankLines(Unreadable):
-    """More blank lines in a row than somebody waits for."""
+    """More blank lines in a row than someone waits for."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def keep_former_name(repository: Repository, former: Key) -> None:
 
 
 def is_claimed(repository: Repository) -> bool:
-    """Whether somebody's files alone made it who may not read all that the server's tokens can."""
+    """Whether someone's files alone made it who may not read all that the server's tokens can."""
     brought = {user for user in (repository.added_by, *repository.readers.all()) if user is not None}
     return repository.github_id is None and not all(settings.FETCHERS.includes(user) for user in brought)
 
@@ -106,7 +106,7 @@ def split_allowed(
 ) -> tuple[list[IssueRecord], list[tuple[IssueRecord, str]]]:
     """Records that a file may write where they belong, and the others with the reason.
 
-    Nobody writes into what somebody else uploaded, or into a private repository that they may not read. What is
+    Nobody writes into what someone else uploaded, or into a private repository that they may not read. What is
     uploaded privately goes nowhere where other people would read it.
     """
     if run.kind != FetchRun.Kind.FILE:

@@ -1,4 +1,4 @@
-// A new study: the title suggests the address until somebody writes one.
+// A new study: the title suggests the address until someone writes one.
 
 const title = document.getElementById("id_title");
 const slug = document.getElementById("id_slug");

@@ -38,7 +38,7 @@ def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
 
     Without a person (from the shell of a house without people) only staff can see the draft.
     Raises UnreadableDocument, InvalidDocument, or TaxonomyConflict where the slug is taken; TooMany after some such
-    tries of somebody who does not see all taxonomies.
+    tries of someone who does not see all taxonomies.
     """
     return _first_draft(user, load(text, ignored=IGNORED))
 

@@ -36,7 +36,7 @@ def no_draft(version: TaxonomyVersion, what: str) -> TaxonomyConflict:
 
 
 def require_revision(version: TaxonomyVersion, expected: int | None) -> None:
-    """Raises StaleDraft where somebody read another revision of a draft than the one that is stored."""
+    """Raises StaleDraft where someone read another revision of a draft than the one that is stored."""
     if expected is not None and expected != version.revision:
         by = version.edited_by.display_name if version.edited_by else "someone else"
         raise StaleDraft(

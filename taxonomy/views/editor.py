@@ -110,7 +110,7 @@ def taxonomy_draft_state(request: HttpRequest, slug: str, number: int) -> HttpRe
 @login_required
 @require_POST
 def copy_taxonomy_draft(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """What somebody wrote, as another draft beside the one that somebody else wrote meanwhile."""
+    """What someone wrote, as another draft beside the one that someone else wrote meanwhile."""
     user = cast(User, request.user)
     version = get_maintained_version(user, slug, number)
     text, _ = _posted(request)

@@ -29,7 +29,7 @@ def ground(page: "Page") -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
-def test_the_theme_follows_the_system_until_somebody_chooses(page: "Page", live_server: LiveServer) -> None:
+def test_the_theme_follows_the_system_until_someone_chooses(page: "Page", live_server: LiveServer) -> None:
     sign_in(page, live_server)
     page.emulate_media(color_scheme="light")
     light = ground(page)

@@ -64,7 +64,7 @@ def test_a_cookie_that_is_no_key_of_a_session_is_none(db: None, key: str) -> Non
     assert client.get("/sign-in/").status_code == 200
 
 
-def test_the_session_of_somebody_else_is_404(alice: User) -> None:
+def test_the_session_of_someone_else_is_404(alice: User) -> None:
     make.user("bob", password=PASSWORD)
     bob = browser("bob")
     assert browser().post(f"/me/sessions/{session_of(bob).number}/end/").status_code == 404
@@ -239,7 +239,7 @@ def test_nothing_comes_to_an_account_while_its_link_is_being_used(alice: User) -
         other.close()
 
 
-def test_whoever_gets_a_link_made_by_somebody_is_told_at_the_next_sign_in(alice: User) -> None:
+def test_whoever_gets_a_link_made_by_someone_is_told_at_the_next_sign_in(alice: User) -> None:
     actions.make_password_link(user=alice, made_by=make.user("olga"))
     page = browser().get("/me/").content.decode()
     assert "olga created a password link for you" in page

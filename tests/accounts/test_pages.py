@@ -60,7 +60,7 @@ def test_signing_in_again_refuses_a_wrong_password_and_who_may_not_sign_in(alice
     assert answer.status_code == 422
 
 
-def test_signing_in_again_in_place_never_makes_a_page_somebody_elses(alice: User, browser_of_alice: Client) -> None:
+def test_signing_in_again_in_place_never_makes_a_page_someone_elses(alice: User, browser_of_alice: Client) -> None:
     bob = User.objects.create_user("bob", password=PASSWORD)
     as_bob = {"username": "bob", "password": PASSWORD, "person": alice.pk}
     client = Client()
@@ -89,7 +89,7 @@ def test_nobody_anonymous_sees_these_pages(address: str) -> None:
     assert (answer.status_code, answer["Location"]) == (302, f"/sign-in/?next={address}")
 
 
-def test_an_htmx_request_of_somebody_signed_out_sends_the_whole_page_to_sign_in() -> None:
+def test_an_htmx_request_of_someone_signed_out_sends_the_whole_page_to_sign_in() -> None:
     answer = Client().get("/me/", HTTP_HX_REQUEST="true")
     assert answer["HX-Redirect"] == "/sign-in/?next=/me/"
 
@@ -122,7 +122,7 @@ def test_a_revoked_token_leaves_the_list(browser_of_alice: Client, alice: User) 
     assert token.revoked_at is not None
 
 
-def test_the_token_of_somebody_else_is_404(browser_of_alice: Client) -> None:
+def test_the_token_of_someone_else_is_404(browser_of_alice: Client) -> None:
     token, _ = actions.make_token(user=User.objects.create_user("bob"), name="his")
     answer = browser_of_alice.post(f"/me/tokens/{token.pk}/revoke/")
     assert answer.status_code == 404

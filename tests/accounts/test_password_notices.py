@@ -1,4 +1,4 @@
-"""A password set by a link is told on every page until somebody confirms it who does not only have that password."""
+"""A password set by a link is told on every page until someone confirms it who does not only have that password."""
 
 from collections.abc import Callable
 from datetime import timedelta

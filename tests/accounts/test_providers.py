@@ -298,7 +298,7 @@ def test_whoever_may_not_sign_in_any_more_is_told(provider: Provider) -> None:
     assert not is_signed_in(client)
 
 
-def test_github_is_asked_for_who_somebody_is_and_nothing_else(provider: Provider) -> None:
+def test_github_is_asked_for_who_someone_is_and_nothing_else(provider: Provider) -> None:
     connected(key="github")
     client = Client()
     page = client.post("/sign-in/with/github/")

@@ -1,4 +1,4 @@
-"""How often somebody may try to sign in, and who may not use the password that everybody knows."""
+"""How often someone may try to sign in, and who may not use the password that everybody knows."""
 
 from collections.abc import Callable
 
@@ -68,14 +68,14 @@ def test_one_address_can_not_go_through_many_names() -> None:
     assert found == [422] * ADDRESS.n_most + [429]
 
 
-def test_nobody_can_keep_somebody_else_out_by_trying_their_name(alice: User) -> None:
+def test_nobody_can_keep_someone_else_out_by_trying_their_name(alice: User) -> None:
     for _ in range(62):
         attempt("alice")
     assert attempt("alice", PASSWORD, at="198.51.100.9")[0] == 302
 
 
 def test_tries_that_were_refused_do_not_keep_an_address_out(alice: User) -> None:
-    """Somebody beside her tries one name on and on; everybody else behind the same address signs in."""
+    """Someone beside her tries one name on and on; everybody else behind the same address signs in."""
     for _ in range(ADDRESS.n_most + 1):
         attempt("bob")
     assert attempt("alice", PASSWORD)[0] == 302

@@ -1,4 +1,4 @@
-"""Two worlds in which others answered otherwise, and everything that somebody is shown in each of them."""
+"""Two worlds in which others answered otherwise, and everything that someone is shown in each of them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ class Sources:
 
 @dataclass
 class Answer:
-    """What somebody was answered: status, head and body, without what changes with the minute."""
+    """What someone was answered: status, head and body, without what changes with the minute."""
 
     said: str
     sources: Sources
@@ -109,7 +109,7 @@ def walked(
     before: Answers | None = None,
     more: Callable[[], Any] = lambda: None,
 ) -> Answers:
-    """What somebody is answered at each address.
+    """What someone is answered at each address.
 
     What a request writes (that it read open answers, that it downloaded) is taken back, so that no later one shows it.
     Where everything that an answer of `before` was made of is as it was, it is the answer still, and is not asked for.
@@ -130,7 +130,7 @@ def walked(
 
 
 def telling(answers: Answers, secrets: Mapping[str, str]) -> list[str]:
-    """Where somebody is told what they should not be, or something breaks."""
+    """Where someone is told what they should not be, or something breaks."""
     found = []
     for path, answer in answers.items():
         if leaked := told(secrets, answer.said):

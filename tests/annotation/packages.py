@@ -123,7 +123,7 @@ def recompute(folder: Path) -> tuple[int, str]:
 
 
 def any_labels(draw: Random) -> dict[str, Any]:
-    """Labels under EVERYTHING that somebody might give, the first values far more often."""
+    """Labels under EVERYTHING that someone might give, the first values far more often."""
 
     def one(*values: str) -> list[str]:
         return [draw.choices(values, weights=[8, 4, 2, 1][: len(values)])[0]]

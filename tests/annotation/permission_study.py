@@ -1,4 +1,4 @@
-"""A study with everything in it that must be kept from somebody, and every address where that could come out."""
+"""A study with everything in it that must be kept from someone, and every address where that could come out."""
 
 import json
 import re
@@ -62,7 +62,7 @@ KNOWN = "zq4known"
 
 
 def hidden_from(name: str) -> dict[str, str]:
-    """What somebody who does not decide is told nowhere; readers see the reasons of decisions, and carol rated in 1."""
+    """What someone who does not decide is told nowhere; readers see the reasons of decisions, and carol rated in 1."""
     found = {word: OF_OPEN[word] for word in OF_OPEN if word != "rationale" or name == "carol"}
     if name == "carol":
         return found
@@ -75,7 +75,7 @@ def is_title(found: str) -> bool:
 
 
 BLIND = ("dan", "olga", "sam")
-"""A rater of the open rounds, the owner and somebody of the staff who rate there, too."""
+"""A rater of the open rounds, the owner and someone of the staff who rate there, too."""
 
 
 def make_permission_study() -> Study:
@@ -511,7 +511,7 @@ def ids() -> dict[str, object]:
 
 
 class Visitor:
-    """Somebody who asks for pages by their session and for the API by a token; None: nobody."""
+    """Someone who asks for pages by their session and for the API by a token; None: nobody."""
 
     def __init__(self, name: str | None) -> None:
         self.client = Client(raise_request_exception=False)

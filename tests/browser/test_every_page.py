@@ -84,7 +84,7 @@ def names(patterns: Any = None) -> Iterator[str]:
 
 
 def is_page(client: Client, path: str) -> bool:
-    """Whether somebody sees a page there, and not a part of one, a file or a refusal."""
+    """Whether someone sees a page there, and not a part of one, a file or a refusal."""
     answer = client.get(path)
     return answer.status_code == 200 and not answer.streaming and answer.content.lstrip()[:9].lower() == b"<!doctype"
 

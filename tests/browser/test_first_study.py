@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(trans
 
 
 class Hand:
-    """Somebody who uses the mouse alone, or the keyboard alone; clicks and pages are counted."""
+    """Someone who uses the mouse alone, or the keyboard alone; clicks and pages are counted."""
 
     def __init__(self, page: Page, device: str) -> None:
         self.page, self.device, self.n_clicks, self.pages = page, device, 0, [page.url]

@@ -51,7 +51,7 @@ ISSUES = [
 
 @pytest.fixture
 def sign_in(browser: Browser, live_server: LiveServer) -> Iterator[SignIn]:
-    """Signs somebody in by the form, in a browser of their own; a script that fails, or is refused, fails the test."""
+    """Signs someone in by the form, in a browser of their own; a script that fails, or is refused, fails the test."""
     forget_trees()
     errors: list[str] = []
     contexts = []

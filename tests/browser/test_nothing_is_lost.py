@@ -255,7 +255,7 @@ def test_a_session_that_ended_is_begun_again_in_place(round_: Round, enter: Ente
 
 
 @pytest.mark.slow
-def test_somebody_else_who_signs_in_never_sends_anothers_answers(
+def test_someone_else_who_signs_in_never_sends_anothers_answers(
     round_: Round, enter: Enter, live_server: LiveServer
 ) -> None:
     page = enter(round_)

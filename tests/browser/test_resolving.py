@@ -20,7 +20,7 @@ FAULT = {"kind": ["fault"], "symptom": ["crash"], "distributed": True}
 
 @pytest.fixture
 def enter(visit: Visit) -> Enter:
-    """Opens the queue, or more, as somebody who is signed in."""
+    """Opens the queue, or more, as someone who is signed in."""
 
     def entered(name: str = "ada", rest: str = "", width: int = 1280, scheme: str = "light") -> "Page":
         return visit(name, f"/studies/study/rounds/1/resolve/{rest}", width, scheme)

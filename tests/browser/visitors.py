@@ -1,4 +1,4 @@
-"""Who looks at a page in a real browser: signed in, and told where the page is hard to read for somebody."""
+"""Who looks at a page in a real browser: signed in, and told where the page is hard to read for someone."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -135,7 +135,7 @@ def test_a_database_that_holds_anything_is_left_alone_or_backed_up_first(study: 
     made = make_backup(tmp_path)
     with elsewhere(tmp_path) as data_dir:
         restore_backup(made.path)
-        make.user("somebody")
+        make.user("someone")
         default_storage.save("uploads/old.json", ContentFile(b"[]"))
         connection.cursor().execute(
             "INSERT INTO ingest_upload (file, name, requested, created_by_id, created_at)"
@@ -216,7 +216,7 @@ def test_a_backup_of_a_newer_concord_is_refused(whole: Path, settings: Settings)
 def test_a_dump_that_does_not_give_what_was_counted_changes_nothing(whole: Path, tmp_path: Path) -> None:
     with BackupArchive(whole) as backup, elsewhere(tmp_path):
         restore_backup(whole)
-        make.user("somebody")
+        make.user("someone")
         before = sums()
         wrong = {**backup.manifest.tables, "accounts_user": {"rows": 2, "checksum": "1"}}
         with pytest.raises(

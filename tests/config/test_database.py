@@ -1,4 +1,4 @@
-"""A database of somebody else's making: an unfit one is refused in words, and its tables are made by one at a time."""
+"""A database of someone else's making: an unfit one is refused in words, and its tables are made by one at a time."""
 
 import os
 import subprocess

@@ -133,9 +133,9 @@ def test_what_breaks_is_logged_with_its_number_and_without_what_the_row_held(
 )
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_secrets_are_taken_out_whoever_logs_them(text: str, form: str) -> None:
-    record = logging.LogRecord("somebody", logging.INFO, __file__, 1, text, None, None)
+    record = logging.LogRecord("someone", logging.INFO, __file__, 1, text, None, None)
     written = _formatter(form).format(record)
-    assert "abcdefghijklmnop" not in written and "somebody" in written
+    assert "abcdefghijklmnop" not in written and "someone" in written
 
 
 @pytest.mark.django_db

@@ -69,7 +69,7 @@ def use_everything(servers: Servers, *, n_raters: int, n_items: int, seed: int) 
 
 
 def held_by_sessions(servers: Servers) -> list[tuple[str, ...]]:
-    """What somebody else would find on a connection of the pool: locks, cursors; there must be none."""
+    """What someone else would find on a connection of the pool: locks, cursors; there must be none."""
     return servers.query("SELECT mode FROM pg_locks WHERE locktype = 'advisory'") + servers.query(
         "SELECT query FROM pg_stat_activity WHERE state LIKE 'idle in%%' AND state_change < now() - interval '5 s'"
     )

@@ -212,7 +212,7 @@ LEAVES: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "IssueType": {"id": lambda row: f"IT_{crc32(row.name.encode())}", "name": lambda row: row.name},
     "GitActor": {
-        "name": lambda row: row.user or "Somebody",
+        "name": lambda row: row.user or "Someone",
         "email": lambda row: None,
         "date": lambda row: stamp(row.committed_at),
     },

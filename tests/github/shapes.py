@@ -314,7 +314,7 @@ def file(api: str, home: Repository, row: File) -> dict[str, Any]:
 def commit(api: str, row: Commit) -> dict[str, Any]:
     """A commit with the files that it changed."""
     home = f"{api}/repos/{row.repository.full_name}"
-    person = {"name": row.user or "Somebody", "email": "somebody@example.org", "date": stamp(row.committed_at)}
+    person = {"name": row.user or "Someone", "email": "someone@example.org", "date": stamp(row.committed_at)}
     unverified = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
     return {
         "url": f"{home}/commits/{row.sha}",

@@ -21,7 +21,7 @@ def stamp_of(seconds: float) -> str:
 
 
 class Mannequin(str):
-    """The login of somebody who was brought over from another host."""
+    """The login of someone who was brought over from another host."""
 
 
 @dataclass

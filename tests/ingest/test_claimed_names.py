@@ -274,7 +274,7 @@ def test_a_message_tells_strangers_no_new_place_and_no_lock(
     assert (Issue.objects.get().presence, Issue.objects.get().moved_to) == ("transferred", "")
 
 
-def test_a_file_of_somebody_who_may_fetch_tells_strangers_nothing(
+def test_a_file_of_someone_who_may_fetch_tells_strangers_nothing(
     world: World, take: Any, fetch: Any, staff: User
 ) -> None:
     ann, home = make.user("ann"), world.repository("o/r")
@@ -294,7 +294,7 @@ def test_a_file_of_somebody_who_may_fetch_tells_strangers_nothing(
     assert "o/r#2" not in shown_to("ann", study)
 
 
-def test_a_file_of_somebody_who_may_not_fetch_tells_nothing_of_what_closed_an_issue_that_it_plants(
+def test_a_file_of_someone_who_may_not_fetch_tells_nothing_of_what_closed_an_issue_that_it_plants(
     world: World, take: Any, fetch: Any
 ) -> None:
     world.repository("o/r").issue("First", number=1)

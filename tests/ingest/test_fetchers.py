@@ -421,7 +421,7 @@ def study_of(name: str, *issues: str) -> Any:
 
 
 def secret_seen(name: str, slug: str) -> set[str]:
-    """The addresses at which somebody reads what the private repository says now."""
+    """The addresses at which someone reads what the private repository says now."""
     script, pages = Script(name), Client()
     pages.force_login(make.user(name))
     item = Item.objects.get(study__slug=slug)

@@ -72,7 +72,7 @@ def test_images_are_fetched_only_when_asked_for(opened: "Page") -> None:
     assert sorted(asked[1:]) == ["https://images.example.org/one.png", "https://images.example.org/two.png"]
 
 
-def test_images_of_a_host_that_somebody_chose_are_shown_at_once(opened: "Page") -> None:
+def test_images_of_a_host_that_someone_chose_are_shown_at_once(opened: "Page") -> None:
     picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20"/></svg>'
     asked: list[str] = []
 

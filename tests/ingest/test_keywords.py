@@ -1,4 +1,4 @@
-"""Keywords are found in what somebody wrote, and not in code, addresses or what a page does not show."""
+"""Keywords are found in what someone wrote, and not in code, addresses or what a page does not show."""
 
 import json
 import re

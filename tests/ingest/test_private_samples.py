@@ -69,7 +69,7 @@ def content(answer: Any) -> bytes:
 
 
 def seen(name: str, *words: str) -> list[set[str]]:
-    """The addresses of the study at which somebody reads each of these words."""
+    """The addresses of the study at which someone reads each of these words."""
     script, pages = Script(name), Client()
     pages.force_login(make.user(name))
     rest = ["samples/", f"samples/{sample()}/", f"samples/{sample()}/frame/", "items/", "issues/", "changes/"]

@@ -12,7 +12,7 @@ from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import SearchText, Unsearchable
 from ingest.search import conditions, indexing
-from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 from tests.ingest.test_taking_files import file_of, issue
 
 pytestmark = pytest.mark.django_db
@@ -161,7 +161,7 @@ def test_a_state_stored_while_the_last_one_is_indexed_is_indexed_too():
     with transaction.atomic():
         assert indexing._index_batch() == 1
         thread.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
     thread.join(20)
     assert not fault
     assert queries.n_unsearchable() == 1

@@ -31,7 +31,7 @@ def test_only_what_is_not_counted_is_counted():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_repository_into_which_somebody_stores_is_left_to_the_next_time():
+def test_a_repository_into_which_someone_stores_is_left_to_the_next_time():
     builders.issues(1, "o/a")
     builders.issues(1, "o/b")
     a = Repository.objects.get(name="a")

@@ -238,7 +238,7 @@ def send(content: str | bytes, name: str = "issues.csv", who: str = "ann", **fie
     return Client().post("/api/v1/fetches/", {"file": file_of(content, name)} | fields, headers=token(who))
 
 
-def test_blank_lines_are_not_read_by_the_million_while_somebody_waits(ann: Client) -> None:
+def test_blank_lines_are_not_read_by_the_million_while_someone_waits(ann: Client) -> None:
     token = make_token(user=User.objects.get(username="ann"), name="t", scope="manage")[1]
     headers = {"Authorization": f"Bearer {token}"}
     blank, rows = b"\n" * 300_000, TABLE.encode().split(b"\n", 1)

@@ -1,4 +1,4 @@
-"""Who sees what somebody uploaded: over REST, on pages and in the shell."""
+"""Who sees what someone uploaded: over REST, on pages and in the shell."""
 
 import io
 import json
@@ -27,7 +27,7 @@ V1 = "/api/v1"
 
 
 class Person:
-    """Somebody with a session and a token."""
+    """Someone with a session and a token."""
 
     def __init__(self, name: str, *, staff: bool = False) -> None:
         self.user = User.objects.create_user(name, is_staff=staff)
@@ -139,7 +139,7 @@ def test_a_private_file_stores_nothing_in_a_repository_with_other_readers(ann, b
     assert "Only the person who uploaded acme/rocket, and staff" in reasons(ann.upload("Of Ann", private="false"))[0]
 
 
-def test_to_what_somebody_opened_only_they_and_staff_add(ann, bob, staff):
+def test_to_what_someone_opened_only_they_and_staff_add(ann, bob, staff):
     ann.upload("It hangs", private="false")
     run = bob.upload("It never hangs", "Of Bob", private="false")
     assert (run.n_new, run.n_changed, run.n_refused) == (0, 0, 2)
@@ -151,7 +151,7 @@ def test_to_what_somebody_opened_only_they_and_staff_add(ann, bob, staff):
     assert staff.upload("It was slow", "Of staff", private="false").n_changed == 1
 
 
-def test_an_upload_gives_nobody_a_look_at_what_somebody_else_uploaded(ann, bob):
+def test_an_upload_gives_nobody_a_look_at_what_someone_else_uploaded(ann, bob):
     ann.upload("A secret of Ann")
     for private in ("true", "false"):
         run = bob.upload("Mine", "Mine as well", private=private)
@@ -175,7 +175,7 @@ def test_a_fetch_does_not_open_what_was_uploaded_privately(ann, bob, world, fetc
 
 
 @pytest.mark.github
-def test_a_fetch_of_a_private_repository_shows_nobody_what_somebody_else_uploaded(
+def test_a_fetch_of_a_private_repository_shows_nobody_what_someone_else_uploaded(
     ann, bob, world, github, settings, fetch
 ):
     ann.upload("A secret of Ann", repository="o/r")
@@ -290,7 +290,7 @@ def test_how_many_issues_wait_to_be_searched_tells_nothing_of_private_ones(ann, 
 
 
 @pytest.mark.github
-def test_a_file_of_somebody_who_may_not_fetch_adds_issues_to_a_fetched_repository_and_changes_none(
+def test_a_file_of_someone_who_may_not_fetch_adds_issues_to_a_fetched_repository_and_changes_none(
     ann, staff, take, world, fetch
 ):
     world.repository("o/r").issue("Real")

@@ -102,7 +102,7 @@ def test_an_edit_makes_a_snapshot_and_keeps_the_thread(kept, hook):
     assert Snapshot.objects.count() == 2
 
 
-def test_a_message_reaches_no_file_that_somebody_uploaded_under_the_name(world, hook):
+def test_a_message_reaches_no_file_that_someone_uploaded_under_the_name(world, hook):
     eve = User.objects.create_user("eve")
     file = ContentFile(b'[{"number": 1, "title": "Hang"}]', "lab.json")
     run_steps.work(take_upload(user=eve, file=file, repository="lab/hooked").pk)

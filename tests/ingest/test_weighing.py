@@ -57,7 +57,7 @@ HOSTILE = {
 
 
 def shown(found: str) -> str:
-    """What somebody reads of the HTML, without the sentence that is ours."""
+    """What someone reads of the HTML, without the sentence that is ours."""
     ours = re.sub(r'<p class="muted unformatted">[^<]*</p>', "", found)
     return html.unescape(re.sub(r"<[^>]*>", "", ours))
 

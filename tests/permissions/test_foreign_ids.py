@@ -125,7 +125,7 @@ def own_ids(site: Site, text: str) -> dict[str, str]:
 
 
 def told_apart(site: Site, column: str, method: str, address: str, body: str, ids: dict[str, str]) -> str:
-    """What is wrong with the answer to ids that somebody else has; it is the same as to such as nobody has."""
+    """What is wrong with the answer to ids that someone else has; it is the same as to such as nobody has."""
     seen = []
     made_up = {kind: NOBODYS_UUID if re.fullmatch(UUID, id_) else NONSENSE for kind, id_ in ids.items()}
     for each in (ids, made_up):

@@ -1,4 +1,4 @@
-"""Messages: what the site sends or shows to somebody without being asked tells nothing that its reader may not know."""
+"""Messages: what the site sends or shows to someone without being asked tells nothing that its reader may not know."""
 
 import re
 from collections.abc import Iterator

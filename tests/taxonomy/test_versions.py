@@ -26,7 +26,7 @@ from taxonomy.checking import load
 from taxonomy.errors import InvalidDocument, StaleDraft, TaxonomyConflict, TaxonomyNotFound
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import presets
-from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 from tests.taxonomy.test_documents import WHOLE, dimension
 
 pytestmark = pytest.mark.django_db
@@ -435,7 +435,7 @@ def test_of_two_who_write_a_draft_at_once_the_second_is_told(maria: User) -> Non
         replace_draft(user=maria, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
         other = threading.Thread(target=write)
         other.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
         assert outcomes == []
     other.join(timeout=30)
     assert outcomes == [2]

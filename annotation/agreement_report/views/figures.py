@@ -38,7 +38,7 @@ def agreement_figure(request: HttpRequest, slug: str, name: str, format: str) ->
         if chosen
         else []
     )
-    # Also where there is nothing to draw: a line tells what somebody asked for, not what came out.
+    # Also where there is nothing to draw: a line tells what someone asked for, not what came out.
     filters: dict[str, object] = {key: value for key, value in request.GET.items() if key in (*SLICE, "dimension")}
     if round_ is not None:
         filters["round"] = round_.number

@@ -55,7 +55,7 @@ class StudyLabels:
 
 
 def study_labels(seat: Seat, *, round_number: int | None = None, version: int | None = None) -> StudyLabels:
-    """The agreed labels of the rounds that somebody may see, of one of them, or in terms of a version.
+    """The agreed labels of the rounds that someone may see, of one of them, or in terms of a version.
 
     The same labels as exports give. Raises Forbidden, NotFound, Blind, and Invalid for a version that the taxonomy has
     not. Cost: seven queries where they were read before (eight where a study keeps what is screened out), else those of

@@ -23,7 +23,7 @@ PAGE, REST, FILE = "page", "REST", "file"
 
 
 def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> None:
-    """Records that somebody reads single answers of open rounds, or, as a rater alone, of rounds that are resolved.
+    """Records that someone reads single answers of open rounds, or, as a rater alone, of rounds that are resolved.
 
     Raters who only rate and have such a line are not blind any more where a third one is asked. Nothing is recorded of
     rounds that they don't read, or that are closed. Call it when the request is known to be allowed, before the answer

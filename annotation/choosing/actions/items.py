@@ -65,7 +65,7 @@ def make_items(seat: Seat) -> int:
         if n_made < n_new:
             cursor.execute(_ATTACH_ITEMS, [study, study])  # identifiers imported before their issues were stored
             n_made += cursor.rowcount
-        if n_made < n_new:  # somebody else made some at the same moment, or an identifier belongs to another issue
+        if n_made < n_new:  # someone else made some at the same moment, or an identifier belongs to another issue
             cursor.execute(f"SELECT identifier FROM ({_NAMED_ITEMS}) n WHERE NOT EXISTS ({_IS_ITEM}) LIMIT 1", [study])
             if row := cursor.fetchone():
                 raise NotFound(f"{row[0]} could not be made an item of the study.")

@@ -60,7 +60,7 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
     """Writes what a closed screening round says of its items (or of some, by id): in, or out with the reason.
 
     Nothing happens to an item on which something is open, or in a round of another kind. What is screened out leaves
-    draft rounds. The newest act counts: what somebody says of an item later stands, until the round's decision on
+    draft rounds. The newest act counts: what someone says of an item later stands, until the round's decision on
     it changes. Call it in the transaction that closes or decides; five queries for a thousand items.
     """
     if round_.kind != Round.Kind.SCREENING or not Round.objects.filter(pk=round_.pk, state=Round.State.CLOSED).exists():

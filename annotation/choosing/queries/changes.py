@@ -224,7 +224,7 @@ class ItemChange:
 def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
     """What differs between the pinned (or the state whose SHA-256 begins with `since`) and the newest state.
 
-    Where the pinned one is the newest, it is compared with the newest other state that somebody answered on. Answers
+    Where the pinned one is the newest, it is compared with the newest other state that someone answered on. Answers
     that are hidden from the person bring in no state, nor do states that were never pinned and that they may not read
     otherwise. Ten queries at most, beside those of the seat. Raises Forbidden
     where the newest state is hidden.

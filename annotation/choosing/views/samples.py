@@ -97,7 +97,7 @@ def _only_repository(seat: Seat) -> dict[str, list[str]]:
 def frame(request: HttpRequest, slug: str) -> HttpResponse:
     """What the filter in the form leaves now, the size that follows and the shares of the strata: a part of the page.
 
-    What somebody is still filling in is no error of theirs: the part says what is missing, with 200.
+    What someone is still filling in is no error of theirs: the part says what is missing, with 200.
     """
     seat = get_seat(me(request), slug)
     seat.require(OWNER)

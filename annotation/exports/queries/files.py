@@ -28,7 +28,7 @@ def require_download(seat: Seat, export: Export) -> None:
     """Raises NotFound or Conflict where there is no file (any more), Blind where it holds what is hidden from them.
 
     Another owner may have made it, or it was made before this person was given something in an open round. A whole
-    study that somebody else had made is Forbidden.
+    study that someone else had made is Forbidden.
     """
     if export.state == Export.State.REMOVED:
         raise NotFound(f"The file of export {export.number} was deleted.")

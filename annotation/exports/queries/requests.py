@@ -30,7 +30,7 @@ class ExportProgress(Protocol):
 
 
 Write = Callable[[ExportRequest, Seat, IO[bytes], ExportProgress], None]
-"""Writes a file for somebody at the end of an open one, which can be read and sought in as well."""
+"""Writes a file for someone at the end of an open one, which can be read and sought in as well."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def withdraw_invitation(*, seat: Seat, invitation: Invitation) -> None:
 
 @transaction.atomic
 def accept_invitation(*, user: User, plaintext: str) -> Membership:
-    """Makes somebody a member with the invitation's roles, besides those they have or were invited with.
+    """Makes someone a member with the invitation's roles, besides those they have or were invited with.
 
     A second time changes nothing, whatever became of their roles since.
 

@@ -24,7 +24,7 @@ from shared.compiled_queries import CompiledQuery
 def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
     """The assignment to work on now, or None; asked again, the same one until it is submitted or skipped.
 
-    Somebody who is away gets None until they return (`require_here` says so). In a pool this takes or renews a lease.
+    Someone who is away gets None until they return (`require_here` says so). In a pool this takes or renews a lease.
     `after` looks ahead of that assignment and takes none; then the assignment handed back may be one that does not
     exist yet (without an id).
 
@@ -68,7 +68,7 @@ def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignm
 
 
 def _before_third(seat: Seat, round_: Round) -> Assignment | None:
-    """What the pool still has for somebody who is asked for items as a third rater, too."""
+    """What the pool still has for someone who is asked for items as a third rater, too."""
     assert seat.membership is not None
     try:
         require_admission(round_, seat.membership, None)

@@ -45,7 +45,7 @@ def waiting_assignment(round_: Round, rater: Membership) -> Assignment | None:
 
 
 def is_third_of_pool(round_: Round, assignment: Assignment) -> bool:
-    """Whether somebody is asked for an item of a pool as a third rater.
+    """Whether someone is asked for an item of a pool as a third rater.
 
     Such items come after everything that the pool has for them. Otherwise whoever sees that they take no slot, by
     numbers or by what is left for others, would learn that answers to an item differ.
@@ -94,7 +94,7 @@ _round_rater = CompiledQuery(_with_skipped, int, int)
 
 
 def has_part_in(round_: Round, rater: Membership) -> bool:
-    """Whether somebody rates in a round, as one of its raters or asked as a third one; two queries at most."""
+    """Whether someone rates in a round, as one of its raters or asked as a third one; two queries at most."""
     return (
         RoundRater.objects.filter(round=round_, rater=rater).exists()
         or Assignment.objects.filter(round=round_, rater=rater).exists()
@@ -191,7 +191,7 @@ def own_assignments(round_: Round | int, rater: Membership | int) -> QuerySet[As
 NEAR, AHEAD = 30, 20
 """So many of a rater's items before and after the one at hand come with every issue, and one more if there is one."""
 BEHIND = 60
-"""So many come at once where somebody asks for more of them."""
+"""So many come at once where someone asks for more of them."""
 
 
 def nearby_assignments(round_: Round, rater: Membership, place: int | None) -> list[Assignment]:

@@ -128,7 +128,7 @@ def keep_draft(request: HttpRequest, slug: str, number: int, pk: UUID) -> HttpRe
 
 
 def _of_another_person(request: HttpRequest) -> HttpResponse | None:
-    """The answer to a page of somebody who is not the one signed in any more; a page says in a header whose it is."""
+    """The answer to a page of someone who is not the one signed in any more; a page says in a header whose it is."""
     named = request.headers.get("Concord-Person", "")
     if named in ("", str(request.user.pk)):
         return None

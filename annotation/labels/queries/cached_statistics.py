@@ -54,7 +54,7 @@ def cached(
     values; TypeError for anything else). `also` is what it rests on beyond the answers of the rounds' raters, such as
     the newest resolution; `classes` are those of the objects in the answer; `again` makes the answer from one that no
     longer holds. Of each question only the newest answer is kept, with the standing that was read before it; an emptied
-    or missing cache costs time alone. Whether somebody may see the rounds is decided before. No query.
+    or missing cache costs time alone. Whether someone may see the rounds is decided before. No query.
     """
     key = f"kept:{_key(what, rounds, question)}"
     holds = (tuple((each.pk, standing[each.pk]) for each in rounds), plain(also))

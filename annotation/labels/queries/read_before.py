@@ -42,7 +42,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True)
 class _Presence:
-    """Since when somebody is in a study, and from when until when they decide in it: they read labels of open rounds.
+    """Since when someone is in a study, and from when until when they decide in it: they read labels of open rounds.
 
     `decides_from` None: never. `decides_until` None: still.
     """
@@ -55,7 +55,7 @@ class _Presence:
 def reaches(study: Study, later: Sequence[Round], earlier: Sequence[Round]) -> list[Reach]:
     """Who of the people who rate in `later` rounds could read labels of which `earlier` ones; three queries.
 
-    One more where somebody came into an open round.
+    One more where someone came into an open round.
     """
     rounds = {each.pk: each for each in (*later, *earlier)}
     rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
@@ -93,7 +93,7 @@ def reaches(study: Study, later: Sequence[Round], earlier: Sequence[Round]) -> l
 def _span(
     presence: _Presence, other: Round, until: datetime, *, is_rater: bool
 ) -> tuple[datetime, datetime | None] | None:
-    """From when somebody could read labels of a round before `until`, and which ones as `Reach.before` has it."""
+    """From when someone could read labels of a round before `until`, and which ones as `Reach.before` has it."""
     if other.resolving_at is not None and max(other.resolving_at, presence.since) < until:
         return max(other.resolving_at, presence.since), None
     if is_rater or presence.decides_from is None or other.opened_at is None:
@@ -212,7 +212,7 @@ def readers_before(round_: Round) -> ReadersBefore | None:
 
 
 def readers_before_each(rounds: Sequence[Round], every: Sequence[Round]) -> list[ReadersBefore]:
-    """The same of some of `every` round of a study, where somebody could; one query, and more where items recur.
+    """The same of some of `every` round of a study, where someone could; one query, and more where items recur.
 
     No query where fewer than two rounds of the study were opened.
     """

@@ -136,7 +136,7 @@ FEW_SHARE = 0.25
 
 
 def answered_places(places: QuerySet[RoundItem], round_: Round, *, decided: bool = False) -> QuerySet[RoundItem]:
-    """Those places of a round whose items somebody answered (or, if `decided`, that were decided); one query.
+    """Those places of a round whose items someone answered (or, if `decided`, that were decided); one query.
 
     A page of a large round with few answers would otherwise read all that lies before them.
     """
@@ -163,7 +163,7 @@ _OR_DECIDED = " UNION SELECT item_id FROM annotation_resolution WHERE round_id =
 
 
 def disputed_items(round_: Round) -> QuerySet[Any, Any]:
-    """Ids of items where answers differ or miss, somebody skipped or ever proposed, or they were decided or matched.
+    """Ids of items where answers differ or miss, someone skipped or ever proposed, or they were decided or matched.
 
     While the round is open, of those alone on which all raters are done.
     """

@@ -32,7 +32,7 @@ def target_version(seat: Seat, number: int | None, round_: Round | None = None) 
 
 
 def versions_to_tell_in(seat: Seat, round_: Round | None = None) -> list[TaxonomyVersion]:
-    """The versions that somebody may ask for (of this round), oldest first; one query."""
+    """The versions that someone may ask for (of this round), oldest first; one query."""
     versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=_taxonomy_id(seat, round_))
     return list(versions.order_by("number"))
 

@@ -44,7 +44,7 @@ def leave_study(*, seat: Seat) -> Departure:
 
 
 def remove_member(*, seat: Seat, member: Membership) -> Departure:
-    """Ends somebody's part in a study, as its owner; an invitation that waits for its answer is withdrawn.
+    """Ends someone's part in a study, as its owner; an invitation that waits for its answer is withdrawn.
 
     Raises Conflict for the last owner and for who left already, Forbidden also for the people of the demo.
     """
@@ -80,7 +80,7 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
 
 
 def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, DepartureOutcome]]]:
-    """Ends what somebody handed out as an owner of the study, which they are no more, each with a line in the audit.
+    """Ends what someone handed out as an owner of the study, which they are no more, each with a line in the audit.
 
     Invitations by link, reader links, and invitations of accounts that wait. Call it in the transaction that takes the
     role, which holds the study; also answers the rounds that may be done after the commit.
@@ -125,7 +125,7 @@ def close_account(*, user: User, typed: str, confirmation: Confirmation) -> None
 
 
 def studies_to_leave(user: User) -> list[str]:
-    """The slugs of the studies in which somebody takes part, in order."""
+    """The slugs of the studies in which someone takes part, in order."""
     return list(Study.objects.filter(memberships__user=user).order_by("slug").values_list("slug", flat=True))
 
 

@@ -82,7 +82,7 @@ def _require_blind(there: Membership, member: Membership) -> None:
 
 
 def _give_way(there: Membership, user: User) -> None:
-    """Takes away the membership of somebody who gets another one; it must have left nothing behind."""
+    """Takes away the membership of someone who gets another one; it must have left nothing behind."""
     try:
         with transaction.atomic():
             there.inbox.all().delete()

@@ -39,7 +39,7 @@ class MemberBody(Body):
 
 
 class MemberShape(serializers.Serializer[Any]):
-    """A member, or somebody who was invited; `user` only for the owner.
+    """A member, or someone who was invited; `user` only for the owner.
 
     An account that was invited is no member until its person accepts; `user` is the name as the owner typed it.
     """

@@ -29,7 +29,7 @@ class OwnInvitationShape(serializers.Serializer[Any]):
 
 
 class AcceptedShape(serializers.Serializer[Any]):
-    """The place that somebody has in a study by now."""
+    """The place that someone has in a study by now."""
 
     study = serializers.CharField()
     state = serializers.ChoiceField(Membership.State.choices)

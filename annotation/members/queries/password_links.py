@@ -33,7 +33,7 @@ def was_created_by(user: User, study: Study) -> bool:
 
 
 def is_in_another_study(user: User, study: Study) -> bool:
-    """Whether somebody is, was or is asked to be a member of any other study."""
+    """Whether someone is, was or is asked to be a member of any other study."""
     theirs = Q(user=user) | Q(former_user=user) | Q(invited_user=user) | Q(formerly=user)
     return Membership.objects.filter(theirs).exclude(study=study).exists()
 

@@ -81,7 +81,7 @@ def _items(user: User) -> list[MailLine]:
 
 
 def _decided_by(user: User) -> list[tuple[Seat, list[Round]]]:
-    """The studies in which somebody resolves, with the rounds under way of which nothing is hidden from them."""
+    """The studies in which someone resolves, with the rounds under way of which nothing is hidden from them."""
     studies = Study.objects.filter(
         memberships__user=user, memberships__roles__overlap=[OWNER, ADJUDICATOR], archived_at=None
     )
@@ -102,7 +102,7 @@ def _is_decided(round_: Round) -> bool:
 
 
 def summaries_of(user: User) -> list[StudySummary]:
-    """Who waits for whom since when, of each study that this person owns and in which somebody waits."""
+    """Who waits for whom since when, of each study that this person owns and in which someone waits."""
     found = []
     for seat, rounds in _decided_by(user):
         if not seat.has_role(OWNER):

@@ -54,7 +54,7 @@ def issues(request: HttpRequest) -> HttpResponse:
 
 
 def begin_path(request: HttpRequest) -> dict[str, Any]:
-    """What the first page of somebody without a study shows: step 1, or where they left the path."""
+    """What the first page of someone without a study shows: step 1, or where they left the path."""
     repository, run = origin(request)
     is_begun = bool(repository) or (run is not None and (not run.is_over or queries.n_read(run) > 0))
     names = _steps("codebook" if is_begun else "issues")

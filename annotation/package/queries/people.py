@@ -32,7 +32,7 @@ class PackagePeople:
         self._members = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w-])") if longest else None
 
     def member(self, username: str) -> str:
-        """What stands for somebody of the study."""
+        """What stands for someone of the study."""
         return self._codes.get(username) or (self._names.name(username) if self._names else username)
 
     def participants(self, named: Sequence[str]) -> list[str]:
@@ -41,7 +41,7 @@ class PackagePeople:
         return [each if each in codes else self.member(each) for each in named]
 
     def text(self, text: str) -> str:
-        """What somebody of the study wrote, in which other members stand as they do elsewhere in the package."""
+        """What someone of the study wrote, in which other members stand as they do elsewhere in the package."""
         if self._names is None or not text:
             return text
         if self._members is not None:

@@ -15,7 +15,7 @@ def plans(study: Study) -> QuerySet[Plan]:
 
 
 def reads_all(seat: Seat) -> bool:
-    """Whether somebody reads more than their own answers."""
+    """Whether someone reads more than their own answers."""
     return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR, READER)
 
 

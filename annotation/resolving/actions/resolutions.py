@@ -206,7 +206,7 @@ def _standing(round_: Round, item: Item) -> ItemVerdicts:
 
 
 def _check_place(standing: ItemVerdicts, part: int, dimension: str, title: str, fields: dict[str, list[str]]) -> None:
-    """A decision needs a part that somebody gave and a dimension that applies and hangs on nothing open."""
+    """A decision needs a part that someone gave and a dimension that applies and hangs on nothing open."""
     parts = {verdict.part for verdict in standing.verdicts}
     if part not in parts:
         fields["part"] = [f"The item has no part {part}. Its raters labeled {len(parts)}."]

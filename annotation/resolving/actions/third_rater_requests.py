@@ -27,7 +27,7 @@ def ask_third_rater(
 ) -> Assignment:
     """Gives a disputed item to a third rater, named by code or user name, or to whom the rule would choose.
 
-    They answer it like any other, blind to the others until then. Somebody who could read the answers, or did,
+    They answer it like any other, blind to the others until then. Someone who could read the answers, or did,
     is asked only by name and with `unblinded`, which marks the answer. Raises Invalid with the field,
     Conflict, WrongState, Forbidden, Blind.
     """

@@ -38,7 +38,7 @@ def remove_draft(*, seat: Seat, number: int) -> None:
 def return_to_draft(*, seat: Seat, number: int) -> Round:
     """Makes an open round a draft again, as it was before it was opened; its assignments and its inbox lines go.
 
-    Raises WrongState for a round that is not open, for a worklist, and where somebody has answered or begun to.
+    Raises WrongState for a round that is not open, for a worklist, and where someone has answered or begun to.
     Raters who left the round meanwhile are not in the draft.
     """
     seat.require(OWNER)

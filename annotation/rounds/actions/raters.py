@@ -258,7 +258,7 @@ class AddedRater:
 def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, unblinded: bool = False) -> AddedRater:
     """Puts a rater (user name or code) into an open round; in a planned one they get slots that wait, up to `quota`.
 
-    Somebody who could read answers of the round since the first was given is rejected, or, with `unblinded`, marked:
+    Someone who could read answers of the round since the first was given is rejected, or, with `unblinded`, marked:
     then none of their answers there counts as before discussion. For others `unblinded` changes nothing. Asked again,
     nothing happens, unless a job that was to give them many items failed: it is run again. Raises Invalid, Conflict,
     WrongState.

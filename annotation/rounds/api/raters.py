@@ -221,9 +221,9 @@ class RoundRaters(APIView):
 
     @extend_schema(request=RoundRaterBody, responses={201: RoundRaterShape, 200: RoundRaterShape, 202: JobShape})
     def post(self, request: Request, slug: str, number: int) -> Response:
-        """In a planned round they get the slots that wait for somebody; the same again changes nothing, 200.
+        """In a planned round they get the slots that wait for someone; the same again changes nothing, 200.
 
-        Somebody who could read answers of the round as owner or adjudicator is 409 `not_blind_any_more`, unless the
+        Someone who could read answers of the round as owner or adjudicator is 409 `not_blind_any_more`, unless the
         body has `"unblinded": true`: then none of their answers counts as before discussion, and the methods name them.
         More than 20,000 items are assigned by a job: 202 with its row.
         """

@@ -95,7 +95,7 @@ def withdraw_from_study(request: HttpRequest, slug: str, pk: int) -> HttpRespons
 @login_required
 @require_POST
 def add_rater(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Puts a rater into an open round; asks first where somebody could read answers that are in."""
+    """Puts a rater into an open round; asks first where someone could read answers that are in."""
     seat = get_seat(me(request), slug)
     user, insists = request.POST.get("user", ""), request.POST.get("unblinded") == "1"
     try:

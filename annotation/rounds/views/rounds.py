@@ -81,7 +81,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
     status, plan = (
         200 if "HX-Request" in request.headers else 0,
         None,
-    )  # what is counted while somebody fills in is no error
+    )  # what is counted while someone fills in is no error
     if given is not None and form.is_valid():
         chosen = form.chosen
         if "preview" in given:

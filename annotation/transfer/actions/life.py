@@ -161,7 +161,7 @@ def export_of_present(study: Study) -> tuple[Export | None, str]:
 
 
 def _of_work(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts of what changes with the study, not with somebody's drafts, inbox or asking for a file."""
+    """The counts of what changes with the study, not with someone's drafts, inbox or asking for a file."""
     passing = {"export", "auditevent", "inboxline", "draft"}
     return {name: n for name, n in counts.items() if name not in passing}
 

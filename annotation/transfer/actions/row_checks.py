@@ -167,7 +167,7 @@ _DETAIL = record_of(
         "screening": either_of(is_text, list_of(is_text)),
     },
 )
-"""What lines of the audit log have in common. By `round` Concord knows which lines somebody may not see."""
+"""What lines of the audit log have in common. By `round` Concord knows which lines someone may not see."""
 _DETAILS: Mapping[str, Check] = {
     "rater withdrawn": record_of(_PLACE, {"given": _COUNTED}),
     "rater added": record_of(_PLACE),

@@ -17,7 +17,7 @@ export class Server {
 
   /**
    * Posts JSON. Answers {outcome, status, html, address}: done, problems (422), stale, refused, signed-out, another
-   * (somebody else is signed in now), or away (no connection, a timeout, or a server that is just being restarted).
+   * (someone else is signed in now), or away (no connection, a timeout, or a server that is just being restarted).
    */
   async post(url, body, { key = "", signal = null, keepalive = false, readings = [] } = {}) {
     const late = AbortSignal.timeout(TIMEOUT);

@@ -1,4 +1,4 @@
-// What the editor says across the page: somebody else wrote meanwhile, or an earlier page left something behind.
+// What the editor says across the page: someone else wrote meanwhile, or an earlier page left something behind.
 
 import { ask, clock } from "./saving.js";
 import { download } from "./shelf.js";
@@ -34,7 +34,7 @@ export class Banners {
     return `${this.begin.slug}-v${this.begin.number}-mine.json`;
   }
 
-  /** Somebody else saved, or the draft is no draft any more; nothing is saved from here on. */
+  /** Someone else saved, or the draft is no draft any more; nothing is saved from here on. */
   stale(newer, message, isDirty) {
     const isDraft = newer?.state === "draft";
     const who = newer ? `${newer.edited_by || "Someone"} saved this draft at ${when(new Date(newer.edited_at))}` : message;

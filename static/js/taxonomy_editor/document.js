@@ -190,7 +190,7 @@ export function outdent(doc, id) {
   return move(doc, id, parent.parent, siblings(doc, parent.id).indexOf(parent.id) + 1);
 }
 
-/** Conditions that name a category name its heirs instead (none: they stay, for somebody to decide). */
+/** Conditions that name a category name its heirs instead (none: they stay, for someone to decide). */
 export function renamedInConditions(doc, dimension, key, heirs) {
   let found = doc;
   for (const id of doc.order) {

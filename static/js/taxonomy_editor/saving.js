@@ -127,7 +127,7 @@ export class Saving {
     return clearTimeout(this.shelfTimer);
   }
 
-  /** Whether somebody else wrote meanwhile. */
+  /** Whether someone else wrote meanwhile. */
   async look() {
     if (this.isStopped || this.isAtWork) return;
     if (this.isDirty) {

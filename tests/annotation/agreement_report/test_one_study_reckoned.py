@@ -562,7 +562,7 @@ def test_files_pages_rest_paragraph_and_package_say_the_same_all_the_way(
     point(5)
     for who in PEOPLE[1:]:
         work(who, MAIN)
-    assert Round.objects.get(study=study, number=MAIN).state == "resolving", "somebody has items left"
+    assert Round.objects.get(study=study, number=MAIN).state == "resolving", "someone has items left"
     point(6)
 
     # Third raters by rule, then the adjudicator, who is right as ann is

@@ -27,7 +27,7 @@ from annotation.studies.actions.archive import archive_study, take_out_of_archiv
 from shared.job_holds import JobLockKind, hold_job
 from tests import builders as make
 from tests.annotation.permission_study import PAGES, Visitor, words_of
-from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -194,7 +194,7 @@ def test_rules_of_an_archived_study_wait_until_it_is_worked_on_again() -> None:
     assert list(decided(round_)) == [1]
 
 
-def test_what_somebody_decided_or_reopened_is_left_to_people() -> None:
+def test_what_someone_decided_or_reopened_is_left_to_people() -> None:
     round_ = of_three(majority=True)
     seat = make.seat(round_.study, "ada")
     place = {"seat": seat, "round_": round_, "item": get_item(seat, "acme/rocket#1"), "part": 1, "dimension": "symptom"}
@@ -542,7 +542,7 @@ def test_a_batch_of_any_size_takes_the_same_queries_but_for_what_it_decides() ->
         assert Assignment.objects.filter(round=round_, slot=None).count() == n
 
 
-def test_who_leaves_the_study_is_asked_no_more_and_somebody_else_can_be(asking) -> None:
+def test_who_leaves_the_study_is_asked_no_more_and_someone_else_can_be(asking) -> None:
     rule_round(asking.pk)
     asked = Assignment.objects.filter(round=asking, slot=None, item__identifier="acme/rocket#1").get()
     owner = make.owner_seat(asking.study)
@@ -573,7 +573,7 @@ def test_nobody_is_asked_in_a_round_that_is_just_being_closed() -> None:
     with transaction.atomic():
         rounds.close_round(seat=make.owner_seat(Study.objects.get()), number=1, leave_open=True)
         asking.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
     asking.join()
     assert told == ["No third rater can be assigned in round 1: it is closed."]
     assert not Assignment.objects.filter(slot=None).exists()

@@ -1,4 +1,4 @@
-"""Private issues that somebody reads only because a study pins them go into no other study of theirs."""
+"""Private issues that someone reads only because a study pins them go into no other study of theirs."""
 
 from typing import Any
 

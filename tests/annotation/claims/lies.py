@@ -23,7 +23,7 @@ GOLD_LIES: list[Lie] = [
     (SENTENCE, "minimum", "for the stated reason", "without any reason"),
     (SENTENCE, "tries", "Before the feedback", "After the feedback"),
 ]
-"""Those about a study with training items, a minimum on them, a second try and somebody who was let in."""
+"""Those about a study with training items, a minimum on them, a second try and someone who was let in."""
 LIES: list[Lie] = [
     # Counts in the facts
     (FACTS, "n_items", None, lambda n: n + 1),

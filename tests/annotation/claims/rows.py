@@ -73,7 +73,7 @@ class Exported:
         return {(int(row["round"]), row["item"]) for row in self.tables["round_items"] if row["training"] == "true"}
 
     def given_in_training(self, of: int, who: str) -> dict[str, list[dict[str, Any]]]:
-        """What somebody answered first to the training items of a round: by item the labels of each part."""
+        """What someone answered first to the training items of a round: by item the labels of each part."""
         found: dict[str, list[dict[str, Any]]] = {
             row["item"]: []
             for row in self.tables["answers"]

@@ -199,7 +199,7 @@ def test_no_file_holds_such_a_number(study: Study, what: str, format: str | None
 
 
 def test_ids_of_a_pool_do_not_tell_how_many_assignments_were_made_in_between() -> None:
-    """A third rater's assignment is one more; from the gap somebody could tell that the other one differed."""
+    """A third rater's assignment is one more; from the gap someone could tell that the other one differed."""
     make.study("pooled", raters=("bob", "carol", "dave"), text=make.SYMPTOMS.replace("slug: symptoms", "slug: pooled"))
     round_ = make.open_round(Study.objects.get(slug="pooled"), 4, mode="pool", raters_per_item=2)
     bob = Script("bob")

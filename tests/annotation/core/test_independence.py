@@ -1,4 +1,4 @@
-"""Independence of raters: whoever could read the answers of an open round rates there only as somebody who could."""
+"""Independence of raters: whoever could read the answers of an open round rates there only as someone who could."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ def test_an_owner_or_adjudicator_who_read_answers_is_added_only_as_an_unblinded_
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("leaves", [False, True])
-def test_somebody_could_read_until_the_commit_that_took_their_role(leaves: bool) -> None:
+def test_someone_could_read_until_the_commit_that_took_their_role(leaves: bool) -> None:
     """Before, what they handed out is ended, which can take seconds, and they read all the while."""
     study = make.study()
     seat = make.owner_seat(study)
@@ -224,7 +224,7 @@ def test_an_adjudicator_who_left_without_an_answer_could_read_since() -> None:
     rejected(add("arat"))
 
 
-def test_before_the_first_answer_of_somebody_else_everybody_is_blind() -> None:
+def test_before_the_first_answer_of_someone_else_everybody_is_blind() -> None:
     study = study_with_arat()
     make.open_round(study, 2, kind="main")
     assert add("arat").json()["unblinded"] is False
@@ -264,7 +264,7 @@ def ask(**more: Any) -> Any:
     return Script("olga").send("POST", "studies/study/third-raters/", {"item": "acme/rocket#1", **more})
 
 
-def test_a_rule_never_asks_somebody_who_could_read_the_answers() -> None:
+def test_a_rule_never_asks_someone_who_could_read_the_answers() -> None:
     study = study_with_arat()
     round_ = disputed(study)
     assert round_.state == "resolving"
@@ -276,7 +276,7 @@ def test_a_rule_never_asks_somebody_who_could_read_the_answers() -> None:
     assert Assignment.objects.get(round=round_, slot=None).rater.user == make.user("dan")
 
 
-def test_by_hand_somebody_who_could_read_the_answers_is_asked_by_name_and_marked() -> None:
+def test_by_hand_someone_who_could_read_the_answers_is_asked_by_name_and_marked() -> None:
     study = study_with_arat()
     round_ = disputed(study)
     assert "Name one of them" in ask().json()["fields"]["rater"][0]

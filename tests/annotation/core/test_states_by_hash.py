@@ -56,7 +56,7 @@ def item() -> Item:
 
 
 def listed(name: str) -> list[Snapshot]:
-    """The states that the page of changes shows somebody."""
+    """The states that the page of changes shows someone."""
     found = get_item(make.owner_seat(Study.objects.get()), "acme/rocket#1")
     return [each.snapshot for each in item_change(make.seat(Study.objects.get(), name), found).states]
 

@@ -94,7 +94,7 @@ def test_what_a_role_may_not_send_is_refused_and_changes_nothing(study: Study) -
     assert _stored(study) == before
 
 
-def test_an_answer_of_somebody_else_is_not_found(study: Study) -> None:
+def test_an_answer_of_someone_else_is_not_found(study: Study) -> None:
     known = permission_study.ids()
     body = {"assignment": str(known["bob 5"]), "labels": {"symptom": ["crash"]}}
     for name in ("dan", "olga", "sam", "ada", "zoe", "mallory"):

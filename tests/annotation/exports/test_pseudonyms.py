@@ -75,7 +75,7 @@ def test_what_is_no_person_stays(text):
     assert names.text(text) == text
 
 
-def test_somebody_who_wrote_in_the_thread_is_replaced_in_code_too():
+def test_someone_who_wrote_in_the_thread_is_replaced_in_code_too():
     assert "alice" not in names.text("```\n@alice: try it\n```", ["Alice"])
     assert "@dataclass" in names.text("```\n@dataclass\n```", ["Alice"])
 

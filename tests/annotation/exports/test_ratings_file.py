@@ -1,4 +1,4 @@
-"""The file of ratings is all that somebody needs who computes the agreement of a study again, and it comes back whole.
+"""The file of ratings is all that someone needs who computes the agreement of a study again, and it comes back whole.
 
 `build_study` has a pilot and a main round, third raters asked by rule, a model rater, and answers that were changed.
 """

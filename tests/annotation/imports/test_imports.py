@@ -33,7 +33,7 @@ from annotation.rounds.actions import rounds
 from taxonomy.queries import published_version
 from tests import builders as make
 from tests.annotation.stored_rows import everything, verdicts
-from tests.asserts import wait_until_somebody_waits_for_a_lock
+from tests.asserts import wait_until_someone_waits_for_a_lock
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -416,7 +416,7 @@ def test_a_submit_in_the_round_that_rows_come_in_for_is_counted_too() -> None:
     with transaction.atomic():
         submit_annotation(seat=bob, assignment=place, body={"labels": {"symptom": ["hang"]}})
         coming.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
     coming.join()
     assert RoundRater.objects.get(rater=make.member(study, "bob")).n_finished == 2
 

@@ -104,7 +104,7 @@ def test_readers_and_people_of_other_rounds_are_not_told(over: Round) -> None:
     assert not InboxLine.objects.filter(kind="mention").exists()
 
 
-def test_a_mention_of_somebody_blind_comes_when_the_round_is_over() -> None:
+def test_a_mention_of_someone_blind_comes_when_the_round_is_over() -> None:
     study = make.study(raters=("bob", "carol"), resolve_when="item")
     make.open_round(study, 2)
     round_ = Round.objects.get()

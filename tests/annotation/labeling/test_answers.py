@@ -15,7 +15,7 @@ from annotation.labeling.actions.next_item import take_next
 from annotation.models import Annotation, Assignment, Rating, Round
 from annotation.rounds.actions import rounds
 from tests import builders as make
-from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 
@@ -239,7 +239,7 @@ def test_an_item_taken_from_a_pool_while_the_owner_ends_it_is_withdrawn_with_the
     with transaction.atomic():
         taken = take_next(seat=bob, round_=get_round(bob, 1))
         ending.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
     ending.join()
     taken.refresh_from_db()
     assert (taken.state, Round.objects.get().state) == (Assignment.State.WITHDRAWN, Round.State.RESOLVING)

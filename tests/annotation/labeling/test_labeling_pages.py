@@ -393,7 +393,7 @@ def test_only_ones_own_assignments_can_be_looked_ahead_of(round_: Round) -> None
     assert visitor("carol").get(f"/studies/study/rounds/2/label/after/{pk}/").status_code == 404
 
 
-def test_a_page_of_somebody_else_stores_nothing_for_who_is_signed_in_now(round_: Round) -> None:
+def test_a_page_of_someone_else_stores_nothing_for_who_is_signed_in_now(round_: Round) -> None:
     pk, carol = make.assignment(round_, "bob", 1).public_id, make.user("carol")
     for rest in (f"{pk}/", f"{pk}/draft/"):
         answer = visitor("bob").post(

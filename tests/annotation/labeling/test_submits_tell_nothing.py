@@ -73,7 +73,7 @@ def study_of(mode: str, n_raters: int) -> Round:
 
 
 def given(round_: Round, name: str) -> Assignment:
-    """Somebody's assignment of the first issue; in a pool they walk there."""
+    """Someone's assignment of the first issue; in a pool they walk there."""
     if round_.mode == Round.Mode.PLANNED:
         return make.assignment(round_, name, 1)
     found = take_next(seat=make.seat(round_.study, name), round_=round_)

@@ -56,7 +56,7 @@ def test_the_link_is_shown_once_and_only_its_digest_is_kept(study: Study) -> Non
     assert Client().get(at(plaintext)).status_code == 200
 
 
-def test_somebody_signed_in_accepts_by_one_button_and_twice_is_harmless(study: Study) -> None:
+def test_someone_signed_in_accepts_by_one_button_and_twice_is_harmless(study: Study) -> None:
     plaintext = link(study)
     zoe = signed_in("zoe")
     assert "Accept as zoe" in zoe.get(at(plaintext)).content.decode()

@@ -378,7 +378,7 @@ def test_invitations_cost_the_start_page_the_same_whatever_their_number(study: S
         page.get("/")
 
 
-# Other ways to name somebody
+# Other ways to name someone
 
 
 def test_a_duplicated_study_asks_its_members_again(study: Study) -> None:

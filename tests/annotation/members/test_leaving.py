@@ -85,7 +85,7 @@ def test_staff_who_left_a_study_stay_blind_where_they_answered(study: Study) -> 
     assert Visitor("sam").get("/", "studies/study/rounds/1/resolve/").status_code == 403
 
 
-def test_the_last_owner_stays_until_somebody_else_is_one(study: Study) -> None:
+def test_the_last_owner_stays_until_someone_else_is_one(study: Study) -> None:
     with pytest.raises(Conflict, match="Make someone else an owner first"):
         leaving.leave_study(seat=make.owner_seat(study))
     members.add_member(seat=make.owner_seat(study), username="ada", roles=["owner"])
@@ -156,7 +156,7 @@ def newcomer(study: Study, name: str = "nora") -> Membership:
     return invitations.join(plaintext=link, username=name, password="a long password of hers")[1]
 
 
-def test_an_owner_makes_a_link_for_the_password_of_somebody_whom_an_invitation_to_the_study_created(
+def test_an_owner_makes_a_link_for_the_password_of_someone_whom_an_invitation_to_the_study_created(
     study: Study,
 ) -> None:
     client = Visitor("olga").client

@@ -34,7 +34,7 @@ def newcomer(study: Study, name: str = "nora", *roles: str) -> Membership:
 
 
 def link_for(member: Membership, by: str = "olga") -> str:
-    """The path of a link that somebody makes on the page Members."""
+    """The path of a link that someone makes on the page Members."""
     answer = Visitor(by).client.post(f"/studies/study/members/{member.pk}/password-link/")
     assert answer.status_code == 201
     found = answer.content.decode().partition('id="new-link">')[2].partition("<")[0]

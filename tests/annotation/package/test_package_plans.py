@@ -55,7 +55,7 @@ def _quickly() -> Iterator[None]:
 
 
 def any_answer(round_: Round, likes: str) -> dict[str, Any]:
-    """Labels under the version of a round that somebody who likes the same things gives, too."""
+    """Labels under the version of a round that someone who likes the same things gives, too."""
     tree, draw = published_version(round_.taxonomy_version_id), Random(likes)
     found: dict[str, Any] = {}
     for each in tree.dimensions:

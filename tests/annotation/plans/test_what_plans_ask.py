@@ -16,7 +16,7 @@ from annotation.rounds.actions.rounds import close_round
 from tests import builders as make
 from tests.annotation.plans.test_plans import asked, given_out, planned, ran, rated
 from tests.annotation.plans.test_worklists import stands
-from tests.asserts import wait_until_somebody_waits_for_a_lock
+from tests.asserts import wait_until_someone_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 
@@ -226,6 +226,6 @@ def test_a_draft_that_is_discarded_while_a_plan_for_it_is_previewed_leaves_both_
     with transaction.atomic():
         planned(study)
         second.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
     second.join(60)
     assert wrong == [] and not Plan.objects.exists() and not study.taxonomy.versions.filter(number=2).exists()

@@ -22,7 +22,7 @@ from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import document
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
-from tests.asserts import assert_queries, wait_until_somebody_waits_for_a_lock
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -265,7 +265,7 @@ def test_an_answer_that_names_a_draft_goes_with_the_draft(round_: Round, owner: 
     assert TaxonomyVersion.objects.get(state="draft").number == outcome.version_number == 3
 
 
-def test_an_answer_that_somebody_else_gave_meanwhile_is_not_written_over(round_: Round, owner: Seat) -> None:
+def test_an_answer_that_someone_else_gave_meanwhile_is_not_written_over(round_: Round, owner: Seat) -> None:
     proposal = propose(round_, "bob", 1, "Ring stall")
     [first] = settle_proposals(seat=owner, proposals=[proposal.public_id], map_to="hang")
     for answer in ({"decline": "no"}, {"accept": {"name": "Ring stall"}}, {"map_to": "slow"}):
@@ -372,7 +372,7 @@ def test_of_two_owners_who_answer_the_same_proposal_at_once_the_second_is_told()
     with transaction.atomic():
         settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], map_to="hang")
         second.start()
-        wait_until_somebody_waits_for_a_lock()
+        wait_until_someone_waits_for_a_lock()
     second.join(60)
     assert len(told) == 1 and told[0].newer["outcome"] == "mapped"
     assert ProposalOutcome.objects.count() == 1

@@ -95,7 +95,7 @@ def test_pages_show_an_absence_to_the_owner_and_the_rater(client: Client) -> Non
             assert (f"away until {until}" in client.get(path).content.decode()) == sees
 
 
-def test_nothing_of_others_goes_to_somebody_who_is_away() -> None:
+def test_nothing_of_others_goes_to_someone_who_is_away() -> None:
     study = make.study(raters=THREE)
     studies.change_study(seat=make.owner_seat(study), changes={"third_rater": True})
     round_ = make.open_round(study, 6, raters=THREE, raters_per_item=2)
