@@ -513,7 +513,7 @@ def nothing_at_work(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     request.getfixturevalue("transactional_db")  # so that it is left after this
     yield
-    ends_at = time.monotonic() + 20
+    ends_at = time.monotonic() + 120
     while _Worker.lives and not _is_idle():
         assert time.monotonic() < ends_at, "the worker does not come to rest"
 

@@ -508,7 +508,7 @@ class Web:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        ends_at = time.monotonic() + 60
+        ends_at = time.monotonic() + 120
         while not self._answers():
             assert self.process.poll() is None and time.monotonic() < ends_at, "the web server does not start"
 

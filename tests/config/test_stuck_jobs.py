@@ -78,7 +78,7 @@ def fresh(*exports: Export) -> list[Export]:
 
 @pytest.mark.process
 @pytest.mark.worker
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.django_db(transaction=True)
 def test_one_stuck_job_stops_no_other_and_ends_as_failed(worker: Path, study: Study) -> None:
     for way in WAYS:

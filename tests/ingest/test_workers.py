@@ -29,7 +29,7 @@ DEATHS_MOST = 12
 
 
 def wait_for(run: FetchRun, *states: str) -> FetchRun:
-    ends_at = time.monotonic() + 30
+    ends_at = time.monotonic() + 120
     while run.state not in states:
         assert time.monotonic() < ends_at, f"still {run.state}: {run.error}"
         time.sleep(0.05)

@@ -63,7 +63,7 @@ def steps(study: Study) -> list[Callable[[], object]]:
 def test_a_worker_prepares_opens_and_reassigns_a_round(live_worker: object, study: Study) -> None:
     for step in steps(study):
         step()
-        ends_at = time.monotonic() + 60
+        ends_at = time.monotonic() + 120
         while BulkJob.objects.filter(state__in=BulkJob.AT_WORK).exists():
             assert time.monotonic() < ends_at
             time.sleep(0.05)

@@ -33,7 +33,7 @@ def queued(study: Study, *, send: bool = True) -> Export:
 
 
 def wait_for(export: Export, state: str) -> Export:
-    ends_at = time.monotonic() + 30
+    ends_at = time.monotonic() + 120
     while export.state != state:
         assert time.monotonic() < ends_at, f"still {export.state}: {export.error}"
         time.sleep(0.05)

@@ -38,7 +38,7 @@ def queued(study: Study, *, send: bool = True) -> Plan:
 
 
 def wait_for(plan: Plan, state: str) -> Plan:
-    ends_at = time.monotonic() + 30
+    ends_at = time.monotonic() + 120
     while plan.state != state:
         assert time.monotonic() < ends_at, f"still {plan.state}"
         time.sleep(0.05)
