@@ -14,7 +14,8 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.known_browsers import set_cookie
 from accounts.sessions import note_seen
-from annotation.core.access import changing, set_changing
+from annotation.core.access import changing, noting_deciders, set_changing
+from annotation.core.errors import Blind
 from config import renamed_repositories
 from config.outages import Outage, outage_of
 from config.request_log import number_of
@@ -119,19 +120,49 @@ class ErrorPages:
             return None
         if isinstance(error, Moved) and (address := renamed_repositories.address_of(request, error)):
             return HttpResponse(status=renamed_repositories.status_of(request), headers={"Location": address})
-        context = {
-            "status": error.status,
-            "title": TITLES.get(error.status, "Not possible"),
-            "message": error.message,
-            "fields": error.fields,
-        }
-        if is_htmx(request):
-            answer = in_place(render(request, "errors/_error.html", context, status=error.status))
-        else:
-            answer = render(request, "errors/error.html", context, status=error.status)
-        if isinstance(error, TooMany):
-            answer["Retry-After"] = str(error.wait_seconds)
-        return answer
+        return page_of(request, error)
+
+
+def page_of(request: HttpRequest, error: ConcordError) -> HttpResponse:
+    """The page of an error, or its message in place for htmx."""
+    context = {
+        "status": error.status,
+        "title": TITLES.get(error.status, "Not possible"),
+        "message": error.message,
+        "fields": error.fields,
+    }
+    if is_htmx(request):
+        answer = in_place(render(request, "errors/_error.html", context, status=error.status))
+    else:
+        answer = render(request, "errors/error.html", context, status=error.status)
+    if isinstance(error, TooMany):
+        answer["Retry-After"] = str(error.wait_seconds)
+    return answer
+
+
+class PresentRoles:
+    """What an owner or adjudicator asked for is shown only if they may still read it when it is ready.
+
+    It takes a while to make, and may contain answers that came in after they lost the role or became a rater.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.method not in SAFE:
+            return self.get_response(request)
+        with noting_deciders() as seats:
+            response = self.get_response(request)
+        if response.status_code >= 300 or all(
+            seat.still_decides() for seat in {each.study.pk: each for each in reversed(seats)}.values()
+        ):
+            return response
+        error = Blind("Your role in this study changed while this was prepared. Open it again.")
+        response.close()
+        if request.path.startswith("/api/"):
+            return JsonResponse({"code": error.code, "message": error.message, "fields": {}}, status=error.status)
+        return page_of(request, error)
 
 
 class ArchivedStudyGuard:

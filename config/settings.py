@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.middleware.ErrorPages",
+    "config.middleware.PresentRoles",
     "config.middleware.ArchivedStudyGuard",
 ]
 ROOT_URLCONF = "config.urls"

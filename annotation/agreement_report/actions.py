@@ -8,7 +8,8 @@ from annotation.agreement_report.queries.headline import FIXED, headline_set, ma
 from annotation.core.access import OWNER, Seat, require_at_work
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid
-from annotation.models import Round, Study
+from annotation.core.locks import hold_study
+from annotation.models import Round
 
 
 @transaction.atomic
@@ -19,7 +20,7 @@ def fix_headline(*, seat: Seat, rounds: Sequence[object]) -> None:
     one of the set that was fixed before.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_at_work(study)
     numbers = sorted({each for each in rounds if isinstance(each, int) and not isinstance(each, bool)})
     if len(numbers) != len(rounds):

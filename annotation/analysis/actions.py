@@ -8,7 +8,8 @@ from django.db.models import Max
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid
-from annotation.models import Analysis, Study
+from annotation.core.locks import hold_study
+from annotation.models import Analysis
 from shared.names import wrong_in
 from shared.storable_json import check_storable
 
@@ -34,7 +35,7 @@ def save_analysis(*, seat: Seat, title: str, kind: str, question: Mapping[str, S
     words_kept = {name: [str(value) for value in values] for name, values in question.items()}
     if sum(len(value) for values in words_kept.values() for value in values) > MOST_WORDS:
         raise Invalid("Analysis not saved.", fields={"title": ["Its URL is too long."]})
-    Study.objects.select_for_update().get(pk=seat.study.pk)
+    hold_study(seat)
     newest = Analysis.objects.filter(study=seat.study).aggregate(newest=Max("number"))["newest"] or 0
     made = Analysis.objects.create(
         study=seat.study, number=newest + 1, title=title, kind=kind, question=words_kept, created_by=seat.user

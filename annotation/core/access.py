@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 
 from accounts.models import User
 from annotation.core.errors import Blind, Forbidden, NotFound, WrongState
@@ -53,6 +53,20 @@ def changing(is_so: bool = True) -> Iterator[None]:
         _changing.reset(token)
 
 
+_reads_open_rounds: ContextVar[list["Seat"] | None] = ContextVar("reads_open_rounds", default=None)
+
+
+@contextmanager
+def noting_deciders() -> Iterator[list["Seat"]]:
+    """Notes the seats of owners and adjudicators in the block, who read the open rounds that they are not blind in."""
+    found: list[Seat] = []
+    token = _reads_open_rounds.set(found)
+    try:
+        yield found
+    finally:
+        _reads_open_rounds.reset(token)
+
+
 def require_at_work(study: Study) -> None:
     """Raises WrongState for a study that is archived."""
     if study.archived_at is not None:
@@ -74,15 +88,31 @@ class Seat:
     study: Study
     membership: Membership | None
     link: ReaderLink | None = None
+    required: list[tuple[str, ...]] = field(default_factory=list, repr=False)
+    """The roles of which one was required each time."""
 
     def has_role(self, *roles: str) -> bool:
         return self.membership is not None and self.membership.has_role(*roles)
 
     def require(self, *roles: str) -> None:
         """Raises Forbidden unless the person holds one of the roles."""
+        self.required.append(roles)
         if not self.has_role(*roles):
             wanted = " or ".join(roles)
             raise Forbidden(f"You need the role {wanted} in the study “{self.study.slug}”. Ask its owner.")
+
+    def require_again(self) -> None:
+        """Raises Forbidden where a role that was required before is gone. One query, none where none was required.
+
+        Call it under a lock: who waited for it knows only the roles of before.
+        """
+        if self.membership is None or not self.required:
+            return
+        row = _roles_now.first(self.membership.pk, self.user.pk)
+        self.membership.roles = list(row[0]) if row else []
+        required, self.required = self.required, []
+        for roles in dict.fromkeys(required):
+            self.require(*roles)
 
     def require_reading(self) -> None:
         """Raises Forbidden unless the person may read results: any role, or staff."""
@@ -111,7 +141,18 @@ class Seat:
         if self.user.pk is None:
             return frozenset()
         rated = _rated_now if self.membership else _rated_without_seat
+        if self.has_role(OWNER, ADJUDICATOR) and (noted := _reads_open_rounds.get()) is not None:
+            noted.append(self)
         return frozenset(pk for (pk,) in rated.all(self.study.pk, self.user.pk))
+
+    def still_decides(self) -> bool:
+        """Whether an owner or adjudicator is one at present, and rates in no open round that `blind_round_ids` lacks.
+
+        Answers that came in before this was so may be shown: whoever is asked to rate later counts as having read
+        them. One query.
+        """
+        present = {pk for (pk,) in _decides_now.all(self.study.pk, self.user.pk)}
+        return _DECIDES in present and present - {_DECIDES} <= self.blind_round_ids
 
     @property
     def hidden_answers(self) -> tuple[frozenset[int], frozenset[tuple[int, int]]]:
@@ -391,6 +432,13 @@ _membership = CompiledQuery(
     str,
     int,
 )
+_roles_now = CompiledQuery(
+    lambda member, user: (
+        Membership.objects.filter(pk=member, user=user, user__is_active=True).order_by().values_list("roles")
+    ),
+    int,
+    int,
+)
 _study = CompiledQuery(
     lambda slug: Study.objects.select_related("taxonomy").filter(slug=slug, deleted_at=None).order_by(), str
 )
@@ -428,6 +476,17 @@ _rated_now = CompiledQuery(lambda study, user: _open_rounds_of(study, Q(rater__u
 _rated_without_seat = CompiledQuery(  # staff see a study that they left, or that they were invited to
     lambda study, user: _open_rounds_of(study, Q(rater__former_user=user) | Q(rater__invited_user=user)), int, int
 )
+_DECIDES = 0
+"""The number that stands among those of rounds for the role of an owner or adjudicator."""
+
+
+def _role_and_open_rounds(study: int, user: int) -> QuerySet[Any, tuple[int]]:
+    holders = Membership.objects.filter(study=study, user=user, user__is_active=True)
+    decides = holders.filter(roles__overlap=[OWNER, ADJUDICATOR]).order_by().values_list(Value(_DECIDES))
+    return decides.union(_open_rounds_of(study, Q(rater__user=user)))
+
+
+_decides_now = CompiledQuery(_role_and_open_rounds, int, int)
 _not_closed_here = CompiledQuery(_not_closed_for, int, int)
 _asked_extra = CompiledQuery(
     lambda member: (

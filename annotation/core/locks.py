@@ -31,11 +31,26 @@ def _at_work(job: BulkJob) -> Conflict:
     return Conflict(f"{said} {then}", code="preparing")
 
 
+def hold_study(seat: Seat) -> Study:
+    """The study, locked until the commit, for someone who still has the roles that were required of their seat.
+
+    They may have waited here for the one who took a role. Two queries, one where nothing was required.
+    Raises Forbidden.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    seat.require_again()
+    return study
+
+
 def hold_round(seat: Seat, number: int) -> Round:
-    """The round, locked until the commit: a submit there and taking an item wait. Conflict while a job works on it."""
+    """The round, locked until the commit: a submit there and taking an item wait. Conflict while a job works on it.
+
+    Raises Forbidden for someone who lost a role that was required of their seat.
+    """
     found = get_round(seat, number)
     if (job := job_at_work(seat.study)) is not None and found.pk in rounds_of(job):
         raise _at_work(job)
     round_ = Round.objects.select_for_update(of=("self",)).select_related("taxonomy_version__taxonomy").get(pk=found.pk)
     round_.study = seat.study
+    seat.require_again()
     return round_

@@ -9,9 +9,10 @@ from django.utils import timezone
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, WrongState
+from annotation.core.locks import hold_study
 from annotation.exports.jobs import EXPORTS, left_after_discarding
 from annotation.exports.queries.kinds import read_export_request
-from annotation.models import Export, Study
+from annotation.models import Export
 
 AT_WORK_MOST = 20
 
@@ -27,7 +28,7 @@ def request_export(
     """
     seat.require(OWNER)
     asked = read_export_request(seat, what, format, options or {})
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     at_work = Export.objects.filter(study=study, state__in=Export.AT_WORK)
     same = at_work.filter(created_by=seat.user, what=asked.what, format=asked.format, asked=dict(asked.options))
     if (found := same.select_related("study").first()) is not None:

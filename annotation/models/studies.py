@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -186,6 +186,18 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return self.code or self.display_name
+
+    def save(self, *arguments: Any, **options: Any) -> None:
+        """Saves the row; where a role by which they could read ends, `could_read_until` is set again after the commit.
+
+        They read until others see the end, which can be some time after the database noted it.
+        """
+        is_new, known = self._state.adding, self.could_read_until
+        super().save(*arguments, **options)
+        if not is_new:
+            ended = Membership.objects.filter(pk=self.pk, could_read_until__isnull=False)
+            ended = ended.exclude(could_read_until=known) if known else ended
+            transaction.on_commit(lambda: ended.update(could_read_until=Now()), robust=True)
 
     @property
     def is_machine(self) -> bool:

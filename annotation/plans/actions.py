@@ -51,7 +51,9 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
 
 def _held(seat: Seat) -> Study:
     """The study, held so that rounds open and plans run one after the other."""
-    return Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy").get(pk=seat.study.pk)
+    study = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy").get(pk=seat.study.pk)
+    seat.require_again()
+    return study
 
 
 def _recheck(found: PlanScope, given: object) -> list[list[str]]:

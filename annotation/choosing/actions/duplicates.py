@@ -13,8 +13,8 @@ from annotation.choosing.queries.duplicates import IssueText, issues_of, likely_
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid
-from annotation.core.locks import require_prepared
-from annotation.models import BulkJob, Item, LikelyDuplicate, Sample, Study
+from annotation.core.locks import hold_study, require_prepared
+from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 
 JOB_FROM = 500
 """A job searches samples of more issues."""
@@ -30,7 +30,7 @@ def find_duplicates(*, seat: Seat, sample: Sample) -> BulkJob:
     The job is done already for a small sample. Raises Forbidden, and Conflict while another job is at work.
     """
     seat.require(OWNER, ADJUDICATOR)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_prepared(study)
     require_whole(sample)
     record(study=study, user=seat.user, verb="duplicates searched", sample=sample.pk, number=sample.number)

@@ -12,8 +12,8 @@ from annotation.choosing.queries.changes import ASKED, NEWEST_HIDDEN, may_read_n
 from annotation.core.access import OWNER, Seat, get_seat, items_by_identifier
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, Stale
-from annotation.core.locks import require_prepared
-from annotation.models import BulkJob, Item, Study
+from annotation.core.locks import hold_study, require_prepared
+from annotation.models import BulkJob, Item
 from ingest.actions import fetches
 from ingest.differences import METADATA, metadata_differences
 from ingest.identifiers import full_name
@@ -96,7 +96,7 @@ def _repin_by_job(seat: Seat) -> BulkJob | None:
     rows = with_new_states(seat).order_by().values("pk")
     if not batches.is_large(rows[: batches.JOB_FROM + 1].count()):
         return None
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_prepared(study)
     return batches.start_job(study=study, user=seat.user, kind=BulkJob.Kind.PINNING, n_total=rows.count())
 

@@ -34,9 +34,9 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_by_identifier
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, NotFound
-from annotation.core.locks import require_prepared
+from annotation.core.locks import hold_study, require_prepared
 from annotation.labels.answers import digest
-from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue, Study
+from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue
 from ingest import filters, selections
 from ingest.access import present_identifiers
 from ingest.actions import fetches
@@ -78,7 +78,7 @@ def draw_sample(
     (`bulk_jobs.job_of`). The same request with the same key gives the sample that it made before.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     request = digest([filter, selection, wish])
     if (before := earlier_row(Sample, seat, idempotency_key, request)) is not None:
         return before
@@ -131,7 +131,7 @@ def discard_sample(*, seat: Seat, sample: Sample) -> None:
     A sample whose issues a later one excluded is kept, because that one could not be drawn again without it.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_at_work(study)
     if (round_ := Round.objects.filter(sample=sample).order_by("number").first()) is not None:
         raise Conflict(

@@ -350,6 +350,7 @@ class _Import:
         self.seat = seat
         studies = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy")
         self.study = studies.get(pk=seat.study.pk)
+        seat.require_again()
         require_at_work(self.study)
         self.sheet = sheet
         self.name = name

@@ -15,6 +15,7 @@ from annotation.core.access import OWNER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Forbidden, Invalid
+from annotation.core.locks import hold_study
 from annotation.core.memberships import has_another_owner
 from annotation.invitations.queries.own_invitations import waiting_for
 from annotation.members.queries.leaving import Offers, offers_of
@@ -62,7 +63,7 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     Who was a member before is one who left, as they were. `former_owner` is for the audit: who made it, if that is why
     it ends. Raises Conflict where it was answered meanwhile.
     """
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    hold_study(seat)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
     if not member.is_invited:
         raise Conflict(f"The invitation of {member.display_name} was already answered or withdrawn.")
@@ -135,7 +136,7 @@ def _is_last_owner(member: Membership | None) -> bool:
 
 @transaction.atomic
 def _leave(seat: Seat, pk: int, verb: str) -> Departure:
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    hold_study(seat)
     member = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=pk)
     user = member.user
     if user is None:

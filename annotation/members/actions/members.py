@@ -11,6 +11,7 @@ from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.locks import hold_study
 from annotation.core.memberships import (
     account_named,
     are_roles,
@@ -23,7 +24,7 @@ from annotation.core.memberships import (
 from annotation.members.actions.leaving import end_offers
 from annotation.members.queries.leaving import Offers
 from annotation.model_raters import actions as model_rater_actions
-from annotation.models import Membership, Study
+from annotation.models import Membership
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _set_member(
     seat.require(OWNER)
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
     fields: dict[str, list[str]] = {}
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    hold_study(seat)
     if not wanted:
         fields["roles"] = [f"Choose at least one of {', '.join(Membership.Role.values)}."]
     if kind not in (None, *Membership.Kind.values):

@@ -10,9 +10,10 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.locks import hold_study
 from annotation.core.memberships import account_named, ask_in, come_in, place_of
 from annotation.invitations.queries.own_invitations import roles_asked
-from annotation.models import Membership, Study
+from annotation.models import Membership
 
 
 @transaction.atomic
@@ -26,7 +27,7 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     """
     seat.require(OWNER)
     require_may_change_members(seat.user)
-    Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    hold_study(seat)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=member.pk)
     if member.user_id is not None:
         raise Conflict(f"{member} is already linked to an account.")

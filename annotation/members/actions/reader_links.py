@@ -11,7 +11,8 @@ from accounts.models import digest
 from annotation.core.access import OWNER, Seat, made_by_an_owner
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, NotFound
-from annotation.models import ReaderLink, Study
+from annotation.core.locks import hold_study
+from annotation.models import ReaderLink
 
 LONGEST_LABEL, MOST_DAYS = 100, 3650
 
@@ -35,7 +36,7 @@ def make_reader_link(
         fields["days"] = [f"Enter a number of days from 1 to {MOST_DAYS}, or nothing."]
     if fields:
         raise Invalid("Link not created.", fields=fields)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     newest = ReaderLink.objects.filter(study=study).order_by("-number").values_list("number", flat=True).first()
     plaintext = secrets.token_urlsafe(32)
     link = ReaderLink.objects.create(

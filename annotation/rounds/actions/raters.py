@@ -34,7 +34,7 @@ from annotation.core.audit import record
 from annotation.core.bulk_jobs import job_of
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.core.locks import hold_round, require_prepared
+from annotation.core.locks import hold_round, hold_study, require_prepared
 from annotation.core.member_lists import code_order
 from annotation.models import Assignment, BulkJob, InboxLine, Membership, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import is_whole, quotas_short
@@ -85,7 +85,7 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutco
 @transaction.atomic
 def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Round, DepartureOutcome]]:
     """Withdraws a rater from some rounds; one job does so in those where it is to move many items."""
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     found = [_withdraw_from(seat, hold_round(seat, number), rater) for number in numbers]
     large = [(round_, each) for round_, each in found if each.n_later]
     if large:
@@ -264,7 +264,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
     WrongState.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     round_ = hold_round(seat, number)
     _require_open(round_, "takes raters")
     if round_.kind == Round.Kind.RELABEL:
@@ -311,7 +311,7 @@ def change_quota(*, seat: Seat, number: int, rater: str, quota: int | None) -> R
     Where slots of a planned round wait, a higher quota takes of them at once, or by a job. Raises Invalid, WrongState.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     round_ = hold_round(seat, number)
     if round_.state not in (Round.State.DRAFT, Round.State.OPEN):
         raise WrongState(f"Round {number} is {round_.state}. Quotas can be changed before and while it is open.")

@@ -45,7 +45,7 @@ from annotation.core.access import OWNER, Seat, get_round, row_number
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.core.locks import hold_round, require_prepared
+from annotation.core.locks import hold_round, hold_study, require_prepared
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
 from annotation.labels.queries.read_before import labeled_in_source, readers_before
@@ -144,7 +144,7 @@ def create_round(*, seat: Seat, asked: NewRound, idempotency_key: str = "") -> R
     it made before. Raises Conflict while a job prepares something in the study.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     if (before := earlier_row(Round, seat, idempotency_key, asked.request_digest)) is not None:
         return before
     require_prepared(study)
@@ -518,7 +518,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
     """
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_prepared(study)
     round_ = _locked(seat, number, Round.State.DRAFT, "opened")
     if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():

@@ -8,6 +8,7 @@ from accounts.permissions import require_private_account
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
+from annotation.core.locks import hold_study
 from annotation.models import Plan, Round, Study
 
 
@@ -20,7 +21,7 @@ def archive_study(*, seat: Seat) -> Study:
     seat.require(OWNER)
     if settings.DEMO_OPEN:
         require_private_account(seat.user, "don't archive it")
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     if study.archived_at is not None:
         return study
     is_open = Round.objects.filter(study=study, state=Round.State.OPEN).order_by("number").first()
@@ -42,7 +43,7 @@ def archive_study(*, seat: Seat) -> Study:
 def take_out_of_archive(*, seat: Seat) -> Study:
     """The study is worked on again."""
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     if study.archived_at is None:
         return study
     study.archived_at = None

@@ -12,6 +12,7 @@ from annotation.core.access import OWNER, Seat, require_at_work
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.locks import hold_study
 from annotation.core.memberships import come_in
 from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.registration import not_registered
@@ -111,7 +112,7 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
     """
     changes = dict(changes)
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_at_work(study)
     settings = {"title", "guidelines", "resolve_when", "applies", "screened_out", "screening_keywords", "primary"}
     unknown = set(changes) - {*settings, *SWITCHES}
@@ -151,7 +152,7 @@ def change_study(*, seat: Seat, changes: Mapping[str, object]) -> Study:
 def register_primary(*, seat: Seat) -> Study:
     """Registers the coefficients and thresholds as they are shown. Raises Conflict once labeling has begun."""
     seat.require(OWNER)
-    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    study = hold_study(seat)
     require_at_work(study)
     if labeling_has_begun(study):
         raise Conflict("Labeling has begun, so no coefficient can be registered in advance.")

@@ -181,6 +181,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
         raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
     seat.require_nothing_withheld("The contents of the study")
     study = Study.objects.select_for_update().get(pk=seat.study.pk)
+    seat.require_again()
     if typed != study.slug:
         sentence = f"Type {study.slug} to delete this study."
         raise Invalid("Study not deleted.", fields={"typed": [sentence]})

@@ -157,7 +157,7 @@ def test_the_page_of_members_adds_a_machine_with_its_prompt(study: Study, client
 def test_machines_cost_agreement_a_fixed_number_of_queries(round_: Round) -> None:
     owner = Script("olga")
     owner.send("GET", "studies/study/agreement/")
-    with assert_queries(13):
+    with assert_queries(14):
         owner.send("GET", "studies/study/agreement/")
 
 

@@ -424,8 +424,8 @@ def test_queries_of_the_pages_do_not_grow_with_the_study(study: Study) -> None:
     make.rate(make.open_round(study, 30, first=30), "item bob carol\n" + lines)
     client = visitor("olga")
     for address, n in (
-        ("/studies/study/agreement/?round={}", 21),
-        ("/studies/study/agreement/items/?dimension=symptom&round={}", 10),
+        ("/studies/study/agreement/?round={}", 22),
+        ("/studies/study/agreement/items/?dimension=symptom&round={}", 11),
     ):
         for number in (1, 3):
             client.get(address.format(number))

@@ -431,8 +431,8 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     olga, rest = visitor("olga"), Caller("olga")
     address = f"/studies/study/items/{item(study, 1).pk}/changes/"
     pages = [
-        (lambda: olga.get(CHANGES), 13),
-        (lambda: rest.get("studies/study/updates/"), 7),
+        (lambda: olga.get(CHANGES), 14),
+        (lambda: rest.get("studies/study/updates/"), 8),
         (lambda: olga.get(address), 13),
     ]
     for page, n in pages:

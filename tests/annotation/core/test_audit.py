@@ -75,7 +75,7 @@ def test_a_page_and_a_choice_of_verbs_cost_the_same_however_long_the_audit_is(st
         AuditEvent.objects.bulk_create(
             AuditEvent(study=study, user=make.user("ada"), verb=f"verb {k % 7}", detail={"round": k}) for k in range(n)
         )
-        with assert_queries(8):
+        with assert_queries(9):
             owner.get(PAGE, {"what": "verb 0", "of": "round 0"})
     assert verbs(AuditEvent, study_id=study.pk)[-7:] == [f"verb {k}" for k in range(7)]
     first = owner.get(PAGE, {"who": "ada"}).content.decode()

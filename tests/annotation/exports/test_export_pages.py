@@ -130,5 +130,5 @@ def test_the_page_costs_the_same_with_many_files(study: Study) -> None:
         for _ in range(n):
             cancel_export(seat=seat, export=request_export(seat=seat, what="labels", format="csv", send=False))
         page(olga)
-        with assert_queries(10):
+        with assert_queries(11):
             page(olga)

@@ -93,5 +93,5 @@ def test_queries_of_the_page_do_not_grow_with_the_study(study: Study) -> None:
     for n_items in (5, 10):
         make.open_round(study, n_items, first=10)
         olga.get(ADDRESS)
-        with assert_queries(8):
+        with assert_queries(9):
             olga.get(ADDRESS)

@@ -363,12 +363,12 @@ def test_the_list_costs_the_same_for_one_plan_and_for_many(study: Study) -> None
     olga = visitor("olga")
     run(study)
     olga.get(HERE)
-    with assert_queries(13):
+    with assert_queries(14):
         olga.get(HERE)
     for _ in range(3):
         actions.undo_plan(seat=make.owner_seat(study), plan=Plan.objects.get(state=Plan.State.DONE))
         run(study)
-    with assert_queries(13):
+    with assert_queries(14):
         olga.get(HERE)
 
 

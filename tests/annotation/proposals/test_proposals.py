@@ -611,5 +611,5 @@ def test_the_list_costs_the_same_for_three_and_for_thirty(study: Study) -> None:
     for n in (3, 30):
         fill(make.open_round(study, n), n)
         olga.get("studies/study/proposals/")
-        with assert_queries(10):
+        with assert_queries(11):
             assert olga.get("studies/study/proposals/").status_code == 200

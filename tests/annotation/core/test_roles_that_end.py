@@ -1,0 +1,147 @@
+"""Roles that end while someone acts or reads by them: what waits then is refused, and what was read is not shown."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Q
+from django.test import Client
+from django.utils import timezone
+
+from annotation.core.access import Seat, get_seat
+from annotation.core.errors import Forbidden
+from annotation.exports.actions import request_export
+from annotation.invitations.actions.invitations import invite
+from annotation.members.actions import leaving, members
+from annotation.members.actions.name_only_members import join_member
+from annotation.members.actions.reader_links import make_reader_link
+from annotation.models import Membership, Study
+from annotation.rounds.actions import raters, rounds
+from annotation.studies.actions import archive, studies
+from annotation.transfer.actions.life import delete_study
+from tests import builders as make
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+
+def with_carl(*roles: str) -> Study:
+    study = make.study()
+    members.add_member(seat=make.owner_seat(study), username=make.user("carl").username, roles=roles)
+    make.open_round(study, 3)
+    return study
+
+
+def end_roles(study: Study, *, leaves: bool) -> None:
+    seat = make.owner_seat(study)
+    if leaves:
+        leaving.remove_member(seat=seat, member=make.member(study, "carl"))
+    else:
+        members.set_member(seat=seat, username="carl", roles=["rater"])
+
+
+def a_name(study: Study) -> Membership:
+    return Membership.objects.create(study=study, name="Nina", roles=["rater"], code="R9")
+
+
+ACTIONS: dict[str, Callable[[Study, Seat], Any]] = {
+    "takes a role": lambda _, seat: members.set_member(seat=seat, username="carl", roles=["owner"]),
+    "removes another owner": lambda study, seat: leaving.remove_member(seat=seat, member=make.member(study, "olga")),
+    "takes a name": lambda study, seat: join_member(seat=seat, member=a_name(study), username="carl"),
+    "invites": lambda _, seat: invite(seat=seat, roles=["owner"]),
+    "makes a reader link": lambda _, seat: make_reader_link(seat=seat, label="Mine"),
+    "changes the study": lambda _, seat: studies.change_study(seat=seat, changes={"title": "Mine"}),
+    "archives": lambda _, seat: archive.archive_study(seat=seat),
+    "deletes": lambda _, seat: delete_study(seat=seat, typed="study"),
+    "makes a round": lambda _, seat: rounds.create_round(
+        seat=seat, asked=rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1"])
+    ),
+    "withdraws a rater": lambda _, seat: raters.withdraw_rater(seat=seat, number=1, rater="bob"),
+    "asks for a file": lambda _, seat: request_export(seat=seat, what="ratings", format="csv", send=False),
+    "moves a round on": lambda _, seat: rounds.resolve_round(seat=seat, number=1),
+}
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_owner_who_is_one_no_more_does_nothing_that_waited_for_it(action: str, leaves: bool) -> None:
+    study = with_carl("owner")
+    waiting = get_seat(make.user("carl"), "study")
+    end_roles(study, leaves=leaves)
+    with pytest.raises(Forbidden, match="need the role owner"):
+        ACTIONS[action](study, waiting)
+    assert make.member(study, "olga").roles == ["owner"]
+
+
+def test_what_an_owner_waited_for_is_done_where_they_are_one_still() -> None:
+    study = with_carl("owner")
+    waiting = get_seat(make.user("carl"), "study")
+    members.set_member(seat=make.owner_seat(study), username="carl", roles=["owner", "reader"])
+    assert studies.change_study(seat=waiting, changes={"title": "Ours"}).title == "Ours"
+
+
+READS = {
+    "studies/study/agreement/": "annotation.agreement_report.api.results.note_results",
+    "studies/study/analysis/counts/?dimension=symptom": "annotation.analysis.api.analysis.note_results",
+}
+PAGES = {
+    "/studies/study/agreement/": "annotation.agreement_report.views.agreement.note_results",
+    "/studies/study/analysis/": "annotation.analysis.views.reading_log.note_results",
+}
+
+
+@pytest.mark.parametrize("change", ["a role ends", "a rater is added", "nothing"])
+@pytest.mark.parametrize("address", [*READS, *PAGES])
+@pytest.mark.parametrize("role", ["owner", "adjudicator"])
+def test_what_took_long_to_read_is_not_shown_to_who_may_read_it_no_more(
+    monkeypatch: pytest.MonkeyPatch, role: str, address: str, change: str
+) -> None:
+    study = with_carl(role, "rater")
+    seat = make.owner_seat(study)
+
+    def while_reading(*arguments: object, **more: object) -> None:
+        if change == "a role ends":
+            members.set_member(seat=seat, username="carl", roles=["rater"])
+        elif change == "a rater is added":
+            raters.add_rater(seat=seat, number=1, user="carl")
+
+    monkeypatch.setattr({**READS, **PAGES}[address], while_reading)
+    if address in READS:
+        answer = Script("carl").send("GET", address)
+        told = answer.json().get("message", "") if answer.status_code == 403 else ""
+    else:
+        carl = Client()
+        carl.force_login(make.user("carl"))
+        answer = carl.get(address)
+        told = answer.content.decode()
+    assert answer.status_code == (200 if change == "nothing" else 403)
+    assert ("Your role in this study changed" in told) == (change != "nothing")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("leaves", [False, True])
+def test_someone_could_read_until_others_see_that_their_role_ended(leaves: bool) -> None:
+    """The checks of a commit run after it noted the end, and can take long."""
+    study = with_carl("owner", "rater")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE commit_ended (at timestamptz)")
+        cursor.execute(
+            "CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "PERFORM pg_sleep(0.3); INSERT INTO commit_ended VALUES (clock_timestamp()); RETURN NULL; END $$"
+        )
+        cursor.execute(
+            "CREATE CONSTRAINT TRIGGER wait_at_commit AFTER INSERT ON annotation_auditevent "
+            "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit()"
+        )
+    try:
+        with transaction.atomic():
+            end_roles(study, leaves=leaves)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT max(at) FROM commit_ended")
+            ended = cursor.fetchone()[0]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE commit_ended; DROP FUNCTION wait_at_commit CASCADE")
+    member = study.memberships.get(Q(user__username="carl") | Q(former_user__username="carl"))
+    assert member.could_read_until is not None and ended <= member.could_read_until <= timezone.now()
