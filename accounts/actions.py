@@ -18,7 +18,7 @@ from accounts.audit import record
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.keyboard_shortcuts import read_keys
 from accounts.models import ApiToken, PasswordLink, Session, User, digest
-from accounts.permissions import require_private_account
+from accounts.permissions import is_named_by_operator, require_private_account
 from accounts.queries import (
     ADDRESS_CHANGED,
     GENERATED,
@@ -42,11 +42,18 @@ IMAGE_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?(?::\d{1,5})?")
 
 
 def add_user(
-    *, username: str, email: str = "", full_name: str = "", password: str | None = None, is_staff: bool = False
+    *,
+    username: str,
+    email: str = "",
+    full_name: str = "",
+    password: str | None = None,
+    is_staff: bool = False,
+    by_invitation: bool = False,
 ) -> tuple[User, str]:
     """A new person and their first password, made up where none was given.
 
-    Raises Invalid for a name or password that can't be used, Conflict where the name is taken in any case.
+    Raises Invalid for a name or password that can't be used, Conflict where the name is taken in any case. By an
+    invitation nobody takes a name that FETCHERS or STUDY_CREATORS gives rights: it is taken, too.
     """
     first_name, _, last_name = full_name.strip().partition(" ")
     user = User(
@@ -68,13 +75,16 @@ def add_user(
     if password:
         _check_password(password, user, field="password")
     user.set_password(first_password)
+    taken = Conflict(
+        f"The name {user.username} is taken.", code="name_taken", fields={"username": ["Choose another name."]}
+    )
+    if by_invitation and is_named_by_operator(user.username):
+        raise taken
     try:
         with transaction.atomic():
             user.save(force_insert=True)
     except IntegrityError as error:
-        raise Conflict(
-            f"The name {user.username} is taken.", code="name_taken", fields={"username": ["Choose another name."]}
-        ) from error
+        raise taken from error
     how: dict[str, Any] = {} if password else {"password": GENERATED}
     record(verb=PERSON_ADDED, about=user, staff=is_staff, **how)
     return user, first_password

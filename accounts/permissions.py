@@ -46,6 +46,11 @@ def may_use_tokens(user: User | None) -> bool:
     return is_shell_command() or (user is not None and user.is_active and settings.FETCHERS.includes(user))
 
 
+def is_named_by_operator(username: str) -> bool:
+    """Whether FETCHERS or STUDY_CREATORS gives this user name rights, of an account or of none yet."""
+    return username.casefold() in settings.FETCHERS.names | settings.STUDY_CREATORS.names
+
+
 def public_accounts(are: Callable[[User], bool]) -> None:
     """Registers which accounts anyone can act as: those of the demo."""
     if are not in _are_public:

@@ -16,6 +16,7 @@ from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members, require_no_demo_person
 from annotation.core.errors import Invalid, NotFound
+from annotation.core.locks import hold_study
 from annotation.core.memberships import are_roles, come_in, next_code, place_of
 from annotation.invitations.queries.invitations import OVER, living_invitation
 from annotation.invitations.queries.own_invitations import roles_asked
@@ -47,6 +48,7 @@ def invite(
             fields[name] = [f"Enter a whole number from 1 to {most}."]
     if fields:
         raise Invalid("Invitation not created.", fields=fields)
+    hold_study(seat)
     plaintext = secrets.token_urlsafe(32)
     made = Invitation.objects.create(
         study=seat.study,
@@ -123,7 +125,9 @@ def join(
     Raises Invalid and Conflict for the account, NotFound for the link; then nothing was made.
     """
     invitation, _ = _held(plaintext)
-    user, _ = account_actions.add_user(username=username, full_name=full_name, email=email, password=password)
+    user, _ = account_actions.add_user(
+        username=username, full_name=full_name, email=email, password=password, by_invitation=True
+    )
     if provider:
         key, uid, called = provider
         account_actions.connect_provider(user=user, provider=key, uid=uid, called=called)

@@ -4,6 +4,7 @@ from django.db import transaction
 
 from accounts import actions as account_actions
 from accounts.models import PasswordLink, User
+from accounts.permissions import is_named_by_operator
 from annotation.core.access import OWNER, Seat, changing, get_seat
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Forbidden
@@ -17,8 +18,9 @@ def make_password_link(*, seat: Seat, member: Membership) -> str:
     """The plaintext of a link that a member sets a new password by, once, within a day; it stands in the audit.
 
     Whoever has the link has the account. So an owner may create it only for an account that an invitation to this very
-    study created, that is in no other study and owns nothing. Staff may create it for anybody who is not staff. Nobody
-    may who rates in an open round of a study of that account. Raises Forbidden with who can create it instead.
+    study created, that is in no other study, owns nothing, and is not named in FETCHERS or STUDY_CREATORS. Staff may
+    create it for anybody who is not staff. Nobody may who rates in an open round of a study of that account. Raises
+    Forbidden with who can create it instead.
     """
     user = _require_may_make(seat, member)
     of_study = None if seat.user.is_staff else seat.study.pk
@@ -85,6 +87,8 @@ def why_not(seat: Seat, user: User) -> str:
         return f"their account was not created by an invitation to this study. {staff}"
     if is_in_another_study(user, seat.study):
         return f"they are or were in another study, too. {staff}"
+    if is_named_by_operator(user.username):
+        return f"this server’s settings name their account. {staff}"
     if owned := owned_by(user):
         return f"their account has {owned}. {staff}"
     return ""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -22,6 +23,7 @@ from annotation.members.actions.password_links import make_password_link
 from annotation.members.queries.password_links import BESIDE_STUDIES, OWNED
 from annotation.models import Annotation, Arrival, Assignment, AuditEvent, Membership, Round, Study
 from annotation.rounds.actions import raters as rater_actions
+from config.env import PeopleSetting
 from ingest.actions.uploads import take_upload
 from ingest.models import FetchRun
 from tests import builders as make
@@ -285,6 +287,21 @@ def test_an_account_that_owns_something_is_nobodys(study: Study, owns: Callable[
     newcomer(study)
     owns(make.user("nora"))
     assert "their account has" in refused(study, "olga", "nora")
+
+
+@pytest.mark.parametrize("setting", ["FETCHERS", "STUDY_CREATORS"])
+def test_an_account_that_a_setting_names_is_nobodys_and_its_name_is_taken(
+    study: Study, settings: Any, setting: str
+) -> None:
+    newcomer(study)
+    setattr(settings, setting, PeopleSetting(names=frozenset({"nora", "fay"})))
+    assert "settings name their account" in refused(study, "olga", "nora")
+    staff = get_seat(make.user("sam", staff=True), "study")
+    assert make_password_link(seat=staff, member=make.member(study, "nora"))
+    link = invitations.invite(seat=make.owner_seat(study), roles=["rater"])[1]
+    with pytest.raises(Conflict, match="The name Fay is taken"):
+        invitations.join(plaintext=link, username="Fay", password="a long password of theirs")
+    assert invitations.join(plaintext=link, username="Fred", password="a long password of theirs")
 
 
 def test_every_table_that_names_users_is_asked_but_for_those_that_open_nothing(study: Study) -> None:
