@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
+from accounts.models import User
 from annotation.assignments.planning import new_holders
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
 from annotation.core.member_lists import code_order
@@ -19,6 +20,7 @@ from annotation.models import (
     InboxLine,
     Membership,
     Plan,
+    ProposalOutcome,
     Round,
     RoundItem,
     RoundRater,
@@ -415,7 +417,9 @@ def unblinded_among(
     Owners and adjudicators read them, readers and staff the labels agreed on, except while they rate in the round: from
     when they joined until they left it without an answer (with one they stay blind), or until it is over. A third
     answer of an open round counts as none there, because whether someone can come back would tell it. Whoever was
-    marked before stays so. `in_round` are the raters of the round, where they were read. Five queries at most.
+    marked before stays so. `in_round` are the raters of the round, where they were read. Six queries at most.
+
+    Maintainers of the taxonomy are among them once a proposal of someone else in the round was accepted into a draft.
 
     After a plan was run on a round that is being resolved, everyone is among them: the items and raters of its queue,
     which all members see, follow from the labels, and stand-ins read the labels themselves.
@@ -430,6 +434,7 @@ def unblinded_among(
     lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, detail__round=round_.number, user__in=accounts)
     read_at = dict(lines.order_by().values_list("user_id").annotate(at=Max("at")))
     readers = [each for each in everybody if not each.account_ids.isdisjoint(read_at)]
+    found |= _maintain_what_was_proposed(round_, everybody)
     suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
     if not suspects and not readers:
         return found
@@ -459,6 +464,15 @@ def unblinded_among(
         if _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since):
             found.add(member.pk)
     return found
+
+
+def _maintain_what_was_proposed(round_: Round, members: Iterable[Membership]) -> set[int]:
+    """Which members maintain the round's taxonomy, where drafts show what others proposed in the round; one query."""
+    accounts = {account: each.pk for each in members for account in each.account_ids}
+    accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED, proposal__round=round_)
+    others = accepted.exclude(proposal__proposed_by__user=OuterRef("pk"))
+    maintained = User.objects.filter(Exists(others), pk__in=accounts, taxonomies__versions=round_.taxonomy_version_id)
+    return {accounts[pk] for pk in maintained.order_by().values_list("pk", flat=True)}
 
 
 def _is_told_by_a_plan(round_: Round) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from annotation.assignments.actions.reading_locks import wait_for_assignments
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
@@ -209,13 +210,15 @@ def _means_another(own: VersionTree, later: VersionTree, dimension: str, key: st
 def _require_no_maintainer_blind(seat: Seat, found: Collection[ProposalLine]) -> None:
     """Raises WrongState while someone who reads drafts of the taxonomy rates in the open round of such a proposal.
 
-    The draft would show them a category that someone asked for there. Raters who left may come back. One query.
+    The draft would show them a category that someone asked for there. Raters who left may come back. Who adds a rater
+    waits until the commit, and then sees what was accepted. Two queries.
     """
     maintainers = seat.study.taxonomy.maintainers.order_by().values("pk")
     reads = Q()
     for account in ("user", "invited_user", "former_user"):
         reads |= Q(**{f"rater__{account}__in": maintainers}) | Q(**{f"rater__{account}__is_staff": True})
-    rounds = {each.round.pk for each in found if each.round.state == Round.State.OPEN}
+    rounds = {each.round.pk: each.round for each in found if each.round.state == Round.State.OPEN}
+    wait_for_assignments(rounds.values())
     rows = RoundRater.objects.filter(reads, round__in=rounds, unblinded=False)
     row = rows.select_related("rater__user", "round").order_by("round__number", "pk").first()
     if row is not None:

@@ -40,7 +40,7 @@ def wait_for_assignments(rounds: Iterable[Round]) -> None:
     """Waits until nobody is just being assigned in these rounds. Call it after the line of reading; one query."""
     places = sorted({place(each.pk) for each in rounds})
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, place) FROM unnest(%s) place", [READING, places])
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, place) FROM unnest(%s::int[]) place", [READING, places])
 
 
 def wait_before_roles(member: Membership) -> None:

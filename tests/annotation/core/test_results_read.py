@@ -18,6 +18,7 @@ from annotation.core.paging import page_of
 from annotation.discussion.actions import write_remark
 from annotation.inbox import views as inbox_views
 from annotation.invitations.actions.invitations import accept_invitation, invite
+from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
 from annotation.studies.actions import studies
 from tests import builders as make
@@ -289,3 +290,21 @@ def test_a_proposal_is_not_accepted_while_who_reads_drafts_of_the_taxonomy_rates
     round_.refresh_from_db()
     assert round_.state == "resolving"
     assert Script("olga").send("POST", place, given).status_code == 200
+
+
+@pytest.mark.parametrize("maintains", [False, True])
+def test_who_maintains_the_taxonomy_is_marked_where_a_draft_shows_what_was_proposed_before(maintains: bool) -> None:
+    study = make.study()
+    round_ = make.open_round(study, 2)
+    make.submit(round_, "carol", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": "both wait"}})
+    mal = members.add_member(seat=make.owner_seat(study), username=make.user("mal").username, roles=["rater"])
+    if maintains:
+        study.taxonomy.maintainers.add(mal.user)
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    assert Script("olga").send("POST", place, {"accept": {"name": "Deadlock"}}).status_code == 200
+    answer = Script("olga").send("POST", "studies/study/rounds/1/raters/", {"user": "mal"})
+    assert answer.status_code == (409 if maintains else 201)
+    if maintains:
+        assert answer.json()["code"] == "not_blind_any_more"
+        answer = Script("olga").send("POST", "studies/study/rounds/1/raters/", {"user": "mal", "unblinded": True})
+    assert (answer.status_code, answer.json()["unblinded"]) == (201, maintains)
