@@ -758,15 +758,16 @@ def get_own_assignment(
 ) -> Assignment:
     """An assignment of this very person, by its public id; another's is not found, nor one of another round than named.
 
-    With `lock` it is held until the commit, and so is the state of its round; then it carries as `known` what is known
-    of a training item, which is for the answer to a submit alone, and as `has_no_blind` whether its rater is unblinded.
+    With `lock` it is held until the commit, and so is the state of its round; a rater who was removed while they waited
+    does not have it any more. Then it carries as `known` what is known of a training item, which is for the answer to
+    a submit alone, and as `has_no_blind` whether its rater is unblinded.
     """
     number = Assignment.number_of(identifier)
     found = None
     if number is not None and seat.membership is not None:
         if lock:
             _held_by_assignment.first(number)
-            found = _held_assignment.first(number, seat.membership.pk)
+            found = _held_assignment.first(number, seat.membership.pk, seat.user.pk)
         else:
             found = _assignment.first(number, seat.membership.pk)
     if found is None or round_number not in (None, found.round.number):
@@ -807,10 +808,10 @@ def _own_assignment(number: int, member: int) -> QuerySet[Assignment]:
     return Assignment.objects.select_related("round", "item").filter(pk=number, rater=member).order_by()
 
 
-def _own_assignment_held(number: int, member: int) -> QuerySet[Assignment]:
+def _own_assignment_held(number: int, member: int, user: int) -> QuerySet[Assignment]:
     places = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"))
     unblinded = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"), unblinded=True)
-    found = _own_assignment(number, member).select_for_update(of=("self",))
+    found = _own_assignment(number, member).filter(rater__user=user).select_for_update(of=("self",))
     return found.annotate(known=places.values("known"), has_no_blind=Q(unblinded=True) | Exists(unblinded))
 
 
@@ -819,7 +820,7 @@ def _states(**which: object) -> QuerySet[Round, tuple[str]]:
 
 
 _assignment = CompiledQuery(_own_assignment, int, int)
-_held_assignment = CompiledQuery(_own_assignment_held, int, int)
+_held_assignment = CompiledQuery(_own_assignment_held, int, int, int)
 _held = CompiledQuery(lambda pk: _states(pk=pk), int, lock="FOR SHARE OF annotation_round")
 _held_by_assignment = CompiledQuery(lambda pk: _states(assignments=pk), int, lock="FOR SHARE OF annotation_round")
 

@@ -130,6 +130,7 @@ def _draft(seat: Seat, number: int) -> Round:
         .select_related("taxonomy_version")
         .get(study=seat.study, number=number)
     )
+    seat.require_again()
     require_prepared(seat.study)
     if round_.state != Round.State.DRAFT:
         raise WrongState(f"Round {number} is {round_.state}. Calibration items are chosen while it is a draft.")

@@ -30,6 +30,7 @@ def propose_category(
     if not RoundItem.objects.counting().filter(round=round_, item=item).exists():
         raise NotFound(f"{item.identifier} is not in round {round_.number}.")
     state = Round.objects.select_for_update(no_key=True).get(pk=round_.pk).state
+    seat.require_again()
     item_by_item = state == Round.State.OPEN and seat.study.is_resolved_by_item
     if state != Round.State.RESOLVING and not item_by_item:
         raise WrongState(

@@ -157,6 +157,7 @@ def hold_item(seat: Seat, round_: Round, item: Item) -> ItemVerdicts:
     seat.require(ADJUDICATOR, OWNER)
     seat.require_sight_of(round_, item)
     round_.state = state = hold_state(round_.pk) or round_.state
+    seat.require_again()
     places = RoundItem.objects.filter(round=round_, item=item, known__isnull=True)
     if (place := places.select_for_update().first()) is None:
         raise NotFound(f"{item.identifier} is not in round {round_.number}.")

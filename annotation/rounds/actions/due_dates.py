@@ -32,6 +32,7 @@ def set_due(*, seat: Seat, number: int, due_on: object) -> Round:
     """Sets or removes the due date of a draft or open round. Raises Invalid, WrongState for a round that is over."""
     seat.require(OWNER)
     round_ = Round.objects.select_for_update(of=("self",)).get(pk=get_round(seat, number).pk)
+    seat.require_again()
     if round_.state not in (Round.State.DRAFT, Round.State.OPEN):
         raise WrongState(f"Round {number} is {round_.state}; only a draft or an open round has a due date to change.")
     fields: dict[str, list[str]] = {}

@@ -9,14 +9,16 @@ from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 
-from annotation.core.access import Seat, get_seat
-from annotation.core.errors import Forbidden
+from annotation.core.access import Seat, get_item, get_seat
+from annotation.core.errors import Forbidden, NotFound
 from annotation.exports.actions import request_export
 from annotation.invitations.actions.invitations import invite
+from annotation.labeling.actions import answers
 from annotation.members.actions import leaving, members
 from annotation.members.actions.name_only_members import join_member
 from annotation.members.actions.reader_links import make_reader_link
-from annotation.models import Membership, Study
+from annotation.models import Annotation, Membership, Study
+from annotation.resolving.actions import resolutions
 from annotation.rounds.actions import raters, rounds
 from annotation.studies.actions import archive, studies
 from annotation.transfer.actions.life import delete_study
@@ -79,6 +81,27 @@ def test_what_an_owner_waited_for_is_done_where_they_are_one_still() -> None:
     waiting = get_seat(make.user("carl"), "study")
     members.set_member(seat=make.owner_seat(study), username="carl", roles=["owner", "reader"])
     assert studies.change_study(seat=waiting, changes={"title": "Ours"}).title == "Ours"
+
+
+def test_a_rater_who_was_removed_changes_no_answer_by_a_submit_that_waited() -> None:
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 2), "item bob\n1 hang\n2 crash")
+    waiting = get_seat(make.user("bob"), "study")
+    assignment = make.assignment(round_, "bob", 1).public_id
+    leaving.remove_member(seat=make.owner_seat(study), member=make.member(study, "bob"))
+    with pytest.raises(NotFound):
+        answers.submit_annotation(seat=waiting, assignment=assignment, body={"labels": {"symptom": ["slow"]}})
+    assert Annotation.objects.filter(rater__code="R1").count() == 2
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_an_adjudicator_who_is_one_no_more_decides_nothing_that_waited_for_it(leaves: bool) -> None:
+    study = with_carl("adjudicator")
+    round_ = make.rate(study.rounds.get(), "item bob carol\n1 crash hang\n2 crash hang\n3 crash crash")
+    waiting = get_seat(make.user("carl"), "study")
+    end_roles(study, leaves=leaves)
+    with pytest.raises(Forbidden, match="need the role"):
+        resolutions.hold_item(waiting, round_, get_item(waiting, "acme/rocket#1"))
 
 
 READS = {
