@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -323,20 +324,27 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
             yield said
 
 
-def while_reading(seat: Seat, found: Iterable[T]) -> Iterator[T]:
+def while_reading(seat: Seat, found: Iterable[T], *, at_once: int = 1000) -> Iterator[T]:
     """What is found, as long as the person reads as much as when they asked.
 
     A file is read from the database while it is sent. With a slow connection that takes long enough for its reader to
-    become a rater of an open round. Raises Blind, which ends the file, and NotFound for a former member. Three queries
-    a second.
+    become a rater of an open round. After each `at_once` that were read, and once a second while they are sent, it is
+    looked at whether they may have them. Raises Blind, which ends the file, and NotFound for a former member. Three
+    queries each time.
     """
     hidden = seat.hidden_answers
 
     def look() -> None:
         if seat.reads_less_than(*hidden):
-            raise Blind("You became a rater of an open round while this file was sent. Download it again.")
+            raise Blind("Your role in this study changed while this file was sent. Download it again.")
 
-    return watched(found, look)
+    def looked_at() -> Iterator[T]:
+        following = iter(found)
+        while read := list(islice(following, at_once)):
+            look()
+            yield from read
+
+    return watched(looked_at(), look)
 
 
 def stream_rows(
@@ -372,7 +380,7 @@ def file_pieces(
         asked = {name: value for name, value in options.items() if name != "shape"}
         found = read(seat, **asked)
         if is_sent:
-            found = while_reading(seat, found)
+            found = while_reading(seat, found, at_once=1)
         if options.get("shape") != "wide":
             return write_batches(COLUMNS[what], format, _told_batches(seat, found, tell))
         narrowed = {name: value for name, value in asked.items() if name in ("round_number", "dimension", "version")}
