@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import orjson
 from django.db import connection
 
-from ingest.models import ClosingChange, Issue, Repository
+from ingest.models import ClosingChange, Issue, Repository, issues_read_by_strangers
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.upsert.copying import stage
 
@@ -84,12 +84,15 @@ def store_activity(told: Sequence[tuple[int, IssueRecord]]) -> None:
 def store_files(repository: Repository | None, changes: Iterable[ChangeRecord]) -> None:
     """Keeps what changes touched, where they closed issues of the repository; what is not told stays.
 
-    Two queries, and an update by key for each row: no plan of the database's makes them dear.
+    Nothing of a private repository where strangers read the issue. Two queries, and an update by key for each row: no
+    plan of the database's makes them dear.
     """
     told = {each.identifier: each for each in changes}
     rows = list(ClosingChange.objects.filter(identifier__in=told).values_list("pk", "identifier", "issue_id"))
     ours = Issue.objects.filter(pk__in=[issue for _, _, issue in rows], repository=repository)
     known = set(ours.values_list("pk", flat=True))
+    if repository is not None and repository.private:
+        known -= issues_read_by_strangers(repository.pk, known)
     for pk, identifier, issue in rows:
         given = {name: getattr(told[identifier], name) for name in KNOWN if name not in {"kind", "number", "closes"}}
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}

@@ -140,6 +140,30 @@ def test_a_study_of_a_repository_that_became_private_learns_nothing_later(
     assert "Secret repair" in shown_to("ann", study)
 
 
+def test_strangers_learn_no_further_file_of_a_pull_request_that_they_know(
+    world: World, fetch: Any, staff: User
+) -> None:
+    """Its files beyond the first page are read after the issues."""
+    ann, home = make.user("ann"), world.repository("o/r")
+    issue = home.issue("Public title", number=1)
+    other = home.issue("Not in the study", number=3)
+    files = [File(f"src/{n:03}.py", 1, 0) for n in range(120)]
+    change = home.pull_request("Repair", "Closes #1. Closes #3.", files=files, number=2)
+    for each in (issue, other):
+        each.event("cross-referenced", change.user, source=change)
+    assert fetch(user=ann).state == "done"
+    study = study_of_ann(1)
+    home.private = True
+    change.files = [*change.files, File("topsecret/path.py", 7, 3)]
+    change.merge()
+    for each in (issue, other):
+        each.close(by=change)
+    assert fetch(user=staff).state == "done"
+    assert "topsecret" not in shown_to("ann", study)
+    paths = {each.issue.number: each.paths for each in ClosingChange.objects.select_related("issue")}
+    assert "topsecret/path.py" in paths[3] and "topsecret/path.py" not in paths[1]
+
+
 @pytest.mark.parametrize("is_private", [True, False])
 def test_a_study_of_a_repository_that_became_private_learns_no_new_place_that_is_private(
     world: World, fetch: Any, staff: User, is_private: bool
