@@ -354,7 +354,8 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
 def _touch(run: FetchRun, touches: Sequence[_Touch], withheld: Collection[int]) -> None:
     """Points issues at their current snapshots; what a source does not say stays.
 
-    Of those in `withheld` it stays with the snapshot whether they are locked: strangers see the issue's row.
+    Of those in `withheld`, whose row strangers see, only the snapshot and presence move, and with another snapshot the
+    time of change, which is then shown with that one alone.
 
     An issue that became a discussion is listed still, closed and locked: it is one until it is unlocked.
     """
@@ -369,9 +370,10 @@ def _touch(run: FetchRun, touches: Sequence[_Touch], withheld: Collection[int]) 
             each.issue_id,
             each.part.snapshot_id if each.part else None,
             each.news.updated_at,
-            None if each.issue_id in withheld else each.news.locked,
+            each.news.locked,
             each.news.record.html_url,
             each.news.record.author_association,
+            each.issue_id in withheld,
         )
         for each in touches
     ]
@@ -380,12 +382,15 @@ def _touch(run: FetchRun, touches: Sequence[_Touch], withheld: Collection[int]) 
             f"""
             UPDATE ingest_issue AS issue
             SET current_snapshot_id = COALESCE(given.snapshot, current_snapshot_id),
-                updated_at = COALESCE(given.updated, updated_at), locked = COALESCE(given.locked, issue.locked),
-                page_url = given.url, author_association = given.association,
+                updated_at = CASE WHEN given.withheld AND given.snapshot IS NULL THEN updated_at
+                             ELSE COALESCE(given.updated, updated_at) END,
+                locked = CASE WHEN given.withheld THEN issue.locked ELSE COALESCE(given.locked, issue.locked) END,
+                page_url = given.url,
+                author_association = CASE WHEN given.withheld THEN author_association ELSE given.association END,
                 presence = CASE WHEN {is_back} THEN 'here' ELSE presence END,
                 moved_to = CASE WHEN {is_back} THEN '' ELSE moved_to END
-            FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::boolean[], %s::text[], %s::text[])
-                AS given (id, snapshot, updated, locked, url, association)
+            FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::boolean[], %s::text[], %s::text[],
+                        %s::boolean[]) AS given (id, snapshot, updated, locked, url, association, withheld)
             WHERE issue.id = given.id
             """,  # noqa: S608
             [list(column) for column in zip(*rows, strict=True)],

@@ -298,6 +298,26 @@ def test_a_message_tells_strangers_no_new_place_and_no_lock(
     assert (Issue.objects.get().presence, Issue.objects.get().moved_to) == ("transferred", "")
 
 
+def test_strangers_learn_neither_when_an_issue_changed_nor_what_its_author_is_by_now(
+    world: World, fetch: Any, staff: User, settings: Any
+) -> None:
+    settings.GITHUB_WEBHOOK_SECRET = SECRET
+    ann, home = make.user("ann"), world.repository("o/r")
+    issue = home.issue("Public title", number=1)
+    assert fetch(user=ann).state == "done"
+    study_of_ann(1)
+    before = Issue.objects.values("updated_at", "author_association").get()
+    home.private = True
+    issue.edit()
+    assert fetch(user=staff).state == "done"
+    as_owner = shapes.issue(API, issue) | {"author_association": "OWNER"}
+    Hook().tell("issues", {"action": "assigned", "issue": as_owner, "repository": repository_of(issue)})
+    assert Issue.objects.values("updated_at", "author_association").get() == before
+    issue.edit(title="Other title")  # a snapshot that strangers do not read, with a time that decides what is newer
+    assert fetch(user=staff).state == "done"
+    assert Issue.objects.get().updated_at == issue.updated_at and Issue.objects.get().author_association == "NONE"
+
+
 def test_a_file_of_someone_who_may_fetch_tells_strangers_nothing(
     world: World, take: Any, fetch: Any, staff: User
 ) -> None:
