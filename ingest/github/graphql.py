@@ -225,7 +225,7 @@ def _store(job: RunState, place: GraphqlPlace, page: _GraphqlPage) -> None:
         elif record.has_labels(job.run.requested.get("labels") or ()):
             records.append(record)
             if (address := discussion_of(node)) is not None:
-                discussions[record.number] = address
+                discussions[record.number] = job.place_to_tell(address, record.number)
             bare |= {row["id"]: (identifier_of(row), None) for row in unlinked_closers(node) if row.get("changedFiles")}
             bare |= {row["id"]: (identifier_of(row), cursor) for row, cursor in unfinished_files(node)}
             bare |= {name: (name, None) for name in commits_of(record)}

@@ -17,7 +17,10 @@ from ingest.records import ChangeRecord, IssueRecord
 
 @dataclass(slots=True)
 class NumberedIssues:
-    """What came: records, addresses of the discussions that issues became, and the numbers that nothing came for."""
+    """What came: records, addresses of the discussions that issues became, and the numbers that nothing came for.
+
+    An address is empty where it may not be told.
+    """
 
     records: list[IssueRecord] = field(default_factory=list)
     discussions: dict[int, str] = field(default_factory=dict)
@@ -92,5 +95,5 @@ def _sorted_out(job: RunState, nodes: Mapping[int, Any]) -> NumberedIssues:
             continue
         found.records.append(record)
         if (address := discussion_of(node)) is not None:
-            found.discussions[number] = address
+            found.discussions[number] = job.place_to_tell(address, number)
     return found

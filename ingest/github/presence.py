@@ -11,14 +11,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from ingest.errors import FetchFailed, FetchMustWait, Invalid, RowError
+from ingest.errors import FetchFailed, FetchMustWait, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing, RestResponse
 from ingest.github.graphql_queries import PAGE_ISSUES
 from ingest.github.listings import read_thread
 from ingest.github.numbered_issues import read_numbered, stored_numbers
 from ingest.github.rest_objects import NotAnIssue, parse_address, parse_issue
 from ingest.github.run_state import RunState
-from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Issue
 from ingest.records import IssueRecord
 from ingest.runs import store_records
@@ -87,7 +86,7 @@ def _by_rest(job: RunState, batch: list[int]) -> _PresenceBatch:
 
 
 def _where(job: RunState, number: int, answer: RestResponse) -> str:
-    """Where a transferred issue is now, as identifier if it is on this host; empty where we may not look."""
+    """Where a transferred issue is now, empty where we may not look or tell."""
     for _ in range(HOPS_MAX):
         moved = _REPOSITORY_ID.search(answer.location or "")
         if moved and job.run.repository and int(moved[1]) == job.run.repository.github_id:
@@ -96,21 +95,11 @@ def _where(job: RunState, number: int, answer: RestResponse) -> str:
             return ""
         answer = job.client.get(answer.location, what="The transferred issue", also=MOVED | GONE | {403, 451})
         if answer.status == 200:
-            return _identified(job, number, answer.value)
+            address = answer.value.get("html_url") if isinstance(answer.value, Mapping) else None
+            return job.place_to_tell(parse_address(address), number)
         if answer.status not in MOVED:
             return ""
     raise FetchMustWait("GitHub's redirects lead in a circle.")
-
-
-def _identified(job: RunState, asked: int, row: Any) -> str:
-    address = parse_address(row.get("html_url")) if isinstance(row, Mapping) else ""
-    try:
-        host, owner, name, number = parse_identifier(address)
-    except Invalid:
-        return address
-    if host != job.name[0]:
-        return address
-    return f"{full_name(host, owner, name)}#{number}" if job.may_tell_of(owner, name, asked) else ""
 
 
 def _whole(job: RunState, number: int, row: Any) -> IssueRecord:

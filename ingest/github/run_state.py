@@ -11,10 +11,10 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import User
 from accounts.permissions import may_use_tokens
-from ingest.errors import FetchFailed, FetchMustWait
+from ingest.errors import FetchFailed, FetchMustWait, Invalid
 from ingest.github.client import Client, RestResponse
 from ingest.github.rest_objects import is_public
-from ingest.identifiers import full_name, parse_repository
+from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator, issues_read_by_strangers
 from ingest.records import IssueRecord
 from ingest.runs import progress
@@ -152,20 +152,38 @@ class RunState:
     def may_tell_of(self, owner: str, name: str, number: int | None = None) -> bool:
         """Whether what another repository has may be stored beside this one's issues: nothing private with public ones.
 
-        Nor with an issue (by its number) that people read who may not read this repository. Asks GitHub once for each
-        repository.
+        Nor with an issue (by its number) that people read who may not read this repository. Of such an issue nothing of
+        this repository, if it is private, may be told, either. Asks GitHub once for each repository.
         """
         key = (owner.lower(), name.lower())
         if not self.client.has_tokens:  # then all that is read is public
             return True
+        is_private = self.run.repository is not None and self.run.repository.private
+        is_read_by_strangers = is_private and self._is_read_by_strangers(number)
         if key == tuple(part.lower() for part in self.name[1:]):
-            return True
-        if self.run.repository and self.run.repository.private and not self._is_read_by_strangers(number):
+            return not is_read_by_strangers
+        if is_private and not is_read_by_strangers:
             return True
         if key not in self._is_public:
             answer = self.client.get(f"/repos/{owner}/{name}", what=f"{owner}/{name}", also=UNREADABLE)
             self._is_public[key] = is_public(answer.value)
         return self._is_public[key]
+
+    def place_to_tell(self, address: str, number: int) -> str:
+        """Where GitHub says that an issue (by its number) is now, by its identifier or the address of a discussion.
+
+        Empty where that may not be told, or is nowhere on this host.
+        """
+        try:
+            host, owner, name = parse_repository(address)
+        except Invalid:
+            return ""
+        if host != self.name[0] or not self.may_tell_of(owner, name, number):
+            return ""
+        try:
+            return f"{full_name(host, owner, name)}#{parse_identifier(address)[3]}"
+        except Invalid:
+            return address
 
     def _is_read_by_strangers(self, number: int | None) -> bool:
         if number is None or self.run.repository is None:

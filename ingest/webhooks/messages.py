@@ -127,5 +127,5 @@ def _new_place(payload: Mapping[str, Any]) -> str:
     try:
         host, owner, name, number = parse_identifier(address)
     except Invalid:
-        return storable(address)[:600]
+        return ""
     return f"{full_name(host, owner, name)}#{number}"

@@ -181,6 +181,58 @@ def test_a_study_of_a_repository_that_became_private_learns_no_new_place_that_is
     assert (known.presence, known.moved_to) == ("transferred", "" if is_private else "o/elsewhere#1")
 
 
+@pytest.mark.parametrize("way", ["fetch", "check"])
+@pytest.mark.parametrize(("is_private", "place", "is_told"), [
+    (False, "o/r", True), (False, "lab/secret", False), (False, "o/open", True),
+    (True, "o/r", False), (True, "lab/secret", False), (True, "o/open", True),
+])  # fmt: skip
+def test_the_place_of_a_discussion_is_told_to_those_who_may_see_it(
+    world: World, fetch: Any, staff: User, way: str, is_private: bool, place: str, is_told: bool
+) -> None:
+    """The repository is open, or became private after a study of people who may not read it had taken the issue."""
+    ann, home = make.user("ann"), world.repository("o/r")
+    world.repository("lab/secret", private=True)
+    world.repository("o/open")
+    issue = home.issue("Public title", number=1)
+    issue.close()
+    assert fetch(user=ann).state == "done"
+    study_of_ann(1)
+    home.private = is_private
+    if way == "check":
+        assert fetch(user=staff).state == "done"
+    discussion = issue.convert_to_discussion()
+    discussion.repository = world.named(place) or home
+    if way == "fetch":
+        assert fetch(user=staff if is_private else ann).state == "done"
+    else:
+        run = start_check(user=staff, repository="o/r", numbers=[1], send=False)
+        run_steps.work(run.pk)
+    known = Issue.objects.get()
+    address = f"https://github.com/{place}/discussions/{discussion.number}"
+    assert (known.presence, known.moved_to) == ("discussion", address if is_told else "")
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_a_place_that_is_no_issue_is_told_only_where_it_is_public(
+    world: World, fetch: Any, staff: User, monkeypatch: pytest.MonkeyPatch, is_private: bool
+) -> None:
+    """As where the issue that was transferred became a discussion there."""
+    issue, elsewhere = world.repository("o/r").issue(number=1), world.repository("lab/other", private=is_private)
+    assert fetch(user=staff).state == "done"
+    issue.transfer(elsewhere)
+    as_issue = shapes.issue
+
+    def as_discussion(*given: Any, **named: Any) -> dict[str, Any]:
+        shape = as_issue(*given, **named)
+        return shape | {"html_url": shape["html_url"].replace("/issues/", "/discussions/")}
+
+    monkeypatch.setattr(shapes, "issue", as_discussion)
+    run_steps.work(start_check(user=staff, repository="o/r", numbers=[1], send=False).pk)
+    known = Issue.objects.get()
+    address = "https://github.com/lab/other/discussions/1"
+    assert (known.presence, known.moved_to) == ("transferred", "" if is_private else address)
+
+
 def as_told(said: SaidComment, login: str) -> dict[str, Any]:
     """A comment at GitHub as a file says it, with another name of its author."""
     user = {"login": login, "id": account_number(said.user or "")}
