@@ -2,8 +2,13 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
-from ingest.errors import Invalid, Moved, NotFound
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+
+from accounts.models import User
+from ingest.errors import Conflict, Invalid, Moved, NotFound
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Repository, Snapshot, Upload, Viewer, lower_name, names_after
 
@@ -43,6 +48,39 @@ def get_repository(user: Viewer, repository: str) -> Repository:
 
 def _moved(asked: str, now: Repository) -> Moved:
     return Moved(f"{asked} has another name now: {now.full_name}.", (now.host, now.owner, now.name))
+
+
+def hold_repositories(issues: Any) -> list[int]:
+    """Has whoever makes repositories of these issues (a query) private wait until the commit; the repositories' ids.
+
+    Take issues into a study only by what is read afterwards: a fetch that made one private before is seen, and one that
+    waits finds which issues people read. Call it in a transaction; one query.
+    """
+    try:
+        sql, parameters = issues.order_by().values_list("repository").query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    with connection.cursor() as cursor:
+        # The weakest lock: only FOR UPDATE waits for it, not what counts or stores issues.
+        cursor.execute(
+            f"SELECT id FROM ingest_repository WHERE id IN ({sql}) ORDER BY id FOR KEY SHARE",  # noqa: S608
+            parameters,
+        )
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def require_readable(user: User, issues: Any) -> None:
+    """Holds the repositories of issues (a query) until the commit. Raises Conflict if the user may not see one of them.
+
+    Two queries.
+    """
+    held = hold_repositories(issues)
+    if Repository.objects.visible_to(user).filter(pk__in=held).count() < len(held):
+        raise Conflict(
+            "A repository of these issues became private at GitHub a moment ago, and you can’t read it any more. "
+            "Try again without its issues.",
+            code="became_private",
+        )
 
 
 def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Issue:

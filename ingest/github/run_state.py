@@ -228,7 +228,9 @@ def _leave_to_fetchers(repository: Repository, run: FetchRun) -> None:
     Someone may have become a reader by a file, or while the repository was public.
     """
     readers = repository.readers.exclude(pk=run.created_by_id) if run.created_by_id else repository.readers.all()
-    repository.readers.remove(*[reader for reader in readers if not settings.FETCHERS.includes(reader)])
+    if leaving := [reader for reader in readers if not settings.FETCHERS.includes(reader)]:
+        Repository.objects.select_for_update().get(pk=repository.pk)  # waits for those who take issues of it
+        repository.readers.remove(*leaving)
 
 
 def _key(repository: Repository) -> tuple[str, str, str]:

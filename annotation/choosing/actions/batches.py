@@ -24,7 +24,9 @@ from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import Conflict, Invalid
 from annotation.models import Assignment, BulkJob, Round, RoundItem, RoundRater, Sample, Study
 from ingest import filters
+from ingest.access import require_readable
 from ingest.identifiers import full_name
+from ingest.models import Issue
 from ingest.upsert.copying import copy, stage
 
 JOB = "annotation.jobs.run_bulk_job"
@@ -138,7 +140,13 @@ class SampleDraw:
         return drawing
 
     def write(self, start: int, stop: int) -> None:
-        """Stores the issues drawn in places from `start` (0 is the first) up to `stop`."""
+        """Stores the issues drawn in places from `start` (0 is the first) up to `stop`.
+
+        Raises Conflict if a repository became private that the person may not read.
+        """
+        drawn = [self.issues[index] for index in self.drawn[start:stop]]
+        given = RawSQL("SELECT unnest(%s::bigint[])", [drawn])
+        require_readable(self.sample.created_by, Issue.objects.filter(pk__in=given))
         copy(
             "annotation_sampleissue",
             ["sample_id", "issue_id", "position", "stratum"],

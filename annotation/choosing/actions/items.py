@@ -12,7 +12,8 @@ from annotation.core.access import Seat, items_by_identifier
 from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.core.issue_states import newest_takeable
 from annotation.labels.screening import IN, OPEN, OUT, STANDINGS, UNSCREENED, in_words
-from annotation.models import Item, Round, RoundItem, Study
+from annotation.models import Item, Round, RoundItem, SampleIssue, Study
+from ingest.access import hold_repositories
 from ingest.identifiers import GITHUB_HOST, Identified, parse_identifier
 from ingest.models import Issue, Snapshot
 from ingest.upsert.copying import stage
@@ -47,13 +48,17 @@ def make_items(seat: Seat) -> int:
         if not n_new:
             return 0
         cursor.execute("ALTER TABLE new_items ADD state bigint; ANALYZE new_items")
+        hold_repositories(new)
         # What most studies hold is public: its current state is read without a look at each issue's other states.
         current = Snapshot.objects.takeable_by(seat.user).filter(pk=OuterRef("current_snapshot"))
         _pin(cursor, new.filter(Exists(current)).values_list("pk", "current_snapshot"))
         others = Issue.objects.filter(pk__in=RawSQL("SELECT issue_id FROM new_items WHERE state IS NULL", []))
         cursor.execute("SELECT EXISTS (SELECT FROM new_items WHERE state IS NULL)")
         if cursor.fetchone()[0]:
-            _pin(cursor, others.annotate(newest=newest_takeable(seat)).values_list("pk", "newest"))
+            # What became private since it was named is in no sample: a fetch has not seen that it would be read.
+            drawn = SampleIssue.objects.filter(sample__study=study, issue=OuterRef("pk"))
+            pinned = others.filter(Exists(drawn)).annotate(newest=newest_takeable(seat))
+            _pin(cursor, pinned.values_list("pk", "newest"))
             if n := others.filter(current_snapshot__isnull=False).count():
                 these = "1 of these issues is" if n == 1 else f"{n} of these issues are"
                 raise Forbidden(

@@ -43,6 +43,8 @@ from annotation.labels.queries.verdicts import has_open_disagreements, n_open_pr
 from annotation.model_raters.actions import LONGEST
 from annotation.models import Item, Membership, Round, Study
 from annotation.studies.actions.study_ids import require_available
+from ingest.access import hold_repositories
+from ingest.models import Issue, Repository
 from ingest.upsert.copying import copy, new_ids
 from shared.disk_space import require_room
 from taxonomy.models import TaxonomyVersion
@@ -501,6 +503,9 @@ class _Import:
         """An item of the study for every name; issues that are stored are linked."""
         names = self.sheet.items
         issues = stored_issues(self.seat.user, names.values())
+        held = hold_repositories(Issue.objects.filter(pk__in=[issue.pk for issue in issues.values()]))
+        readable = set(Repository.objects.visible_to(self.seat.user).filter(pk__in=held).values_list("pk", flat=True))
+        issues = {key: issue for key, issue in issues.items() if issue.repository_id in readable}
         found = items_by_key(self.study, names, issues)
         linked = []
         for key, item in found.items():

@@ -16,13 +16,14 @@ from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.core.issue_states import takeable_states
 from annotation.core.memberships import ask_in, come_in, place_of
-from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, Study
+from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, SampleIssue, Study
 from annotation.studies.actions.studies import create_study
 from annotation.transfer.actions.rows import RENUMBERED
 from annotation.transfer.jobs import DELETIONS
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.queries.study_export import manifest_of
-from ingest.models import Snapshot
+from ingest.access import hold_repositories
+from ingest.models import Issue, Snapshot
 
 COPIED = (
     "guidelines", "resolve_when", "applies", "screened_out", "screening_keywords",
@@ -87,6 +88,9 @@ def _copy_members(source: Study, made: Study, user: User) -> None:
 
 def _require_takeable(seat: Seat) -> None:
     """Raises Forbidden where the study holds states of issues that this person may not take into another one."""
+    items = Item.objects.filter(study=seat.study, issue__isnull=False).order_by().values("issue")
+    drawn = SampleIssue.objects.filter(sample__study=seat.study).order_by().values("issue")
+    hold_repositories(Issue.objects.filter(Q(pk__in=items) | Q(pk__in=drawn)))
     pinned = Item.objects.filter(study=seat.study, snapshot__isnull=False).order_by().values("snapshot")
     frames = Sample.objects.filter(study=seat.study).order_by()
     framed = frames.values_list(Func(F("frame"), function="unnest", output_field=BigIntegerField()))

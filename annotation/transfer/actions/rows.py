@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from django.db import DataError, IntegrityError, connection
 from django.db.models import ForeignKey, Model, Q
+from django.db.models.expressions import RawSQL
 from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
 
@@ -34,6 +35,7 @@ from annotation.studies.actions.studies import wrong_words
 from annotation.transfer.actions.row_checks import check_row
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import StudyFile, rejection
+from ingest.access import require_readable
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import study_import
 from shared.disk_space import require_room
@@ -213,6 +215,7 @@ class _RowImport:
         came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
         if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):
             raise rejection("The table roundrater contains an admission that can't be read.")
+        require_readable(self.user, Issue.objects.filter(pk__in=RawSQL("SELECT new FROM map_issues", [])))
         return self.stored
 
     # What stands around the study's own tables
