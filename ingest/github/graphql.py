@@ -36,7 +36,7 @@ from ingest.github.graphql_nodes import (
 from ingest.github.graphql_queries import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
 from ingest.github.pushed_commits import files_of_pushed, git_object, read_objects
 from ingest.github.run_state import RunState
-from ingest.models import ClosingChange, Issue, Refusal
+from ingest.models import ClosingChange, Issue, Refusal, issues_read_by_strangers
 from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import beat, refuse, store_records
 from ingest.upsert import store_files
@@ -325,7 +325,11 @@ def files_of_commits(job: RunState, names: Sequence[str]) -> dict[str, ChangeRec
 
 def _after_the_first(job: RunState, change: ChangeRecord) -> ChangeRecord:
     """The change with the files that are stored already, and then those that it has here, each once."""
-    stored = ClosingChange.objects.filter(issue__repository=job.run.repository, identifier=change.identifier)
+    home = job.run.repository
+    stored = ClosingChange.objects.filter(issue__repository=home, identifier=change.identifier)
+    if home is not None and home.private:  # where strangers read the issue, the first ones are older
+        known = stored.values_list("issue", flat=True)
+        stored = stored.exclude(issue__in=issues_read_by_strangers(home.pk, known))
     first = stored.values("paths", "path_additions", "path_deletions").first()
     if first is None:
         return change
