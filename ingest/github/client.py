@@ -227,12 +227,14 @@ class Client:
         return False
 
     def _here(self, address: str) -> str:
-        """A link's path at our own base address: tokens go nowhere else."""
-        if not address.startswith(("http://", "https://")):
-            return address
-        rest = re.sub(r"^https?://[^/]+", "", address)
-        prefix = re.sub(r"^https?://[^/]+", "", self.base_url)
-        return rest.removeprefix(prefix) if prefix else rest
+        """A link's path at our own base address: tokens go nowhere else. Raises FetchFailed where none is."""
+        path = address
+        if address.startswith(("http://", "https://")):
+            path = re.sub(r"^https?://[^/]+", "", address)
+            path = path.removeprefix(re.sub(r"^https?://[^/]+", "", self.base_url))
+        if not path.startswith("/") or path.startswith("//"):
+            raise FetchFailed("GitHub names a URL that can't be followed.")
+        return path
 
     def _ask(
         self,

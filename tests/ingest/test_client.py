@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -84,6 +85,29 @@ def test_a_token_is_not_carried_to_another_host(server, where):
     server.say(301, None, Location=where)
     assert refused(Client(server.url, ["t"])).message == "GitHub redirects to a URL that can't be followed."
     assert len(server.asked) == 1
+
+
+ELSEWHERE = ["@{0}/x", ".{0}/x", ":1@{0}/x", "//{0}/x", "HTTP://{0}/x", "ftp://{0}/x", "http://{0}", "x"]
+ELSEWHERE += ["{1}@{0}/x", "{1}.{0}/x", "{1}:1@{0}/x", "{1}//{0}/x"]
+
+
+@pytest.mark.parametrize("way", ["a link", "a redirect", "where something is now"])
+@pytest.mark.parametrize("base", ["", "/api/v3"])
+@pytest.mark.parametrize("address", ELSEWHERE)
+def test_no_link_and_no_redirect_changes_the_host_that_is_asked(server, way, base, address):
+    with canned() as elsewhere:
+        elsewhere.say(200, [])
+        address = address.format(elsewhere.url.removeprefix("http://"), f"{server.url}{base}")
+        client = Client(f"{server.url}{base}", ["t"])
+        if way == "a link":
+            server.say(200, [], Link=f'<{address}>; rel="next"')
+            link = client.rows("/repos/o/r/issues").next
+        else:
+            server.say(301, None, Location=address)
+            link = client.get("/repos/o/r", also={301}).location if way != "a redirect" else "/repos/o/r"
+        with suppress(FetchFailed):
+            client.get(link)
+        assert not elsewhere.asked and all(asked.path.startswith(f"{base}/") for asked in server.asked)
 
 
 def test_redirects_in_a_circle_end(server):
