@@ -49,7 +49,7 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
         "presence": REPEATED,
         "moved_to": pa.string(),
         "type": REPEATED,
-        "reactions": pa.int32(),
+        "reactions": pa.int64(),
         "events": pa.list_(EVENT),
         "html_url": pa.string(),
         "snapshot": pa.string(),

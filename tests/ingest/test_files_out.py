@@ -134,3 +134,17 @@ def test_the_page_of_a_repository_offers_every_file(stored: None) -> None:
             address = f"/api/v1/repositories/acme/rocket/{what}/?format={format}"
             assert f'href="{address}"' in page
             assert client.get(address).status_code == 200
+
+
+MOST = 2**31 - 1
+
+
+@pytest.mark.parametrize("format", list(READERS))
+def test_counts_as_large_as_a_source_may_give_are_in_every_file(take: Any, format: str) -> None:
+    """Each alone fits into 32 bits, and their sum does not."""
+    take(lines(1, reactions={"+1": MOST, "-1": MOST}))
+    fix(1, additions=MOST, deletions=MOST, n_files=MOST, path_additions=[MOST] * 2, path_deletions=[MOST] * 2)
+    ada = Caller("ada")
+    for what, column, most in (("issues", "reactions", 2 * MOST), ("changes", "additions", MOST)):
+        found = READERS[format](body(ada.get(f"repositories/acme/rocket/{what}/?format={format}")))
+        assert list(found[column]) == [most]

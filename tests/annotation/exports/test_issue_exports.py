@@ -5,6 +5,7 @@ import io
 import json
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 from django.test import Client
@@ -13,6 +14,8 @@ from annotation.choosing.actions.items import items_for
 from annotation.choosing.actions.pinning import repin_items
 from annotation.choosing.actions.samples import screen_items
 from annotation.core.access import get_item
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
 from annotation.imports.queries.ratings import stored_issues
 from annotation.imports.sheets.gathered_rows import item_name
 from annotation.models import RoundItem, Study
@@ -188,3 +191,23 @@ def test_a_repository_that_was_renamed_has_one_name_everywhere_and_is_found_by_t
     assert repin_items(seat=seat, items=["o/r#1"]) == 0
     assert screen_items(seat=seat, screening="in", items=["o/r#1", "x/own#1"]).n == 2
     assert stored_issues(seat.user, [item_name("O/R#2")]).keys() == {"o/r#2"}
+
+
+def test_sums_over_what_closed_an_issue_are_in_every_file(study: Study) -> None:
+    """Each alone fits into 32 bits, and their sum does not."""
+    most = 2**31 - 1
+    sizes = {"additions": most, "deletions": most, "n_files": most, "merged_at": "2024-05-01T00:00:00Z"}
+    for number in (11, 12):
+        identifier = f"o/r#{number}"
+        ClosingChange.objects.create(
+            issue=Issue.objects.get(), kind="pull_request", identifier=identifier, number=number, **sizes
+        )
+    seat = make.owner_seat(study)
+    for what in ("issues", "items"):
+        export = request_export(seat=seat, what=what, format="parquet", options={}, send=False)
+        EXPORTS.work(export.pk)
+        export.refresh_from_db()
+        assert export.state == "done", export.error
+        with export.file.open("rb") as file:
+            (row,) = [row for row in pq.read_table(file).to_pylist() if row["item"] == "o/r#1"]
+        assert (row["additions"], row["deletions"], row["files"]) == (2 * most + 7, 2 * most + 2, 2 * most + 1)
