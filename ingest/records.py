@@ -21,6 +21,17 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
+def all_storable(value: Any) -> Any:
+    """A value of JSON with all of its texts as Postgres can keep them."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [all_storable(each) for each in value]
+    if isinstance(value, dict):
+        return {storable(name): all_storable(each) for name, each in value.items()}
+    return value
+
+
 def digest(parts: Sequence[Any]) -> str:
     """SHA-256 of the parts as JSON without blanks, in UTF-8; it stands in every snapshot, so its form stays."""
     return sha256(orjson.dumps(parts)).hexdigest()

@@ -9,7 +9,7 @@ from django.db import IntegrityError
 from django.db.models import Q
 from django.utils import timezone
 
-from ingest.errors import FetchMustWait
+from ingest.errors import FetchMustWait, RowError
 from ingest.models import FetchRun, Refusal
 from ingest.queries import REFUSALS_KEPT
 from ingest.records import IssueRecord
@@ -78,6 +78,8 @@ class Runs(JobKind[FetchRun]):
         if isinstance(error, StorageAway):
             said = "The file storage does not respond. The import continues when it does."
             error = FetchMustWait(said, wait_seconds=STORAGE_SECONDS, counts=False)
+        if isinstance(error, RowError):
+            error = FetchMustWait(f"GitHub's answer can't be read: {error}")
         if isinstance(error, FetchMustWait):
             wait(job, error)
             return True

@@ -11,11 +11,13 @@ import requests
 from ingest.errors import FetchFailed, FetchMustWait
 from ingest.github.graphql_queries import TYPE_OF_ISSUE
 from ingest.github.tokens import TIMEOUT_SECONDS, Key, Keys, server_time
+from ingest.records import all_storable
 
 PAGE_ROWS = 100
 REDIRECTS_MAX = 3
 _LINK = re.compile(r'<([^>]+)>;\s*rel="(\w+)"')
-_PAGE = re.compile(r"[?&]page=(\d+)")
+_PAGE = re.compile(r"[?&]page=(\d{1,7})(?!\d)", re.ASCII)
+_UNSTORABLE = re.compile(r"\\u(?:0000|d[89a-f])", re.IGNORECASE)
 _MOVED = frozenset({301, 302, 307, 308})
 _TOO_MUCH = frozenset({"RESOURCE_LIMITS_EXCEEDED", "MAX_NODE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE", "TIMEOUT"})
 _NOT_ALLOWED = frozenset({"FORBIDDEN", "INSUFFICIENT_SCOPES", "UNAUTHORIZED"})
@@ -287,17 +289,23 @@ def _not_there(subject: str) -> str:
     return f"{subject} is not at GitHub, or it is private and the token may not read it"
 
 
+def _value(text: str) -> Any:
+    """The value with its texts as they can be stored; raises ValueError and RecursionError."""
+    value = json.loads(text)
+    return all_storable(value) if _UNSTORABLE.search(text) else value
+
+
 def _json(text: str) -> Any:
     """The value, or None where the text is not JSON."""
     try:
-        return json.loads(text)
+        return _value(text)
     except (ValueError, RecursionError):
         return None
 
 
 def _readable(raw: _RawResponse) -> RestResponse:
     try:
-        value = json.loads(raw.text)
+        value = _value(raw.text)
     except (ValueError, RecursionError) as error:
         raise FetchMustWait("GitHub's answer is not valid JSON. It may be incomplete.") from error
     links = {rel: address for address, rel in _LINK.findall(raw.headers.get("link", ""))}

@@ -99,7 +99,7 @@ def _with_tokens(job: RunState, path: str, since: str | None, n_tokens: int) -> 
     variables = {"owner": owner, "name": name, "first": COUNTED_AT_ONCE, "filter": chosen}
     repository = job.client.graphql(COUNTED, variables, what=f"{owner}/{name}").data.get("repository")
     issues = repository.get("issues") if isinstance(repository, Mapping) else None
-    if not isinstance(issues, Mapping) or not isinstance(issues.get("totalCount"), int):
+    if not isinstance(issues, Mapping) or parse_count(issues.get("totalCount")) is None:
         raise _unreadable()
     rows = issues.get("nodes")
     n_more = _n_more(job, (owner, name), rows if isinstance(rows, list) else [], issues["totalCount"])

@@ -35,6 +35,7 @@ from ingest.github.graphql_nodes import (
 )
 from ingest.github.graphql_queries import ANYTHING, CONNECTED, ONLY_NUMBERS, PAGE, PAGE_ISSUES, more
 from ingest.github.pushed_commits import files_of_pushed, git_object, read_objects
+from ingest.github.rest_objects import parse_count
 from ingest.github.run_state import RunState
 from ingest.models import ClosingChange, Issue, Refusal, issues_read_by_strangers
 from ingest.records import ChangeRecord, IssueRecord
@@ -184,7 +185,10 @@ def _page(repository: Mapping[str, Any], reply: GraphqlReply) -> _GraphqlPage:
         reason = reply.problems[0].message if reply.problems else "it has no list"
         raise FetchMustWait(f"GitHub's answer can't be read: {reason}.")
     page = _GraphqlPage(
-        issues["nodes"], issues.get("totalCount") or 0, rest.get("endCursor"), rest.get("hasNextPage") is True
+        issues["nodes"],
+        parse_count(issues.get("totalCount")) or 0,
+        rest.get("endCursor"),
+        rest.get("hasNextPage") is True,
     )
     for problem in reply.problems:
         n = problem.path[3] if problem.path[:3] == ("repository", "issues", "nodes") and len(problem.path) > 3 else None

@@ -7,11 +7,14 @@ from typing import Any
 
 from ingest.errors import Invalid, RowError
 from ingest.github.rest_objects import (
+    EVENTS,
+    REACTIONS,
     NotAnIssue,
     event_of,
     in_order,
     parse_address,
     parse_count,
+    parse_id,
     parse_issue,
     parse_time,
     type_of,
@@ -58,6 +61,7 @@ def parse_graphql_issue(node: Any) -> IssueRecord:
     )
 
 
+LONGEST_ID = 19
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _REACTIONS = {"THUMBS_UP": "+1", "THUMBS_DOWN": "-1"}
 
@@ -67,14 +71,31 @@ def _activity(node: Mapping[str, Any]) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     history = node.get("history")
     if isinstance(history, Mapping) and isinstance(history.get("nodes"), list):
-        rows = [row for row in history["nodes"] if isinstance(row, Mapping)]
+        rows = [row for row in history["nodes"] if isinstance(row, Mapping) and _kind(row) in EVENTS]
         found["events"] = [_event(row) for row in rows if not _is_of_a_duplicate(row, node)]
     if isinstance(groups := node.get("reactionGroups"), list):
-        counts = {group["content"]: (group.get("reactors") or {}).get("totalCount") for group in groups}
-        found["reactions"] = {_REACTIONS.get(kind, str(kind).lower()): n for kind, n in counts.items() if n}
+        counts = dict(_reaction(group) for group in groups if isinstance(group, Mapping))
+        found["reactions"] = {kind: n for kind in REACTIONS if (n := counts.get(kind))}
     if "issueType" in node:
         found |= type_of(node["issueType"])
     return found or None
+
+
+def _reaction(group: Mapping[str, Any]) -> tuple[str, int | None]:
+    """How a reaction is called by REST, and its count."""
+    kind = str(group.get("content"))
+    return _REACTIONS.get(kind, kind.lower()), parse_count(_part(group, "reactors", "totalCount"))
+
+
+def _part(row: Mapping[str, Any], name: str, part: str) -> Any:
+    """A field of an object in a row; None where there is no such object."""
+    found = row.get(name)
+    return found.get(part) if isinstance(found, Mapping) else None
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    """How an event is called by REST."""
+    return _INNER_CAPITAL.sub("_", str(row.get("__typename")).removesuffix("Event")).lower()
 
 
 def _is_of_a_duplicate(row: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
@@ -84,17 +105,16 @@ def _is_of_a_duplicate(row: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
 
 
 def _event(row: Mapping[str, Any]) -> dict[str, Any]:
-    kind = _INNER_CAPITAL.sub("_", str(row.get("__typename")).removesuffix("Event")).lower()
     reason = row.get("reason")
     details = (
-        (row.get("label") or {}).get("name"),
+        _part(row, "label", "name"),
         _login(row.get("assignee")),
         row.get("milestoneTitle"),
         _named(row.get("canonical")),
         _named(row.get("fromRepository")),
     )
     detail = next((each for each in details if each), reason.lower() if isinstance(reason, str) else "")
-    return event_of(kind, row.get("createdAt"), _login(row.get("actor")), detail)
+    return event_of(_kind(row), row.get("createdAt"), _login(row.get("actor")), detail)
 
 
 def _named(row: Any) -> str:
@@ -284,7 +304,8 @@ def _commit(row: Mapping[str, Any]) -> ChangeRecord:
 
 def _comment(node: Mapping[str, Any]) -> dict[str, Any]:
     number = str(node.get("fullDatabaseId") or node.get("databaseId"))
-    if not (number.isascii() and number.isdecimal()):
+    is_number = number.isascii() and number.isdecimal() and len(number) <= LONGEST_ID
+    if not is_number or parse_id(int(number)) is None:
         raise RowError("A comment of this issue has no number.")
     return {
         "id": int(number),

@@ -22,7 +22,7 @@ from zlib import crc32
 
 from ingest.errors import FetchMustWait, RowError
 from ingest.github.client import PAGE_ROWS, RestResponse
-from ingest.github.rest_objects import NotAnIssue, parse_comment, parse_issue, parse_listed_comment
+from ingest.github.rest_objects import NotAnIssue, parse_comment, parse_count, parse_issue, parse_listed_comment
 from ingest.github.run_state import ETAG_CHARACTERS, RunState
 from ingest.models import Issue, Refusal, Repository, StagedComment, Validator
 from ingest.records import CommentRecord, IssueRecord
@@ -86,7 +86,7 @@ def may_ask_by_issue(job: RunState, *, stored: Repository | None) -> bool:
 def n_thread_requests(first: RestResponse) -> int:
     """How many requests the threads of all issues of a listing take, by its first page."""
     counts = [row.get("comments") for row in first.value if isinstance(row, dict) and "pull_request" not in row]
-    on_page = sum(math.ceil(count / PAGE_ROWS) for count in counts if isinstance(count, int))
+    on_page = sum(math.ceil(count / PAGE_ROWS) for given in counts if (count := parse_count(given)))
     return on_page * (first.last_page or 1)
 
 

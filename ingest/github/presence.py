@@ -27,7 +27,7 @@ GONE = frozenset({404, 410})
 HOPS_MAX = 3
 SUSPICIOUS_SHARE = 0.9
 SUSPICIOUS_ISSUES = 5
-_REPOSITORY_ID = re.compile(r"/repositories/(\d+)/")
+_REPOSITORY_ID = re.compile(r"/repositories/(\d{1,19})/", re.ASCII)
 
 
 @dataclass(slots=True)

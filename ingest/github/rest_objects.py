@@ -14,6 +14,9 @@ from ingest.records import ChangeRecord, CommentRecord, IssueRecord, storable
 Repository = tuple[str, str, str]
 BIGGEST_ID = 2**63 - 1
 FILES_MAX = 3000
+ADDRESS_CHARACTERS = 600
+LABEL_CHARACTERS = 500
+"""Of a GitHub label, which has 50 at most at GitHub: longer ones have no place in an index."""
 DELETED_ACCOUNT = "ghost"  # GitHub's stand-in where it does not say null
 _PLAIN_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+\Z", re.ASCII)
 
@@ -66,7 +69,7 @@ def parse_issue(row: Any, repository: Repository | None = None) -> IssueRecord:
         created_at=parse_time(row, "created_at", "createdAt"),
         updated_at=parse_time(row, "updated_at", "updatedAt"),
         closed_at=parse_time(row, "closed_at", "closedAt"),
-        html_url=address[:600],
+        html_url=address[:ADDRESS_CHARACTERS],
         author_association=(_text(row, "author_association", "authorAssociation") or "").strip().upper()[:40],
         n_comments=n_comments,
         comments=comments,
@@ -175,7 +178,7 @@ def parse_count(value: Any) -> int | None:
 
 def parse_address(value: Any) -> str:
     """An address on the web; empty for anything else."""
-    return _address({"html_url": value})
+    return _address({"html_url": value})[:ADDRESS_CHARACTERS]
 
 
 def with_files(change: ChangeRecord, files: Iterable[Any], name: str) -> ChangeRecord:
@@ -200,7 +203,7 @@ def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:
-        raise RowError(f"“{address[:100]}” is not a URL.") from None
+        raise RowError(f"“{storable(address[:100])}” is not a URL.") from None
 
 
 def _kind(value: Any) -> str:
@@ -334,18 +337,19 @@ def _author(row: Mapping[str, Any]) -> tuple[str | None, int | None]:
         return "", None
     if login.startswith("app/"):
         login = f"{login.removeprefix('app/')}[bot]"
-    return login, _id(author.get("id"))
+    return login, parse_id(author.get("id"))
 
 
-def _id(value: Any) -> int | None:
+def parse_id(value: Any) -> int | None:
+    """GitHub's number of something; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= BIGGEST_ID else None
 
 
 def _comment_id(row: Mapping[str, Any]) -> int | None:
-    if (number := _id(row.get("id"))) is not None:
+    if (number := parse_id(row.get("id"))) is not None:
         return number
     fragment = _split(str(_first(row, "html_url", "url") or "")).fragment.removeprefix("issuecomment-")
-    return _id(int(fragment)) if fragment.isascii() and fragment.isdecimal() and len(fragment) < 19 else None
+    return parse_id(int(fragment)) if fragment.isascii() and fragment.isdecimal() and len(fragment) < 19 else None
 
 
 def _labels(row: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -359,7 +363,14 @@ def _labels(row: Mapping[str, Any]) -> tuple[str, ...] | None:
     names = [label.get("name") if isinstance(label, Mapping) else label for label in labels]
     if not all(isinstance(name, str) for name in names):
         raise RowError("A label is neither a name nor an object with a name.")
-    return tuple(dict.fromkeys(storable(name) for name in names if name))
+    return tuple(dict.fromkeys(parse_label(name) for name in names if name))
+
+
+def parse_label(name: str) -> str:
+    """The name of a GitHub label; raises RowError."""
+    if len(name) > LABEL_CHARACTERS:
+        raise RowError(f"A label has more than {LABEL_CHARACTERS} characters.")
+    return storable(name)
 
 
 def _comments(value: Any) -> tuple[tuple[CommentRecord, ...] | None, int | None]:
@@ -369,8 +380,7 @@ def _comments(value: Any) -> tuple[tuple[CommentRecord, ...] | None, int | None]
     if isinstance(value, list):
         comments = tuple(parse_comment(row) for row in value)
         return comments, len(comments)
-    if isinstance(value, Mapping) and isinstance(value.get("totalCount"), int):
-        return None, value["totalCount"]
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= NUMBER_MAX:
+    n_comments = parse_count(value.get("totalCount") if isinstance(value, Mapping) else value)
+    if n_comments is None:
         raise RowError(f"comments is {_kind(value)}, neither a list nor a count.")
-    return None, value
+    return None, n_comments

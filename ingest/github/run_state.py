@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.permissions import may_use_tokens
 from ingest.errors import FetchFailed, FetchMustWait, Invalid
 from ingest.github.client import Client, RestResponse
-from ingest.github.rest_objects import is_public
+from ingest.github.rest_objects import is_public, parse_id
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator, issues_read_by_strangers
 from ingest.records import IssueRecord
@@ -299,7 +299,9 @@ def _repository(
     Where it is private, one that files made under its name steps aside.
     """
     private = not is_public(found)
-    github_id = found.get("id") if isinstance(found.get("id"), int) else None
+    github_id = parse_id(found.get("id"))
+    if github_id is None:
+        raise _unreadable()
     stored = Repository.objects.select_for_update()
     if private:
         for claimed in [each for name in {now, asked} for each in stored.named(*name) if is_claimed(each)]:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import ItemsView, Mapping, Sequence
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -10,12 +11,16 @@ import requests
 import requests.adapters
 
 from ingest.errors import FetchFailed, FetchMustWait
+from ingest.identifiers import NUMBER_MAX
 
 TIMEOUT_SECONDS = 20
 SECONDARY_WAIT_SECONDS = 60
 LONGEST_WAIT_SECONDS = 3600
+LONGEST_REST_SECONDS = 24 * 3600
+"""After which a token is tried again, whatever a header says."""
 SPARE_SECONDS = 1
 EVERYTHING = ""
+LIMITS = frozenset({"x-ratelimit-remaining", "x-ratelimit-limit", "x-ratelimit-reset"})
 SHORTEST_SECRET = 8
 REQUESTS_WITHOUT_TOKEN = 60
 """What GitHub allows an address in an hour that sends no token."""
@@ -29,7 +34,9 @@ class _PlainResponse:
         self._response = response
 
     def getheaders(self) -> ItemsView[str, str]:
-        headers = {name.lower(): value for name, value in self._response.headers.items()}
+        given = {name.lower(): value for name, value in self._response.headers.items()}
+        # PyGithub reads these as numbers, too, and raises where they are none.
+        headers = {k: v for k, v in given.items() if k not in LIMITS or number_in(v) is not None}
         if "location" in headers:
             headers["redirected-to"] = headers.pop("location")
         return headers.items()
@@ -108,9 +115,9 @@ class Key:
         if remaining is None:
             return
         budget = headers.get("x-ratelimit-resource") or budget
-        self.left[budget] = max(0, int(remaining))
+        self.left[budget] = _count(remaining)
         if (allowed := number_in(headers.get("x-ratelimit-limit"))) is not None:
-            self.allowed[budget] = int(allowed)
+            self.allowed[budget] = _count(allowed)
         if remaining <= 0:
             self.rest_until_renewed(budget, headers)
 
@@ -146,7 +153,8 @@ class Key:
         return False
 
     def _rest(self, budget: str, seconds: float) -> None:
-        self._rests_until[budget] = max(self._rests_until.get(budget, 0.0), time.time() + seconds)
+        until = time.time() + min(seconds, LONGEST_REST_SECONDS)
+        self._rests_until[budget] = max(self._rests_until.get(budget, 0.0), until)
 
 
 class Keys:
@@ -201,7 +209,7 @@ class Keys:
     def n_left(self, budget: str) -> int | None:
         """What the tokens may still ask, as far as GitHub said; None before it said anything."""
         known = [key.left[budget] for key in self._keys if budget in key.left and not key.refused]
-        return sum(known) if known else None
+        return _count(sum(known)) if known else None
 
     def n_allowed(self, budget: str) -> int | None:
         """What one token may ask in an hour, as far as GitHub said."""
@@ -224,9 +232,14 @@ def number_in(text: str | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def _count(number: float) -> int:
+    """A count as a column holds it."""
+    return int(min(max(0, number), NUMBER_MAX))
+
+
 def server_time(headers: Mapping[str, str]) -> float:
     """GitHub's clock at an answer, in seconds of the epoch; ours where it does not say."""
     try:
-        return parsedate_to_datetime(headers["date"]).timestamp()
-    except (KeyError, ValueError, TypeError):
+        return parsedate_to_datetime(headers["date"]).astimezone(UTC).timestamp()
+    except (KeyError, ValueError, TypeError, OverflowError):
         return time.time()

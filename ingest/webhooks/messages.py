@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.errors import Invalid, RowError
-from ingest.github.rest_objects import NotAnIssue, is_public, parse_comment, parse_issue
+from ingest.github.rest_objects import NotAnIssue, is_public, parse_comment, parse_issue, parse_label
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.records import CommentRecord, IssueRecord, storable
 
@@ -109,7 +109,7 @@ def _label_news(action: Any, payload: Mapping[str, Any]) -> LabelNews | None:
         return LabelNews(storable(name), None)
     before = changes.get("name") if action == "edited" and isinstance(changes, Mapping) else None
     old = before.get("from") if isinstance(before, Mapping) else None
-    return LabelNews(storable(old), storable(name)) if isinstance(old, str) and old != name else None
+    return LabelNews(storable(old), parse_label(name)) if isinstance(old, str) and old != name else None
 
 
 def is_private(payload: Mapping[str, Any]) -> bool:

@@ -1,12 +1,15 @@
 """What GitHub may answer to a question in GraphQL, word for word: refused, without sense, without end."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from ingest.files import export_rows
 from ingest.github.graphql_nodes import parse_graphql_issue
 from ingest.github.rest_objects import parse_issue
-from ingest.models import ClosingChange, Issue, Refusal
+from ingest.models import Activity, ClosingChange, Issue, Refusal
 from tests.github import GitHub
 from tests.ingest.canned_server import Canned, canned
 
@@ -142,3 +145,104 @@ def test_a_page_without_end_is_noticed(server: Canned, fetch: Any) -> None:
     assert run.state == "waiting"
     assert run.error == "GitHub's pages lead in a circle."
     assert len(server.asked) < 6
+
+
+ODD = ["x", {"a": 1}, [1], [[1]], -5, 1.5, True, 2**31, 2**63, "9" * 5000, "a\x00b", "a\ud800b"]
+
+
+def told_with(odd: Any) -> dict[str, Any]:
+    """All that GraphQL tells of an issue beside its text, with one odd value in each place."""
+    reactions = [odd, {"content": odd, "reactors": {"totalCount": 3}}, {"content": "HEART", "reactors": odd}]
+    reactions += [{"content": "THUMBS_UP", "reactors": {"totalCount": odd}}]
+    events = [odd, {"__typename": odd}, {"__typename": "ClosedEvent", "reason": odd, "canonical": odd}]
+    events += [{"__typename": "LabeledEvent", "label": each} for each in (odd, {"name": odd})]
+    events += [{"__typename": "MilestonedEvent", "milestoneTitle": odd, "fromRepository": {"url": odd}}]
+    pull = {"__typename": "PullRequest", "id": "P", "url": "https://github.com/o/r/pull/9", "title": odd}
+    pull |= {"additions": odd, "deletions": odd, "changedFiles": odd, "mergedAt": "2024-01-01T00:00:00Z"}
+    pull |= {"files": {"nodes": [{"path": odd, "additions": odd, "deletions": odd}]}, "mergeCommit": odd}
+    linked = {"pageInfo": {"hasNextPage": False, "endCursor": None}, "nodes": [pull]}
+    return {
+        "reactionGroups": reactions, "history": {"nodes": events}, "issueType": {"name": odd},
+        "comments": {"totalCount": odd, "nodes": []}, "closedByPullRequestsReferences": linked,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=[repr(odd)[:12] for odd in ODD])
+def test_no_value_of_an_answer_is_stored_that_no_page_and_no_file_can_read(
+    server: Canned, fetch: Any, odd: Any
+) -> None:
+    value = page([node(1, **told_with(odd)), node(2)])
+    value["data"]["repository"]["issues"]["totalCount"] = odd
+    server.say(200, value)
+    run = fetch()
+    assert (run.state, run.n_new, run.n_refused) == ("done", 2, 0), run.error
+    told = Activity.objects.get(issue__number=1).told
+    assert all(type(n) is int and kind in {"+1", "heart"} for kind, n in told["reactions"].items())
+    assert {each["kind"] for each in told["events"]} == {"closed", "labeled", "milestoned"}
+    assert [row["item"] for row in export_rows.rows_of("issues", Issue.objects.all())] == ["o/r#1", "o/r#2"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"labels": {"nodes": [{"name": "L" * 300_000}]}}, "A label has more than 500 characters."),
+        ({"comments": {"nodes": [{"fullDatabaseId": "9" * 5000}]}}, "A comment of this issue has no number."),
+        ({"comments": {"nodes": [{"fullDatabaseId": str(2**63)}]}}, "A comment of this issue has no number."),
+        ({"url": "https://[\x00"}, "“https://[\ufffd” is not a URL."),
+        ({"history": {"nodes": [{"__typename": "ClosedEvent", "createdAt": "\x00"}]}}, "not a date and time."),
+    ],
+)
+def test_an_issue_that_can_not_be_stored_is_refused_in_words(
+    server: Canned, fetch: Any, changes: Any, reason: str
+) -> None:
+    server.say(200, page([node(1, **changes), node(2)]))
+    run = fetch()
+    assert (run.state, run.n_new, run.n_refused) == ("done", 1, 1), run.error
+    assert reason in Refusal.objects.get().reason
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"html_url": "https://evil.example/o\x00/r"},
+        {"full_name": "o\x00/r", "html_url": ""},
+        {"id": 2**63},
+        {"id": "7"},
+        {"id": None},
+        {"id": True},
+    ],
+)
+def test_a_repository_that_can_not_be_stored_stops_the_run_in_words(
+    settings: Any, fetch: Any, about: dict[str, Any]
+) -> None:
+    with canned() as server:
+        settings.GITHUB_API_URL = server.url
+        server.say(200, REPOSITORY | about)
+        run = fetch()
+    assert run.state in {"failed", "waiting"} and run.error and "Unexpected" not in run.error
+
+
+@pytest.mark.parametrize("status", [200, 403, 429])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry_After": "1e18"},
+        {"Retry_After": "-1e18"},
+        {"X_RateLimit_Reset": "1e300", "X_RateLimit_Remaining": "0", "X_RateLimit_Limit": "1e300"},
+        {"X_RateLimit_Reset": "inf", "X_RateLimit_Remaining": "nan", "X_RateLimit_Limit": "x"},
+        {"X_RateLimit_Remaining": "1e300", "X_RateLimit_Limit": "1e300", "X_RateLimit_Reset": "x"},
+        {"Date": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"},
+        {"Date": "Mon, 01 Jan 0001 00:00:00 +2300"},
+        {"Link": f'<https://api.github.com/x?page={"9" * 5000}>; rel="last"'},
+    ],
+)
+def test_headers_without_sense_let_a_run_wait_or_end_in_words(
+    settings: Any, fetch: Any, status: int, headers: dict[str, str]
+) -> None:
+    settings.GITHUB_TOKENS = []
+    with canned() as server:
+        settings.GITHUB_API_URL = server.url
+        server.say(200, REPOSITORY, **headers).say(status, [] if status == 200 else {"message": "No\x00"}, **headers)
+        run = fetch()
+    assert run.state in {"done", "failed", "waiting"} and "Unexpected" not in run.error
+    assert run.waiting_until is None or run.waiting_until < timezone.now() + timedelta(days=2)

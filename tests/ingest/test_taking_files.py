@@ -4,6 +4,7 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.core.files.base import ContentFile
@@ -379,3 +380,18 @@ def test_a_file_of_unchanged_issues_and_a_rejected_row_is_none(take):
     take([issue()])
     run = take([issue(), {"number": "x", "title": "a"}], repository="o/r")
     assert (run.state, run.n_unchanged, run.n_refused) == ("done", 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"labels": ["L" * 300_000]}, "A label has more than 500 characters."),
+        ({"labels": [{"name": "\U0001f600" * 501}]}, "A label has more than 500 characters."),
+        ({"comments": {"totalCount": 2**31}}, "comments is an object, neither a list nor a count."),
+    ],
+)
+def test_a_row_that_can_not_be_stored_is_refused_and_the_rest_arrives(take: Any, told: Any, reason: str) -> None:
+    longest = {"number": 2, "title": "t", "labels": ["\U0001f600" * 500]}
+    run = take([{"number": 1, "title": "t"} | told, longest], repository="o/r")
+    assert (run.state, run.n_new, run.n_refused) == ("done", 1, 1), run.error
+    assert run.refusals.get().reason == reason

@@ -60,6 +60,7 @@ from annotation.models import AuditEvent, Export, Plan, Study
 from annotation.resolving.actions.part_matches import MOST_PARTS as MOST_AGREED_PARTS
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import rejection
+from ingest.github.rest_objects import LABEL_CHARACTERS
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
 from taxonomy.kinds import LONGEST_TEXT
@@ -254,6 +255,10 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     ("repositories", "host"): (is_host, "not a host"),
     ("repositories", "owner"): (is_owner, "not an owner of repositories"),
     ("repositories", "name"): (is_name, "not a name of a repository"),
+    ("snapshots", "github_labels"): (
+        list_of(partial(_is_text_of, LABEL_CHARACTERS)),
+        f"a GitHub label of more than {LABEL_CHARACTERS} characters",
+    ),
     **dict.fromkeys(SOURCE_TIMES, (is_no_later_than_tomorrow, "a time in the future")),
     ("export", "state"): (
         one_of(set(Export.State.values) - set(Export.AT_WORK)),

@@ -155,6 +155,7 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("analysis", "question", {"rows": ["symptom"]}, {"rows": 5}),
     ("analysis", "title", "Symptoms", HIDDEN),
     ("snapshots", "github_labels", ["bug"], [None]),
+    ("snapshots", "github_labels", ["L" * 500], ["L" * 501]),
     ("sample", "confidence", 0.95, "NaN"),
     ("sample", "confidence", 0.95, 95),
     ("resolution", "part", 100, 101),
