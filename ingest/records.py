@@ -146,6 +146,11 @@ class IssueRecord:
     def identifier(self) -> str:
         return f"{full_name(self.host, self.owner, self.name)}#{self.number}"
 
+    @property
+    def tells_changes(self) -> bool:
+        """Whether the source says what closed it, or what else happened to it."""
+        return self.closing_changes is not None or bool(self.activity)
+
     def has_labels(self, wanted: Sequence[str]) -> bool:
         """Whether it has all of these GitHub labels, in any case, as GitHub compares them."""
         return {label.lower() for label in wanted} <= {label.lower() for label in self.github_labels or ()}

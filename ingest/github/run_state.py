@@ -18,7 +18,16 @@ from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator, issues_read_by_strangers
 from ingest.records import IssueRecord
 from ingest.runs import progress
-from ingest.upsert import is_claimed, keep_former_name, known_records, rename, repository_by_name, step_aside
+from ingest.upsert import (
+    forget_changes,
+    hold_issues,
+    is_claimed,
+    keep_former_name,
+    known_records,
+    rename,
+    repository_by_name,
+    step_aside,
+)
 
 BUSY_SECONDS = 30
 UNREADABLE = frozenset({403, 404, 410, 451})
@@ -296,12 +305,15 @@ def _repository(
 ) -> Repository:
     """The stored repository, renamed when it moved at GitHub; made if it is new.
 
-    Where it is private, one that files made under its name steps aside.
+    Where it is private, one that files made under its name steps aside. Of one that becomes GitHub's, nothing stays
+    that these files said and that a fetch may leave as it is.
     """
     private = not is_public(found)
     github_id = parse_id(found.get("id"))
     if github_id is None:
         raise _unreadable()
+    for claimed in [each for name in {now, asked} for each in Repository.objects.named(*name) if is_claimed(each)]:
+        hold_issues(claimed)
     stored = Repository.objects.select_for_update()
     if private:
         for claimed in [each for name in {now, asked} for each in stored.named(*name) if is_claimed(each)]:
@@ -324,6 +336,8 @@ def _repository(
             "at GitHub, so this fetch would show them to everyone. Their uploader can open them on the "
             "repository's page first. Nothing was fetched."
         )
+    if is_claimed(repository):
+        forget_changes(repository)
     with transaction.atomic():
         rename(repository, now)
         keep_former_name(repository, asked)

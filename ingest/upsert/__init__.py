@@ -10,12 +10,22 @@
 from ingest.upsert.batches import BatchResult, store
 from ingest.upsert.changes import store_files
 from ingest.upsert.copying import copy
-from ingest.upsert.repositories import is_claimed, keep_former_name, rename, repository_by_name, step_aside
+from ingest.upsert.repositories import (
+    forget_changes,
+    hold_issues,
+    is_claimed,
+    keep_former_name,
+    rename,
+    repository_by_name,
+    step_aside,
+)
 from ingest.upsert.stored_records import known_records
 
 __all__ = [
     "BatchResult",
     "copy",
+    "forget_changes",
+    "hold_issues",
     "is_claimed",
     "keep_former_name",
     "known_records",

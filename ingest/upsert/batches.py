@@ -13,7 +13,7 @@ import orjson
 from django.db import connection
 
 from accounts.permissions import may_use_tokens
-from ingest.models import FetchRun, issues_read_by_strangers
+from ingest.models import FetchRun, Repository, issues_read_by_strangers
 from ingest.records import METADATA, OF_SNAPSHOT, TIMELESS, IssueRecord, Metadata, complete_record, merged_metadata
 from ingest.upsert.changes import store_activity, store_changes
 from ingest.upsert.contents import PendingSnapshot, store_contents
@@ -159,8 +159,8 @@ def store(run: FetchRun, records: Sequence[IssueRecord]) -> BatchResult:
     issues = _open_issues(run, [part.issue_id for part in pending]) if len(pending) < len(told) else {}
     adds_alone = run.kind == FetchRun.Kind.FILE and not (run.is_unrestricted or may_use_tokens(run.created_by))
     # Of what was fetched a file tells issues that are missing, and nothing that a later fetch might leave as it is.
-    fetched = {home.pk for home in repositories.values() if adds_alone and home.github_id is not None}
     homes = {row[2]: row[0] for row in made}
+    fetched = _fetched({homes[part.issue_id] for part in pending if part.record.tells_changes}) if adds_alone else set()
     with_changes = [(part.issue_id, part.record) for part in pending if homes[part.issue_id] not in fetched]
     stored.n_new = len(pending)
     stored.n_unchanged = len(told) - len(pending) - len(issues)
@@ -305,6 +305,13 @@ def _made_issues() -> list[tuple[int, int, int, int]]:
         )
         found: list[tuple[int, int, int, int]] = cursor.fetchall()
         return found
+
+
+def _fetched(homes: Collection[int]) -> set[int]:
+    """Those of the repositories that are GitHub's by now: a first fetch waits for the issues that were made in them."""
+    if not homes:
+        return set()
+    return set(Repository.objects.filter(pk__in=homes, github_id__isnull=False).values_list("pk", flat=True))
 
 
 def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:

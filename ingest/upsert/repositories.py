@@ -7,8 +7,9 @@ from django.conf import settings
 from django.db.models import Q
 
 from ingest.identifiers import full_name
-from ingest.models import FetchRun, FormerName, Repository
+from ingest.models import Activity, ClosingChange, FetchRun, FormerName, Issue, Repository
 from ingest.records import IssueRecord
+from ingest.totals import expect_other_totals
 
 Key = tuple[str, str, str]
 LONGEST_BASE = 80
@@ -73,6 +74,23 @@ def step_aside(repository: Repository) -> None:
     names = chain([base], (f"{base}-{n}" for n in count(2)))
     repository.name = next(name for name in names if name.lower() not in taken)
     repository.save(update_fields=["name"])
+
+
+def hold_issues(repository: Repository) -> None:
+    """Locks the issues of a repository before the repository itself, in the order of all who store."""
+    list(Issue.objects.filter(repository=repository).order_by("number").select_for_update().values_list("pk"))
+
+
+def forget_changes(repository: Repository) -> None:
+    """Drops what files said of what closed the issues of a repository, of their events, reactions and types.
+
+    None of it is known then until GitHub tells it, and none of the issues was looked for there.
+    """
+    ClosingChange.objects.filter(issue__repository=repository).delete()
+    Activity.objects.filter(issue__repository=repository).delete()
+    told = Q(changes_known=True) | Q(checked_at__isnull=False)
+    Issue.objects.filter(told, repository=repository).update(changes_known=False, checked_at=None)
+    expect_other_totals([repository.pk])
 
 
 def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, Repository]:

@@ -239,12 +239,15 @@ def _hold_fetched_issues(cursor: Any, user: User) -> None:
 def _hold_issues_of_others(cursor: Any, user: User) -> None:
     """The issues of which this person's file tells nothing but states: of repositories fetched or uploaded by others.
 
-    For FETCHERS those alone that people read who may not read their private repository.
+    For FETCHERS those alone that people read who may not read their private repository. Stored issues are held, so that
+    no fetch makes their repository GitHub's until this is committed.
     """
     cursor.execute(
         """
         CREATE TEMP TABLE IF NOT EXISTS issues_of_others (id bigint PRIMARY KEY) ON COMMIT DROP;
         TRUNCATE issues_of_others;
+        SELECT FROM ingest_issue WHERE id IN (SELECT new FROM map_issues) AND id NOT IN (SELECT id FROM made_issues)
+        ORDER BY repository_id, number FOR KEY SHARE;
         INSERT INTO issues_of_others
         SELECT DISTINCT i.id FROM map_issues m JOIN ingest_issue i ON i.id = m.new
         JOIN ingest_repository r ON r.id = i.repository_id

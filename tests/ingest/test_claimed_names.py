@@ -13,7 +13,8 @@ from annotation.models import Study
 from annotation.rounds.actions import rounds
 from ingest import run_steps
 from ingest.actions.fetches import start_check, start_closing_fetch
-from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot, SnapshotComment
+from ingest.models import Activity, ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot, SnapshotComment
+from ingest.upsert import batches
 from tests import builders as make
 from tests.github import GitHub, World, shapes
 from tests.github.shapes import account_number
@@ -401,3 +402,79 @@ def test_a_file_of_someone_who_may_not_fetch_tells_nothing_of_what_closed_an_iss
     assert run.n_new == 1 and not ClosingChange.objects.exists()
     take([{"number": 2, **row}], user=make.user("ann"), repository="ann/own")
     assert ClosingChange.objects.get().issue.repository.name == "own"
+
+
+FORGED: dict[str, Any] = {
+    "events": [{"kind": "closed", "at": "2024-01-01T00:00:00Z", "actor": "forged", "detail": "not_planned"}],
+    "reactions": {"-1": 666},
+    "type": "Forged",
+}
+
+
+def say_of_the_past(issue: Issue) -> None:
+    """What the file of a study may say of an issue in a repository of its uploader."""
+    Activity.objects.update_or_create(issue=issue, defaults={"told": FORGED})
+    issue.checked_at = timezone.now() + timedelta(hours=20)
+    issue.save()
+
+
+@pytest.mark.parametrize("has_token", [True, False])
+@pytest.mark.parametrize("way", ["by its name", "by a former name"])
+def test_what_an_open_claim_said_of_the_past_of_issues_ends_when_github_tells_of_them(
+    world: World, take: Any, fetch: Any, settings: Any, has_token: bool, way: str
+) -> None:
+    """Also of issues that GitHub does not have, which stay: raters may have answered on them."""
+    home = world.repository("o/r")
+    home.issue("Genuine", number=1).edit(state="closed")
+    closed = {"number": 9, "url": "https://github.com/o/r/pull/9", "repository": {"name": "r", "owner": {"login": "o"}}}
+    row = {"title": "Claimed", "state": "closed", "closedByPullRequestsReferences": [closed]}
+    take([{"number": n, **row} for n in (1, 99)], user=make.user("ann"), repository="o/r")
+    for issue in Issue.objects.all():
+        say_of_the_past(issue)
+    study = study_of_ann(99)
+    if way == "by a former name":
+        home.rename("o/new")
+    settings.GITHUB_TOKENS = ["t"] if has_token else []
+    assert fetch("o/r", user=make.user("bob")).state == "done"
+    genuine, other = Issue.objects.order_by("number")
+    assert genuine.repository == other.repository and genuine.repository.github_id is not None
+    assert not ClosingChange.objects.exists()
+    assert [issue.changes_known for issue in (genuine, other)] == [has_token, False]
+    assert [issue.checked_at for issue in (genuine, other)] == [None, None]
+    told = Activity.objects.filter(issue=genuine).values_list("told", flat=True)
+    assert "forged" not in str(list(told)) and not Activity.objects.filter(issue=other).exists()
+    assert now_said(genuine) == ["Genuine"] and now_said(other) == ["Claimed"]
+    assert study.items.get().issue == other
+    assert genuine.repository.n_closing_changes == (0 if has_token else None)
+
+
+def test_what_people_who_may_fetch_said_of_the_past_of_issues_stays(
+    world: World, take: Any, fetch: Any, staff: User
+) -> None:
+    world.repository("o/r").issue("Genuine", number=1).edit(state="closed")
+    closed = {"number": 9, "url": "https://github.com/o/r/pull/9", "repository": {"name": "r", "owner": {"login": "o"}}}
+    take([{"number": 99, "title": "t", "closedByPullRequestsReferences": [closed]}], user=staff, repository="o/r")
+    assert fetch(user=make.user("bob")).state == "done"
+    assert ClosingChange.objects.get().issue.number == 99
+
+
+def test_a_file_that_is_read_while_its_repository_is_fetched_for_the_first_time_claims_nothing(
+    world: World, take: Any, fetch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch has looked up its repository already."""
+    world.repository("o/r").issue("Genuine", number=1)
+    ann = make.user("ann")
+    take([{"number": 99, "title": "Claimed"}], user=ann, repository="o/r")
+    found = batches.repositories_of
+
+    def then_fetched(run: FetchRun, records: Any) -> Any:
+        repositories = found(run, records)
+        if run.kind == FetchRun.Kind.FILE:
+            Repository.objects.update(github_id=7)
+        return repositories
+
+    monkeypatch.setattr(batches, "repositories_of", then_fetched)
+    closed = {"number": 9, "url": "https://github.com/o/r/pull/9", "repository": {"name": "r", "owner": {"login": "o"}}}
+    row = {"title": "Claimed", "closedByPullRequestsReferences": [closed]}
+    assert take([{"number": n, **row} for n in (99, 100)], user=ann, repository="o/r").n_new == 1
+    assert not ClosingChange.objects.exists() and not Issue.objects.filter(changes_known=True).exists()
