@@ -280,7 +280,8 @@ def _withheld(cursor: Any, values: Mapping[str, Any]) -> str:
 def store_closing_changes(user: User, lines: Iterable[bytes]) -> None:
     """Keeps what closed the issues of which nobody here was told; then the issues are whole and wait to be found.
 
-    Issues that others fetched or uploaded take nothing from this file. Call it after `store_snapshots`.
+    Issues that others fetched or uploaded take nothing from this file, not even that nothing closed them or that GitHub
+    was asked for them. Call it after `store_snapshots`.
     """
     with connection.cursor() as cursor:
         _hold_issues_of_others(cursor, user)
@@ -307,6 +308,8 @@ def store_closing_changes(user: User, lines: Iterable[bytes]) -> None:
                 (SELECT s.new FROM map_snapshots s WHERE s.old = m.current),
                 (SELECT max(s.id) FROM ingest_snapshot s WHERE s.issue_id = i.id))
             FROM map_issues m WHERE m.new = i.id AND i.id IN (SELECT id FROM made_issues);
+            UPDATE ingest_issue SET changes_known = false, checked_at = NULL
+            WHERE id IN (SELECT id FROM made_issues) AND id IN (SELECT id FROM issues_of_others);
             INSERT INTO ingest_unsearchable (issue_id) SELECT id FROM made_issues ON CONFLICT DO NOTHING;
             UPDATE ingest_repository SET is_counted = false WHERE id IN (SELECT new FROM map_repositories);
             """

@@ -18,7 +18,7 @@ from annotation.models import Export, Round, Study
 from annotation.transfer import study_file
 from annotation.transfer.actions import row_checks, study_import
 from annotation.transfer.queries import rows as study_rows
-from ingest.models import Activity, ClosingChange, Repository, SearchText, Unsearchable
+from ingest.models import Activity, ClosingChange, Issue, Repository, SearchText, Unsearchable
 from ingest.records import content_digest
 from ingest.search import indexing
 from taxonomy.models import Taxonomy
@@ -313,3 +313,22 @@ def test_pages_that_everyone_sees_stay_whole(client: Client) -> None:
     client.force_login(make.user("eve"))
     for path in ("/taxonomies/", "/repositories/", "/issues/", "/studies/"):
         assert client.get(path).status_code == 200, path
+
+
+@pytest.mark.parametrize("name", ["mallory", "olga"])
+def test_a_file_says_only_of_ones_own_uploads_that_what_closed_an_issue_is_known(name: str) -> None:
+    """Nor when GitHub was asked for it."""
+    study = small()
+    Issue.objects.update(changes_known=True, checked_at=timezone.now())
+    planted = changed(changed(brought(study), whole_hashes), with_other_numbers, honest=True)
+    Issue.objects.update(changes_known=False, checked_at=None)
+    bring(planted, "other", name)
+    issue = Issue.objects.get(number=71)
+    assert issue.changes_known == (issue.checked_at is not None) == (name == "olga")
+
+
+def with_other_numbers(entries: dict[str, bytes]) -> None:
+    """Gives the issues numbers that nothing here has."""
+    rows = [json.loads(line) for line in entries[study_file.path_of("issues")].splitlines()]
+    rows = [row | {"number": row["number"] + 70} for row in rows]
+    entries[study_file.path_of("issues")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
