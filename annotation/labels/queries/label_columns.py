@@ -347,7 +347,7 @@ def _whole(
         multis,
         numbers,
     )
-    rounds = _stacked([np.full(len(each.items), each.stretch.round) for each in gathered], np.int16)
+    rounds = _stacked([np.full(len(each.items), each.stretch.round) for each in gathered], np.int32)
     return LabelColumns(columns, rounds, versions, [each.stretch for each in gathered])
 
 

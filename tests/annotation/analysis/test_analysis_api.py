@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.members import add_member
 from annotation.models import Assignment, Item
 from tests import builders as make
@@ -218,6 +219,19 @@ def test_an_answer_says_which_labels_it_rests_on() -> None:
         "n_items": 3, "left_out": [], "levels": {"symptom": "leaf"}, "folded": {},
     }  # fmt: skip
     assert [(group["value"], group["n"]) for group in found["groups"]] == [("1", 3)]
+
+
+def test_rounds_that_a_sheet_numbers_by_days_are_told_apart() -> None:
+    study = make.study()
+    sheet = "item,rater,round,dimension,value\n" + "".join(
+        f"acme/rocket#{n},{rater},{day},symptom,crash\n"
+        for n, day in ((1, 20260114), (2, 20260114), (3, 20260115))
+        for rater in ("bob", "carol")
+    )
+    make.issues(3)
+    import_ratings(user=make.user("olga"), study=study.slug, file=sheet.encode(), name="labels.csv")
+    found = Script("olga").send("GET", path("counts", "dimension=symptom&by=round")).json()
+    assert [(group["value"], group["n"]) for group in found["groups"]] == [("20260114", 2), ("20260115", 1)]
 
 
 def test_too_large_a_table_is_refused_with_the_way_out() -> None:
