@@ -45,12 +45,29 @@ def set_changing(is_so: bool) -> None:
 
 @contextmanager
 def changing(is_so: bool = True) -> Iterator[None]:
-    """While something is asked for that changes studies, or not: one that is archived gives no seat for it."""
-    token = _changing.set(is_so)
+    """While something is asked for that changes studies, or not: one that is archived gives no seat for it.
+
+    The seats of which roles are required in the block are known, so that they are looked at again (`require_roles_of`).
+    """
+    token, acting = _changing.set(is_so), _acting.set({})
     try:
         yield
     finally:
         _changing.reset(token)
+        _acting.reset(acting)
+
+
+_acting: ContextVar[dict[tuple[int, int], "Seat"] | None] = ContextVar("acting", default=None)
+
+
+def require_roles_of(study: int, user: int) -> None:
+    """Raises Forbidden where someone who changes a study has lost a role that was required of them for it.
+
+    What they did may have waited for a lock. One query; none where nothing was required since the study was locked.
+    """
+    seat = (_acting.get() or {}).get((study, user))
+    if seat is not None:
+        seat.require_again()
 
 
 _reads_open_rounds: ContextVar[list["Seat"] | None] = ContextVar("reads_open_rounds", default=None)
@@ -97,6 +114,8 @@ class Seat:
     def require(self, *roles: str) -> None:
         """Raises Forbidden unless the person holds one of the roles."""
         self.required.append(roles)
+        if _changing.get() and (acting := _acting.get()) is not None and self.user.pk:
+            acting[self.study.pk, self.user.pk] = self
         if not self.has_role(*roles):
             wanted = " or ".join(roles)
             raise Forbidden(f"You need the role {wanted} in the study “{self.study.slug}”. Ask its owner.")

@@ -1,9 +1,16 @@
 """Audit log of a study: one entry for each act."""
 
 from accounts.models import User
+from annotation.core.access import require_roles_of
 from annotation.models import AuditEvent, Study
 
 
 def record(*, study: Study, user: User | None, verb: str, **detail: object) -> None:
-    """Appends a line to the study's audit."""
+    """Appends a line to the study's audit.
+
+    In a request that changes the study, roles that were required of this person are looked at again, after all that
+    they waited for. Raises Forbidden; then the transaction ends, and nothing was done.
+    """
+    if user is not None and user.pk is not None:
+        require_roles_of(study.pk, user.pk)
     AuditEvent.objects.create(study=study, user=user, verb=verb, detail=detail)

@@ -34,11 +34,12 @@ def _at_work(job: BulkJob) -> Conflict:
 def hold_study(seat: Seat) -> Study:
     """The study, locked until the commit, for someone who still has the roles that were required of their seat.
 
-    They may have waited here for the one who took a role. Two queries, one where nothing was required.
-    Raises Forbidden.
+    They may have waited here for the one who took a role. Roles change under this lock alone, so they need not be
+    looked at again until the commit. Two queries, one where nothing was required. Raises Forbidden.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
     seat.require_again()
+    seat.required.clear()
     return study
 
 

@@ -9,7 +9,8 @@ from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 
-from annotation.core.access import Seat, get_item, get_seat
+from annotation.choosing.actions.samples import screen_items
+from annotation.core.access import Seat, changing, get_item, get_seat
 from annotation.core.errors import Forbidden, NotFound
 from annotation.exports.actions import request_export
 from annotation.invitations.actions.invitations import invite
@@ -102,6 +103,28 @@ def test_an_adjudicator_who_is_one_no_more_decides_nothing_that_waited_for_it(le
     end_roles(study, leaves=leaves)
     with pytest.raises(Forbidden, match="need the role"):
         resolutions.hold_item(waiting, round_, get_item(waiting, "acme/rocket#1"))
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_what_is_written_into_the_audit_needs_the_role_that_it_began_with(leaves: bool) -> None:
+    """Whatever it waited for in between."""
+    study = with_carl("owner", "adjudicator")
+    items = ["acme/rocket#1"]
+    with changing():
+        waiting = get_seat(make.user("carl"), "study")
+        end_roles(study, leaves=leaves)
+        with pytest.raises(Forbidden, match="need the role owner or adjudicator"):
+            screen_items(seat=waiting, items=items, screening="out", reason="No fault")
+        assert screen_items(seat=make.owner_seat(study), items=items, screening="out", reason="No fault").n == 1
+
+
+def test_an_owner_gives_up_the_role_and_leaves() -> None:
+    study = with_carl("owner")
+    carl = Script("carl")
+    assert carl.send("POST", "studies/study/members/", {"user": "carl", "roles": ["owner", "rater"]}).status_code == 200
+    assert carl.send("POST", "studies/study/members/", {"user": "carl", "roles": ["rater"]}).status_code == 200
+    assert carl.send("POST", "studies/study/members/", {"user": "carl", "roles": ["owner"]}).status_code == 403
+    assert make.member(study, "carl").roles == ["rater"]
 
 
 READS = {
