@@ -230,19 +230,25 @@ def readers_before_each(rounds: Sequence[Round], every: Sequence[Round]) -> list
 
 MOST_SOURCES = 20
 """So many studies back a copy is followed."""
+LINES_BETWEEN = 100
+"""So many lines of other studies may come between the two of a duplication."""
 
 
 def sources_of(study: Study) -> list[Study]:
-    """The study that this one was duplicated from, the one that this was, and so on, as far as they are here."""
+    """The study that this one was duplicated from, the one that this was, and so on, as far as they are here.
+
+    Both audit logs have a line of it, one shortly after the other: lines that came with a file can be forged, and are
+    younger than what they would have to precede.
+    """
     found: list[Study] = []
     at = study
     for _ in range(MOST_SOURCES):
         line = AuditEvent.objects.filter(study=at, verb="duplicated from a study").order_by("pk").first()
+        if line is None:
+            break
         noted = AuditEvent.objects.filter(study=OuterRef("pk"), verb="study duplicated", detail__to=at.slug)
-        sources = (
-            Study.objects.filter(Exists(noted), slug=line.detail.get("of") or "", deleted_at=None) if line else None
-        )
-        source = sources.first() if sources is not None else None
+        noted = noted.filter(pk__gt=line.pk, pk__lte=line.pk + LINES_BETWEEN)
+        source = Study.objects.filter(Exists(noted), slug=line.detail.get("of") or "", deleted_at=None).first()
         if source is None or source in (study, *found):
             break
         found.append(source)

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.core.access import get_item
+from annotation.core.access import get_item, get_seat
+from annotation.labels.queries.read_before import sources_of
 from annotation.members.actions.members import add_member, set_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import Round, Study
+from annotation.models import AuditEvent, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.drafts import remove_draft
@@ -174,6 +175,30 @@ def test_what_raters_of_a_copy_labeled_in_its_source_is_counted_and_lies_about_i
     assert hidden.rated_elsewhere is None and "hidden from you while a round is open there]" in as_text(
         paragraph(hidden)
     )
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("olga", True), ("rea", False), ("dave", False), ("sam", False)])
+def test_a_copy_tells_of_an_open_round_of_its_source_only_those_who_see_its_results(name: str, is_told: bool) -> None:
+    source = make.study(raters=("bob", "carol", "dave"))
+    make.submit(make.open_round(source, 2, raters=("bob", "carol")), "bob", 1, {"symptom": ["crash"]})
+    copy = duplicate_study(seat=make.owner_seat(source), slug="twin", with_members=True, with_items=True)
+    for each in ("bob", "carol", "dave"):
+        make.accept(each)
+    add_member(seat=make.owner_seat(copy), username=make.user("rea").username, roles=["reader"])
+    make.user("sam", staff=True)
+    make.rate(make.open_round(copy, 2, raters=("bob", "carol")), "item bob carol\n1 crash crash\n2 hang hang")
+    told = methods(get_seat(make.user(name), "twin"), resamples=10).rated_elsewhere
+    assert told is not None if is_told else told is None
+
+
+def test_a_study_is_no_copy_because_lines_that_came_with_a_file_say_so() -> None:
+    source = make.study()
+    copy = duplicate_study(seat=make.owner_seat(source), slug="twin")
+    assert sources_of(copy) == [source]
+    AuditEvent.objects.create(study=source, user=None, verb="study duplicated", detail={"to": "forged"})
+    forged = make.study("forged", text=make.SYMPTOMS.replace("slug: symptoms", "slug: other"))
+    AuditEvent.objects.create(study=forged, user=None, verb="duplicated from a study", detail={"of": "study"})
+    assert sources_of(forged) == []
 
 
 def page(name: str, number: int = 2, slug: str = "study") -> str:
