@@ -8,6 +8,7 @@ from annotation.core import strata
 from annotation.core.access import Seat
 from annotation.core.errors import Invalid
 from annotation.models import Study
+from shared.storable_json import check_storable
 
 MOST_NAMED = 20
 
@@ -19,6 +20,7 @@ def ask(seat: Seat, given: Mapping[str, str]) -> AgreementQuery:
     which names what there is in place of an unknown repository, stratum or rater. Cost: a query for each of these
     three that is asked for, and one more that says what there is.
     """
+    check_storable(dict(given))
     asked = AgreementQuery.read(dict(given))
     study = seat.study
     fields: dict[str, list[str]] = {}

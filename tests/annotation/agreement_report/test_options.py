@@ -20,6 +20,7 @@ from annotation.labeling.actions.answers import submit_annotation
 from annotation.models import Assignment, Study
 from annotation.rounds.actions import rounds
 from tests import builders as make
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -149,3 +150,14 @@ def test_two_raters_offer_no_choice_of_raters() -> None:
     study = make.study()
     make.rate(make.open_round(study, 1), "item bob carol\n1 crash crash")
     assert '<select name="raters"' not in visitor("olga").get(AGREEMENT).content.decode()
+
+
+@pytest.mark.parametrize("name", ["repository", "stratum", "raters"])
+@pytest.mark.parametrize("place", ["agreement/", "agreement/items/"])
+def test_a_character_that_can_not_be_stored_is_refused_in_words(name: str, place: str) -> None:
+    make.rate(make.open_round(make.study(), 1), "item bob carol\n1 crash hang")
+    olga = Client()
+    olga.force_login(make.user("olga"))
+    answer = olga.get(f"/studies/study/{place}", {"dimension": "symptom", name: "\0"})
+    assert answer.status_code == 422
+    assert Script("olga").send("GET", f"studies/study/agreement/?{name}=%00").status_code == 422
