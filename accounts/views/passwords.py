@@ -33,7 +33,7 @@ def lost_password(request: HttpRequest) -> HttpResponse:
     if settings.SENDS_EMAIL and form.is_valid():
         address = form.cleaned_data["email"]
         require_room(request, RESETS_OF_ADDRESS)
-        if not count((RESETS_OF_EMAIL, address.casefold())).wait_seconds:
+        if not count((RESETS_OF_EMAIL, address.upper().casefold())).wait_seconds:  # as the database compares
             jobs.send_password_links.delay(address, absolute("/"))
         is_sent = True
     context = {"form": form, "is_sent": is_sent, "sends": settings.SENDS_EMAIL}

@@ -122,6 +122,8 @@ def test_an_owner_gives_up_the_role_and_leaves() -> None:
     study = with_carl("owner")
     carl = Script("carl")
     assert carl.send("POST", "studies/study/members/", {"user": "carl", "roles": ["owner", "rater"]}).status_code == 200
+    make.user("nora")
+    assert carl.send("POST", "studies/study/members/", {"user": "nora", "roles": ["rater"]}).status_code == 201
     assert carl.send("POST", "studies/study/members/", {"user": "carl", "roles": ["rater"]}).status_code == 200
     assert carl.send("POST", "studies/study/members/", {"user": "carl", "roles": ["owner"]}).status_code == 403
     assert make.member(study, "carl").roles == ["rater"]
