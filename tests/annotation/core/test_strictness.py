@@ -165,6 +165,7 @@ def test_a_minimum_names_a_coefficient_that_there_is(study: Study, name: object)
     assert "Choose one of" in Script("olga").refused("POST", "studies/", body)["primary.symptom"][0]
 
 
+@pytest.mark.slow
 def test_names_and_keywords_by_the_ten_thousand_are_rejected(study: Study) -> None:
     olga = Script("olga")
     of_other_repositories = [f"owner-{number}/name#1" for number in range(20_000)]
