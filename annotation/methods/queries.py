@@ -953,13 +953,14 @@ def _history(seat: Seat, begun: datetime | None) -> dict[str, Any]:
 def _rated_elsewhere(seat: Seat, rounds: Sequence[Round]) -> dict[int, set[int]] | None:
     """By number of a round the items whose issue their rater had labeled before in a study that this is a copy of.
 
-    None where results of a round of such a study are hidden from the person, and so whether others labeled there. Six
-    queries, and five more for each further study that was copied.
+    None where results of such a study are hidden from the person, and so whether others labeled there. Seven queries,
+    and six more for each further study that was copied.
     """
     sources = sources_of(seat.study)
     for each in sources:
         member = Membership.objects.filter(study=each, user=seat.user.pk).first() if seat.link is None else None
-        if Seat(seat.user, each, member, seat.link).hidden_round_ids:
+        there = Seat(seat.user, each, member, seat.link)
+        if there.hidden_round_ids or there.withheld:
             return None
     if not sources:
         return {}

@@ -15,6 +15,7 @@ from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Round, Study
 from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.drafts import remove_draft
 from annotation.transfer.actions.life import duplicate_study
@@ -189,6 +190,21 @@ def test_a_copy_tells_of_an_open_round_of_its_source_only_those_who_see_its_resu
     make.rate(make.open_round(copy, 2, raters=("bob", "carol")), "item bob carol\n1 crash crash\n2 hang hang")
     told = methods(get_seat(make.user(name), "twin"), resamples=10).rated_elsewhere
     assert told is not None if is_told else told is None
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_copy_tells_nothing_of_its_source_to_a_third_rater_who_is_still_to_answer_there(is_asked: bool) -> None:
+    source = make.study(raters=("bob", "carol", "dave"))
+    round_ = make.rate(make.open_round(source, 1, raters=("bob", "carol")), "item bob carol\n1 crash hang")
+    copy = duplicate_study(seat=make.owner_seat(source), slug="twin", with_members=True, with_items=True)
+    for each in ("bob", "carol", "dave"):
+        make.accept(each)
+    make.rate(make.open_round(copy, 1, raters=("bob", "carol")), "item bob carol\n1 crash crash")
+    if is_asked:
+        ada = make.seat(source, "ada")
+        ask_third_rater(seat=ada, round_=round_, item=get_item(ada, NAMES[0]), rater="dave")
+    told = methods(get_seat(make.user("dave"), "twin"), resamples=10).rated_elsewhere
+    assert (told is None) == is_asked
 
 
 def test_a_study_is_no_copy_because_lines_that_came_with_a_file_say_so() -> None:
