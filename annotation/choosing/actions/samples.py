@@ -206,6 +206,7 @@ def screen_items(
         fields["items"] = ["Send either items, or a filter or a sample."]
     if fields:
         raise Invalid("Items not screened.", fields=fields)
+    hold_study(seat)
     if rows is None:
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
     pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))

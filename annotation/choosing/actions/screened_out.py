@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import partial
 
 from django.db import transaction
 from django.db.models import F
@@ -38,8 +37,12 @@ def follow_screening(rounds: Sequence[Round], items: Sequence[int] | None = None
         _give_back(round_, list(places.filter(excluded=False, n_aside__gt=0).order_by("item")))
         if round_.state == Round.State.OPEN:
             out |= {each.item_id for each in aside}
-            transaction.on_commit(partial(finish_if_done, round_.pk), robust=True)
+            _finish_later(round_.pk)
     return len(out)
+
+
+def _finish_later(round_id: int) -> None:
+    transaction.on_commit(lambda: finish_if_done(round_id), robust=True)
 
 
 def _set_aside(round_: Round, places: Sequence[RoundItem]) -> None:
