@@ -518,6 +518,13 @@ def nothing_at_work(request: pytest.FixtureRequest) -> Iterator[None]:
         assert time.monotonic() < ends_at, "the worker does not come to rest"
 
 
+@pytest.fixture(autouse=True)
+def forks_alone(request: pytest.FixtureRequest, nothing_at_work: None) -> None:
+    """A test that lets forked workers work and die keeps the other worker from taking their jobs."""
+    if "forks" in request.fixturenames:
+        request.getfixturevalue("worker_aside")
+
+
 class _Worker:
     """Whether the worker of the tests has been started."""
 
