@@ -154,9 +154,7 @@ class PresentRoles:
             return self.get_response(request)
         with noting_deciders() as seats:
             response = self.get_response(request)
-        if response.status_code >= 300 or all(
-            seat.still_decides() for seat in {each.study.pk: each for each in reversed(seats)}.values()
-        ):
+        if response.status_code >= 300 or all(seat.still_decides() for seat in seats.values()):
             return response
         error = Blind("Your role in this study changed while this was prepared. Open it again.")
         response.close()

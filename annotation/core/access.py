@@ -70,13 +70,16 @@ def require_roles_of(study: int, user: int) -> None:
         seat.require_again()
 
 
-_reads_open_rounds: ContextVar[list["Seat"] | None] = ContextVar("reads_open_rounds", default=None)
+_reads_open_rounds: ContextVar[dict[int, "Seat"] | None] = ContextVar("reads_open_rounds", default=None)
 
 
 @contextmanager
-def noting_deciders() -> Iterator[list["Seat"]]:
-    """Notes the seats of owners and adjudicators in the block, who read the open rounds that they are not blind in."""
-    found: list[Seat] = []
+def noting_deciders() -> Iterator[dict[int, "Seat"]]:
+    """Notes the seats of an owner or adjudicator in the block, who reads the open rounds that they are not blind in.
+
+    By study (id) the first one, which knows least of what changed.
+    """
+    found: dict[int, Seat] = {}
     token = _reads_open_rounds.set(found)
     try:
         yield found
@@ -161,7 +164,7 @@ class Seat:
             return frozenset()
         rated = _rated_now if self.membership else _rated_without_seat
         if self.has_role(OWNER, ADJUDICATOR) and (noted := _reads_open_rounds.get()) is not None:
-            noted.append(self)
+            noted.setdefault(self.study.pk, self)
         return frozenset(pk for (pk,) in rated.all(self.study.pk, self.user.pk))
 
     def still_decides(self) -> bool:

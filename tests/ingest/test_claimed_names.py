@@ -169,11 +169,7 @@ def test_strangers_learn_no_further_file_of_a_pull_request_that_they_know(
 def test_a_study_of_a_repository_that_became_private_learns_no_new_place_that_is_private(
     world: World, fetch: Any, staff: User, is_private: bool
 ) -> None:
-    ann, home = make.user("ann"), world.repository("o/r")
-    issue = home.issue("Public title", number=1)
-    assert fetch(user=ann).state == "done"
-    study_of_ann(1)
-    home.private = True
+    issue = in_a_study_and_private_now(world, fetch)
     issue.transfer(world.repository("o/elsewhere", private=is_private))
     assert fetch(user=staff).state == "done"
     run = start_check(user=staff, repository="o/r", numbers=[1], send=False)
@@ -331,15 +327,21 @@ def now_said(issue: Issue) -> list[str]:
     return [issue.current_snapshot.title, *issue.current_snapshot.thread().values_list("body", flat=True)]
 
 
-def test_a_message_tells_strangers_no_new_place_and_no_lock(
-    world: World, fetch: Any, staff: User, settings: Any
-) -> None:
-    settings.GITHUB_WEBHOOK_SECRET = SECRET
+def in_a_study_and_private_now(world: World, fetch: Any) -> Any:
+    """An issue that ann has in a study, of a repository that GitHub calls private by now."""
     ann, home = make.user("ann"), world.repository("o/r")
     issue = home.issue("Public title", number=1)
     assert fetch(user=ann).state == "done"
     study_of_ann(1)
     home.private = True
+    return issue
+
+
+def test_a_message_tells_strangers_no_new_place_and_no_lock(
+    world: World, fetch: Any, staff: User, settings: Any
+) -> None:
+    settings.GITHUB_WEBHOOK_SECRET = SECRET
+    issue = in_a_study_and_private_now(world, fetch)
     assert fetch(user=staff).state == "done"
     hook = Hook()
     issue.edit(locked=True)
@@ -355,12 +357,8 @@ def test_strangers_learn_neither_when_an_issue_changed_nor_what_its_author_is_by
     world: World, fetch: Any, staff: User, settings: Any
 ) -> None:
     settings.GITHUB_WEBHOOK_SECRET = SECRET
-    ann, home = make.user("ann"), world.repository("o/r")
-    issue = home.issue("Public title", number=1)
-    assert fetch(user=ann).state == "done"
-    study_of_ann(1)
+    issue = in_a_study_and_private_now(world, fetch)
     before = Issue.objects.values("updated_at", "author_association").get()
-    home.private = True
     issue.edit()
     assert fetch(user=staff).state == "done"
     as_owner = shapes.issue(API, issue) | {"author_association": "OWNER"}
