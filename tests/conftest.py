@@ -340,6 +340,16 @@ def site_of_test_clients() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def csrf_tokens_without_words() -> Iterator[None]:
+    """No page has a rater's code, a name or a number only because its token happens to contain it."""
+    from django.middleware import csrf
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csrf, "CSRF_ALLOWED_CHARS", "QXZqxz")
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def patient_health_checks() -> Iterator[None]:
     """Parts that answer are not taken for silent because the machine has much else to do."""
     from config import health
