@@ -48,6 +48,8 @@ def wrong_in_user_name(name: str) -> str:
 
 def clean_name(text: str) -> str:
     """A line as it is seen: without what can't be seen, inner blanks collapsed, nothing around it."""
+    if text.isprintable():
+        return _HIDDEN.sub("", " ".join(text.split()))
     seen = "".join(" " if sign in "\n\r\t\x0b\x0c\x85\u2028\u2029" else sign for sign in text)
     seen = " ".join("".join(sign for sign in seen if not _is_hidden(sign)).split())
     return _HIDDEN.sub("", seen)

@@ -350,6 +350,34 @@ def csrf_tokens_without_words() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def quick_sign_in_of_test_clients() -> Iterator[None]:
+    """A fresh test client that signs in stores its session once, in place of making, storing and noting it."""
+    from django.conf import settings
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.test import Client
+
+    from accounts.sessions import SessionStore
+
+    thorough = Client.force_login
+    used = settings.AUTHENTICATION_BACKENDS[0]
+
+    def force_login(client: Client, user: Any, backend: str | None = None) -> None:
+        if backend or client.cookies:
+            thorough(client, user, backend)
+            return
+        user.backend = used
+        session = SessionStore()
+        session.update({SESSION_KEY: str(user.pk), BACKEND_SESSION_KEY: used})
+        session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        session.create()
+        client.cookies[settings.SESSION_COOKIE_NAME] = str(session.session_key)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "force_login", force_login)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def patient_health_checks() -> Iterator[None]:
     """Parts that answer are not taken for silent because the machine has much else to do."""
     from config import health

@@ -172,17 +172,10 @@ def _texts() -> Iterator[tuple[str, str]]:
 
 
 def _literals(path: Path) -> Iterator[tuple[str, str]]:
-    tree = ast.parse(path.read_text())
-    docstrings = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
-    loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in docstrings | loose:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    loose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in loose:
             continue
         if " " in node.value.strip() and not re.search(r"\b(?:SELECT|UPDATE|WHERE|JOIN|FROM)\b", node.value):
             yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
