@@ -22,6 +22,7 @@ from annotation.labels.queries.proposal_states import (
     with_states,
 )
 from annotation.models import Assignment, Item, Plan, Proposal, ProposalOutcome, Round
+from shared.compiled_queries import CompiledQuery
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
@@ -240,15 +241,8 @@ class ReturnedItems:
         return Assignment.public_id_of(self.items[0][0])
 
 
-def came_back(user: User, round_: Round | None = None) -> list[ReturnedItems]:
-    """The rounds, open or being resolved, where something that this person proposed was answered; one query.
-
-    Studies that are archived are out of everybody's work.
-
-    An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
-    and the place is not resolved, in an open round even then. A category that can't be chosen in the round yet brings
-    nothing back; it waits until a plan has moved the study to its version, which asks for it in a worklist.
-    """
+def _answered_proposals(user: int, round_: int | None = None) -> Any:
+    """Proposals of someone that were answered and are not resolved yet, with the category they led to."""
     rows = Proposal.objects.filter(
         annotation__rater__user=user,
         annotation__n_proposals__gt=0,
@@ -258,11 +252,10 @@ def came_back(user: User, round_: Round | None = None) -> list[ReturnedItems]:
     )
     if round_ is not None:
         rows = rows.filter(annotation__assignment__round=round_)
-    mine = Q(proposed_by__user=user)
-    answered = with_states(rows, mine).filter(outcome_pk__isnull=False, is_decided=False)
+    answered = with_states(rows, Q(proposed_by__user=user)).filter(outcome_pk__isnull=False, is_decided=False)
     outcome = ProposalOutcome.objects.filter(pk=OuterRef("outcome_pk"))
     moved = Plan.objects.filter(study=OuterRef("annotation__assignment__round__study"), state=Plan.State.DONE)
-    listed: list[Any] = list(
+    return (
         answered.annotate(
             category_key=Subquery(outcome.values("category_key")[:1]),
             version_number=Subquery(outcome.values("version_number")[:1]),
@@ -271,6 +264,22 @@ def came_back(user: User, round_: Round | None = None) -> list[ReturnedItems]:
         .select_related("annotation__assignment__item", "annotation__assignment__round__study", "dimension")
         .order_by("annotation__assignment__round", "annotation__assignment__position", "pk")
     )
+
+
+_answered: CompiledQuery[Any] = CompiledQuery(_answered_proposals, int)
+_answered_in: CompiledQuery[Any] = CompiledQuery(_answered_proposals, int, int)
+
+
+def came_back(user: User, round_: Round | None = None) -> list[ReturnedItems]:
+    """The rounds, open or being resolved, where something that this person proposed was answered; one query.
+
+    Studies that are archived are out of everybody's work.
+
+    An item comes back once, with its assignment and its identifier, while the proposal stands in the current answer
+    and the place is not resolved, in an open round even then. A category that can't be chosen in the round yet brings
+    nothing back; it waits until a plan has moved the study to its version, which asks for it in a worklist.
+    """
+    listed = _answered_in.all(user.pk, round_.pk) if round_ else _answered.all(user.pk)
     rounds: dict[int, Round] = {}
     items: dict[int, dict[int, str]] = defaultdict(dict)
     waiting: dict[int, int] = defaultdict(int)
