@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Field, ForeignKey, Lookup, QuerySet
 from django.db.models.query import ValuesListIterable, get_related_populators
 
 Row = TypeVar("Row")
@@ -14,16 +14,30 @@ MARKS: dict[type, Callable[[int], Any]] = {
     int: lambda place: 2_147_480_001 + place,
     str: lambda place: f"the argument at place {place}",
     datetime: lambda place: datetime(1901 + place, 1, 1, tzinfo=UTC),
+    list: lambda place: [2_147_480_001 + place],
 }
 """Values that stand for an argument while the SQL is written; no other value of a queryset may be one of them."""
+
+
+@Field.register_lookup
+@ForeignKey.register_lookup
+class AnyOf(Lookup):
+    """`column__any_of=ids`: as `in`, with SQL of one shape however many they are; none find nothing."""
+
+    lookup_name = "any_of"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        sql, values = self.process_lhs(compiler, connection)
+        return f"{sql} = ANY(%s)", [*values, list(self.rhs)]
 
 
 class CompiledQuery(Generic[Row]):
     """A queryset with arguments: the ORM says what is asked and makes the rows, its SQL is written at the first call.
 
-    `queryset` is called once, with a mark for each argument; the kinds are int, str or datetime. Arguments must not
-    change the shape of the SQL: no None, no lists. Slices, joins, annotations, locks and `values_list` are kept; `lock`
-    is one that the ORM has no word for.
+    `queryset` is called once, with a mark for each argument; the kinds are int, str, datetime, or list for ids that
+    are asked for with `any_of`. Arguments must not change the shape of the SQL: no None. Slices, joins, annotations,
+    locks and `values_list` are kept; `lock` is one that the ORM has no word for.
     """
 
     def __init__(self, queryset: Callable[..., QuerySet[Any, Row]], *kinds: type, lock: str = "") -> None:

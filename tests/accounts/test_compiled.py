@@ -63,3 +63,18 @@ def test_a_lock_needs_a_transaction_also_when_the_sql_is_written_already() -> No
         assert [each.username for each in held.all("ann")] == ["ann"]
     with pytest.raises(transaction.TransactionManagementError):
         held.all("ann")
+
+
+def test_ids_are_compared_with_those_of_a_list_by_sql_of_one_shape() -> None:
+    people = [make.user(name) for name in ("ann", "ben", "cleo")]
+    tokens = [
+        ApiToken.objects.create(user=each, name=each.username, scope="read", digest=each.username, prefix="x")
+        for each in people
+    ]
+    of_users = CompiledQuery(
+        lambda users: ApiToken.objects.filter(user__any_of=users).order_by("pk").values_list("pk"), list
+    )
+    with assert_queries(3):
+        assert of_users.all([people[2].pk, people[0].pk]) == [(tokens[0].pk,), (tokens[2].pk,)]
+        assert of_users.all([people[1].pk]) == [(tokens[1].pk,)]
+        assert of_users.all([]) == []

@@ -1,7 +1,7 @@
 """Verdicts on the items of a round: reads answers and resolutions, and asks consensus."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -43,6 +43,7 @@ from annotation.models import (
     RoundRater,
 )
 from annotation.models.assignment_kinds import CONSENSUS_RATERS, RATERS, kind_of
+from shared.compiled_queries import CompiledQuery
 from taxonomy.queries import published_version
 from taxonomy.tree import VersionTree
 
@@ -90,20 +91,11 @@ def round_verdicts(
     nothing was decided; `answered_only` those that nobody answered or decided. Training and excluded items have none:
     they count nowhere. In a worklist what was agreed before and is not asked stays agreed (`base_verdicts`).
     """
-    rows: QuerySet[RoundItem] = (
-        RoundItem.objects.counting().filter(round=round_).select_related("item__issue__repository").order_by("position")
-    )
-    if items is not None:
-        rows = rows.filter(item__in=items if isinstance(items, QuerySet) else list(items))
-    if disputed_only and round_.kind != Round.Kind.RELABEL:  # there earlier answers of others count as well
-        # Read once and not with every chunk: it takes all answers of the round to tell.
-        rows = rows.filter(item__in=list(disputed_items(round_).values_list("item", flat=True)))
-    if answered_only and round_.kind != Round.Kind.RELABEL:
-        rows = answered_places(rows, round_, decided=True)
+    chunk_after = _reader(round_, items, disputed_only=disputed_only, answered_only=answered_only)
     tree = published_version(round_.taxonomy_version_id)
     asked = questions(tree)
     position = after_position
-    while chunk := list(rows.filter(position__gt=position)[:CHUNK]):
+    while chunk := chunk_after(position):
         position = chunk[-1].position
         answers, unfinished, n_done = _answers(round_, tree, [row.item_id for row in chunk])
         decisions = _decisions(round_, tree, [row.item_id for row in chunk])
@@ -129,6 +121,42 @@ def round_verdicts(
             yield ItemVerdicts(row, judged, is_complete, base)
         if len(chunk) < CHUNK:
             return
+
+
+def _places(round_: Any) -> QuerySet[RoundItem]:
+    counting = RoundItem.objects.counting().filter(round=round_)
+    return counting.select_related("item__issue__repository").order_by("position")
+
+
+_chunk = CompiledQuery(lambda round_, after: _places(round_).filter(position__gt=after)[:CHUNK], int, int)
+_chunk_among = CompiledQuery(
+    lambda round_, items, after: _places(round_).filter(item__any_of=items, position__gt=after)[:CHUNK], int, list, int
+)
+
+
+def _reader(
+    round_: Round, items: Iterable[int] | QuerySet[Any] | None, *, disputed_only: bool, answered_only: bool
+) -> Callable[[int], list[RoundItem]]:
+    """Reads the places of a round that are asked for, a chunk behind a position."""
+    if round_.kind == Round.Kind.RELABEL:  # there earlier answers of others count as well
+        disputed_only = answered_only = False
+    among = None if items is None or isinstance(items, QuerySet) else set(items)
+    if disputed_only:  # read once and not with every chunk: it takes all answers of the round to tell
+        disputed = set(disputed_items(round_).values_list("item", flat=True))
+        among = disputed if among is None else among & disputed
+    if not isinstance(items, QuerySet) and not answered_only:
+        if among is None:
+            return lambda after: _chunk.all(round_.pk, after)
+        listed = sorted(among)
+        return lambda after: _chunk_among.all(round_.pk, listed, after) if listed else []
+    rows = _places(round_)
+    if isinstance(items, QuerySet):
+        rows = rows.filter(item__in=items)
+    if among is not None:
+        rows = rows.filter(item__in=among)
+    if answered_only:
+        rows = answered_places(rows, round_, decided=True)
+    return lambda after: list(rows.filter(position__gt=after)[:CHUNK])
 
 
 FEW_SHARE = 0.25
@@ -222,16 +250,9 @@ def n_open_proposals(round_: Round, *, without: Collection[int] = ()) -> int:
     return open_proposals(round_).exclude(item__in=list(without)).count()
 
 
-def _answers(
-    round_: Round, tree: VersionTree, items: Sequence[int]
-) -> tuple[dict[int, list[RaterAnswer]], set[int], Counter[int]]:
-    """Per item the current answers of its raters (arbiters too), in the order of their codes.
-
-    Also the items that a planned rater has not done yet, and how many have each: an arbiter is not waited for. The
-    parts of an answer stand where they were matched to.
-    """
-    rows = list(
-        Assignment.objects.filter(CONSENSUS_RATERS, round=round_, item__in=items)
+_current_answers: CompiledQuery[Any] = CompiledQuery(
+    lambda round_, items: (
+        Assignment.objects.filter(CONSENSUS_RATERS, round=round_, item__any_of=items)
         .exclude(state=Assignment.State.WITHDRAWN)
         .values_list(
             "item_id",
@@ -248,7 +269,21 @@ def _answers(
             "slot",
             "rater__kind",
         )
-    )
+    ),
+    int,
+    list,
+)
+
+
+def _answers(
+    round_: Round, tree: VersionTree, items: Sequence[int]
+) -> tuple[dict[int, list[RaterAnswer]], set[int], Counter[int]]:
+    """Per item the current answers of its raters (arbiters too), in the order of their codes.
+
+    Also the items that a planned rater has not done yet, and how many have each: an arbiter is not waited for. The
+    parts of an answer stand where they were matched to.
+    """
+    rows = _current_answers.all(round_.pk, items) if items else []
     rows = [(*row[:-2], kind_of(*row[-2:])) for row in rows]
     rows.sort(key=lambda row: code_order(row[1]))
     unfinished = {row[0] for row in rows if row[2] in Assignment.UNFINISHED and row[-1] == Assignment.Kind.RATER}
@@ -300,12 +335,18 @@ def _proposals(tree: VersionTree, annotations: Sequence[int]) -> dict[int, dict[
     return found
 
 
+_values: CompiledQuery[Any] = CompiledQuery(
+    lambda annotations: Rating.objects.filter(annotation__any_of=annotations).values_list(
+        "annotation_id", "part", "dimension_id", "category_id", "proposal_id", "boolean", "number", "text"
+    ),
+    list,
+)
+
+
 def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int, int], dict[str, Values]]:
     """The values of annotations: (annotation id, part) → dimension key → values; one query."""
     gathered: dict[tuple[int, int], dict[str, list[str | bool | float]]] = defaultdict(dict)
-    rows = Rating.objects.filter(annotation__in=annotations).values_list(
-        "annotation_id", "part", "dimension_id", "category_id", "proposal_id", "boolean", "number", "text"
-    )
+    rows = _values.all(annotations) if annotations else []
     for annotation_id, part, dimension_id, category_id, proposal_id, boolean, number, text in rows:
         dimension = tree.by_id[dimension_id]
         kept = gathered[annotation_id, part].setdefault(dimension.key, [])
@@ -321,18 +362,25 @@ def read_values(tree: VersionTree, annotations: Sequence[int]) -> dict[tuple[int
     }
 
 
+_newest_resolutions: CompiledQuery[Any] = CompiledQuery(
+    lambda round_, items: (
+        Resolution.objects.filter(round=round_, item__any_of=items)
+        .select_related("decided_by")
+        .annotate(has_meeting=Exists(MeetingResolution.objects.filter(resolution=OuterRef("pk"))))
+        .order_by("item_id", "part", "dimension_id", "-revision")
+        .distinct("item_id", "part", "dimension_id")
+    ),
+    int,
+    list,
+)
+
+
 def _decisions(round_: Round, tree: VersionTree, items: Sequence[int]) -> dict[int, dict[tuple[int, str], Decision]]:
     """Per item the newest resolution of each part and dimension, none where it was reopened; two queries.
 
     What was discussed in a meeting, as whoever resolved it stated, has the method `discussion`.
     """
-    newest = list(
-        Resolution.objects.filter(round=round_, item__in=items)
-        .select_related("decided_by")
-        .annotate(has_meeting=Exists(MeetingResolution.objects.filter(resolution=OuterRef("pk"))))
-        .order_by("item_id", "part", "dimension_id", "-revision")
-        .distinct("item_id", "part", "dimension_id")
-    )
+    newest = _newest_resolutions.all(round_.pk, items) if items else []
     newest = [each for each in newest if each.method != Resolution.Method.REOPENED]
     values = resolution_values(tree, newest)
     found: dict[int, dict[tuple[int, str], Decision]] = defaultdict(dict)
