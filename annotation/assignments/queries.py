@@ -27,6 +27,7 @@ from annotation.models import (
     Study,
 )
 from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS, THIRD_RATERS, kind_of
+from shared.compiled_queries import CompiledQuery
 from taxonomy.models import TaxonomyVersion
 
 JOB_FROM = 20_000
@@ -81,16 +82,25 @@ def asked_meanwhile(rounds: Iterable[Round], unsettled: Collection[int] = ()) ->
     live = [each.pk for each in rounds if each.state == Round.State.OPEN or each.pk in unsettled]
     if not live:
         return {}
-    told = InboxLine.objects.filter(round__in=live, kind=InboxLine.Kind.ARBITER).order_by().values("round")
+    return {(round_id, rater): (n, n_done) for round_id, rater, n, n_done in _meanwhile.all(live)}
+
+
+def _asked_in(rounds: Any) -> QuerySet[Any, Any]:
+    told = InboxLine.objects.filter(round__any_of=rounds, kind=InboxLine.Kind.ARBITER).order_by().values("round")
     rows = Assignment.objects.filter(THIRD_RATERS, round__in=told)
     rows = rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
-    rows = rows.filter(Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
-    counted = rows.order_by().values("round_id", "rater_id")
+    return _counted(rows.filter(Exists(_RATES)))
+
+
+def _counted(rows: QuerySet[Assignment]) -> QuerySet[Any, Any]:
+    """Of each round and rater: how many, and how many of them are finished."""
     is_done = Q(state__in=Assignment.FINISHED)
-    return {
-        (row["round_id"], row["rater_id"]): (row["n"], row["n_done"])
-        for row in counted.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done))
-    }
+    of_raters = rows.order_by().values_list("round_id", "rater_id")
+    return of_raters.annotate(n=Count("pk"), n_done=Count("pk", filter=is_done))
+
+
+_RATES = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
+_meanwhile: CompiledQuery[Any] = CompiledQuery(_asked_in, list)
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ def third_raters(round_: Round) -> list[ThirdRater]:
 
     Who is blind in an open round learns from it that others differ.
     """
-    counted = _third([round_.pk])
+    counted = _of_third_raters(_third, [round_.pk])
     members = Membership.objects.filter(pk__in=[rater for _, rater in counted]).select_related("user")
     found = [ThirdRater(each, *reversed(counted[round_.pk, each.pk])) for each in members]
     return sorted(found, key=lambda each: code_order(each.rater.code))
@@ -162,19 +172,21 @@ def third_from_outside(
     They are of rounds that are over and not `unsettled`; one query, none without such a round.
     """
     over = [each.pk for each in rounds if each.state in Round.OVER and each.pk not in unsettled]
-    return _third(over, ~Exists(RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))))
+    return _of_third_raters(_third_outside, over)
 
 
-def _third(rounds: Sequence[int], *more: Any) -> dict[tuple[int, int], tuple[int, int]]:
-    if not rounds:
-        return {}
-    rows = Assignment.objects.filter(THIRD_RATERS, *more, round__in=rounds).exclude(state=Assignment.State.WITHDRAWN)
-    counted = (
-        rows.order_by()
-        .values_list("round_id", "rater_id")
-        .annotate(n=Count("pk"), n_done=Count("pk", filter=Q(state__in=Assignment.FINISHED)))
-    )
-    return {(round_id, rater): (n, n_done) for round_id, rater, n, n_done in counted}
+def _answering_third(rounds: Any, *more: Any) -> QuerySet[Any, Any]:
+    rows = Assignment.objects.filter(THIRD_RATERS, *more, round__any_of=rounds)
+    return _counted(rows.exclude(state=Assignment.State.WITHDRAWN))
+
+
+_third: CompiledQuery[Any] = CompiledQuery(_answering_third, list)
+_third_outside: CompiledQuery[Any] = CompiledQuery(lambda rounds: _answering_third(rounds, ~Exists(_RATES)), list)
+
+
+def _of_third_raters(query: CompiledQuery[Any], rounds: Sequence[int]) -> dict[tuple[int, int], tuple[int, int]]:
+    rows = query.all(list(rounds)) if rounds else []
+    return {(round_id, rater): (n, n_done) for round_id, rater, n, n_done in rows}
 
 
 def has_everything(round_: Round, machine: Membership) -> bool:

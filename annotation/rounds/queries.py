@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any
 
-from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum, When
+from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -19,6 +20,7 @@ from annotation.labels.registration import not_registered
 from annotation.models import Annotation, Assignment, Item, Membership, Round, RoundItem, RoundRater
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.studies.queries.studies import labeling_has_begun
+from shared.compiled_queries import CompiledQuery
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension
 
@@ -149,6 +151,38 @@ def _tells_skipped(seat: Seat | None, round_: Round) -> bool:
     return seat is not None and seat.sees_all_answers(round_.pk)
 
 
+@cache
+def _counts_of_rounds() -> dict[str, Any]:
+    """The annotations of `round_lines`; made once, for it takes longer than reading a round."""
+    people = RoundRater.objects.filter(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON)
+    raters = people.order_by().values("round")
+    items = RoundItem.objects.filter(round=OuterRef("pk")).order_by().values("round")
+    return {
+        "n_items": _number(items.annotate(n=Max("position")), "n"),
+        "n_done": _number(raters.annotate(n=Sum("n_finished")), "n"),
+        "n_out": _number(_out(items), "n"),
+        "n_skipped": n_skipped(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
+        "n_free": _number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
+        "n_total": Case(  # what was withdrawn when a round went to resolving is still in `n_assigned`
+            When(
+                state__in=Round.OVER,
+                mode=Round.Mode.PLANNED,
+                then=F("n_done") + n_unfinished(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
+            ),
+            When(state__in=Round.OVER, then=F("n_done")),
+            When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
+            default=_number(raters.annotate(n=Sum("n_assigned")), "n") + F("n_free"),
+            output_field=IntegerField(),
+        ),
+    }
+
+
+@cache
+def _counts_of_raters() -> dict[str, Any]:
+    own = {"round": OuterRef("round"), "rater": OuterRef("rater")}
+    return {"n_skipped": n_skipped(**own), "n_unfinished": n_unfinished(**own)}
+
+
 def round_lines(
     rounds: QuerySet[Round], *, seat: Seat | None = None, with_raters: bool = False, with_days: bool = False
 ) -> list[RoundLine]:
@@ -159,32 +193,8 @@ def round_lines(
 
     `with_days` adds the day of each rater's last answer, by one query for each round.
     """
-    people = RoundRater.objects.filter(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON)
-    raters = people.order_by().values("round")
-    items = RoundItem.objects.filter(round=OuterRef("pk")).order_by().values("round")
-    rows = (
-        rounds.select_related("taxonomy_version", "study")
-        .annotate(
-            n_items=_number(items.annotate(n=Max("position")), "n"),
-            n_done=_number(raters.annotate(n=Sum("n_finished")), "n"),
-            n_out=_number(_out(items), "n"),
-            n_skipped=n_skipped(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
-            n_free=_number(items.filter(n_free__gt=0).annotate(n=Sum("n_free")), "n"),
-            n_total=Case(  # what was withdrawn when a round went to resolving is still in `n_assigned`
-                When(
-                    state__in=Round.OVER,
-                    mode=Round.Mode.PLANNED,
-                    then=F("n_done") + n_unfinished(round=OuterRef("pk"), rater__kind=Membership.Kind.PERSON),
-                ),
-                When(state__in=Round.OVER, then=F("n_done")),
-                When(mode=Round.Mode.POOL, then=_number(items.annotate(n=Sum("n_raters")), "n")),
-                default=_number(raters.annotate(n=Sum("n_assigned")), "n") + F("n_free"),
-                output_field=IntegerField(),
-            ),
-        )
-        .order_by("-number")
-    )
-    found = list(rows)
+    rows: Any = rounds.select_related("taxonomy_version", "study").annotate(**_counts_of_rounds()).order_by("-number")
+    found: list[Any] = list(rows)
     unsettled = seat.unsettled_round_ids if seat else frozenset()
     meanwhile = uncounted(found, seat)
     queues = seat.withheld_queues if seat else {}
@@ -197,9 +207,10 @@ def round_lines(
     days = {row.pk: last_days(row, is_unsettled=row.pk in unsettled) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
-        wanted = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related("rater__user", "round")
-        own_ones = {"round": OuterRef("round"), "rater": OuterRef("rater")}
-        wanted = wanted.annotate(n_skipped=n_skipped(**own_ones), n_unfinished=n_unfinished(**own_ones))
+        wanted: Any = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related(
+            "rater__user", "round"
+        )
+        wanted = wanted.annotate(**_counts_of_raters())
         own = seat.membership.pk if seat and seat.membership else None
         for row in sorted(wanted, key=lambda each: code_order(each.rater.code)):
             if seat and (row.round_id, row.rater_id) in seat.unseen_queue_raters:
@@ -284,11 +295,19 @@ def last_days(round_: Round, *, is_unsettled: bool = False) -> dict[int, date]:
     rates, too, how long each answer took. Third answers of an open round, or one that `is_unsettled` for who reads, are
     left out, as they are from every count.
     """
-    third = Assignment.objects.filter(THIRD_RATERS if is_unsettled else ASKED_MEANWHILE, round=round_)
-    answers = Annotation.objects.filter(assignment__round=round_).exclude(assignment__in=third)
+    rows = (_last_answers_unsettled if is_unsettled else _last_answers).all(round_.pk)
+    return {rater: at.astimezone(UTC).date() for rater, at in rows}
+
+
+def _newest_answers(round_: int, third: Q) -> QuerySet[Any, Any]:
+    answers = Annotation.objects.filter(assignment__round=round_)
+    answers = answers.exclude(assignment__in=Assignment.objects.filter(third, round=round_))
     answers = answers.exclude(idempotency_key__startswith=MARK)
-    rows = answers.order_by().values_list("rater")
-    return {rater: at.astimezone(UTC).date() for rater, at in rows.annotate(at=Max("created_at"))}
+    return answers.order_by().values_list("rater").annotate(at=Max("created_at"))
+
+
+_last_answers: CompiledQuery[Any] = CompiledQuery(lambda round_: _newest_answers(round_, ASKED_MEANWHILE), int)
+_last_answers_unsettled: CompiledQuery[Any] = CompiledQuery(lambda round_: _newest_answers(round_, THIRD_RATERS), int)
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def has_open_disagreements(round_: Round, *, items: Collection[int] | None = Non
     return any(verdict.state == "open" for each in found for verdict in each.verdicts)
 
 
-def open_proposals(round_: Round) -> QuerySet[Proposal]:
+def open_proposals(round_: Round | int) -> QuerySet[Proposal]:
     """Categories asked for in current answers of a round, or while resolving it, that were not answered or decided.
 
     Without those on training items, whose right answer is known, and on excluded ones.
@@ -245,9 +245,18 @@ def open_proposals(round_: Round) -> QuerySet[Proposal]:
     return open_ones.select_related("item", "proposed_by", "dimension")
 
 
+_open_by_round: CompiledQuery[Any] = CompiledQuery(
+    lambda round_, without: (
+        open_proposals(round_).exclude(item__any_of=without).order_by().values_list("round").annotate(n=Count("pk"))
+    ),
+    int,
+    list,
+)
+
+
 def n_open_proposals(round_: Round, *, without: Collection[int] = ()) -> int:
     """How many proposals wait for an answer, those on some items (ids) left out."""
-    return open_proposals(round_).exclude(item__in=list(without)).count()
+    return sum(n for _, n in _open_by_round.all(round_.pk, list(without)))
 
 
 _current_answers: CompiledQuery[Any] = CompiledQuery(
