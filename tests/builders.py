@@ -201,8 +201,11 @@ def open_round(
     """
     numbers = range(first, first + n_items)
     have = set(Issue.objects.filter(repository__name="rocket").values_list("number", flat=True))
-    for number in numbers:
-        if number not in have:
+    lacking = [number for number in numbers if number not in have]
+    if lacking == list(numbers):
+        issues(n_items, first=first)
+    else:
+        for number in lacking:
             issues(1, first=number)
     more.setdefault("raters_per_item", len(raters))
     made = rounds.create_round(
