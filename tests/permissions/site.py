@@ -32,6 +32,8 @@ STATES = ("draft", "open", "resolving", "closed")
 IN_ANY_STATE = "*"
 OUTSIDE = ("outsider", "nobody")
 """To whom it makes no difference in which state a round is."""
+NOT_TAKEN = "405"
+"""An address takes the same methods in each state."""
 CHANGED_BY_STATE = ("owner", "rater", "link")
 """Whose answers are looked at in every state; those of others while the round is open, and in all by `make soak`."""
 WHERE_ALL_ARE_ALIKE = ("owner", "outsider", "nobody")
@@ -76,7 +78,7 @@ class Site:
             "image": frame_of("https://example.org/a.png").partition("?")[2],
             "token": str(make_token(user=owner, name="mine")[0].pk),
         }  # fmt: skip
-        self.known: dict[tuple[str, str], str] = {}
+        self.known: dict[tuple[str, str, str], str] = {}
         self.clients = {column: self._client(column, name, secret) for column, name in VISITORS.items()}
 
     def _client(self, column: str, name: str | None, secret: str) -> tuple[Client, dict[str, str]]:
@@ -93,17 +95,19 @@ class Site:
 
     def cell(self, column: str, address: str) -> str:
         """How an address is answered: `200 405` to GET and POST, or `405` to the method that stands before it."""
-        if (column, address) not in self.known:
-            method, _, place = address.rpartition(" /")
-            methods = (method.lower(),) if method else ("get", "post")
-            told = " ".join(str(self.status(column, each, self.path(place))) for each in methods)
-            if column not in OUTSIDE:
-                return told
-            self.known[column, address] = told
-        return self.known[column, address]
+        method, _, place = address.rpartition(" /")
+        methods = (method.lower(),) if method else ("get", "post")
+        return " ".join(self.status(column, each, self.path(place)) for each in methods)
 
-    def status(self, column: str, method: str, path: str) -> int:
-        return self.answer(column, method, path)[0]
+    def status(self, column: str, method: str, path: str) -> str:
+        """The status of an answer; asked once where the state of a round makes no difference."""
+        place = (column, method, path)
+        if place not in self.known:
+            told = str(self.answer(column, method, path)[0])
+            if column not in OUTSIDE and told != NOT_TAKEN:
+                return told
+            self.known[place] = told
+        return self.known[place]
 
     def answer(self, column: str, method: str, path: str, body: str = "") -> tuple[int, str]:
         """Status and words of an answer, whatever the request changed taken back."""
