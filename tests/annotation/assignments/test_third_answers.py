@@ -15,6 +15,7 @@ from annotation.studies.actions import studies
 from tests import builders as make
 from tests.annotation.compared_answers import AGES
 from tests.annotation.permission_study import BASE, PAGES, Visitor, compared, words_of
+from tests.remembered import remembered
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +25,7 @@ PASSING = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00)?|\d\d:\d\d(:\d\d)?|
 WITHDRAW = "studies/study/rounds/1/raters/R2/withdraw/"
 
 
+@remembered
 def blind_owner(mode: str = "planned", raters: Sequence[str] = ("olga", "bob", "dan")) -> tuple[Study, Round, int]:
     """Olga owns the study and rates; she and bob have both answered an item in the same way. Dan can be asked."""
     study = make.study(raters=("bob", "dan"), resolve_when="item")

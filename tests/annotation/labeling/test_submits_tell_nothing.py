@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.labeling.actions.next_item import take_next
 from annotation.models import Assignment, Round, Study
 from tests import builders as make
+from tests.remembered import remembered
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +65,7 @@ def rows_written() -> Counter[tuple[str, str]]:
     return Counter({(name, kind): n for name, *counts in rows for kind, n in zip(kinds, counts, strict=True)})
 
 
+@remembered
 def study_of(mode: str, n_raters: int) -> Round:
     """A study that resolves item by item with all rules on, and could ask erin and frank; bob, carol … rate."""
     raters = ("bob", "carol", "dave")[:n_raters]
@@ -102,7 +104,7 @@ def seen_of_submit(round_: Round, door: str, said: str | None, kind: str) -> dic
     script, client = Script("bob"), Client()
     client.force_login(make.user("bob"))
     page = f"/studies/study/rounds/1/label/{place_of(own)}/"
-    client.get("/studies/study/")
+    client.get("/help/")  # the session of a fresh client is noted once
     with watched() as found:
         if door == "rest":
             answer = script.send(
