@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet
 from django.core.files.base import ContentFile
+from django.db import connection
 from django.test import Client
 from django.urls import URLPattern
 from django.utils import timezone
@@ -48,6 +49,7 @@ from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
 from tests.annotation.plans.test_plans import SECOND
+from tests.remembered import remembered
 
 PAGES, BASE = "/", "/api/v1/"
 OF_ROUND_1 = {name: f"zq1{name}" for name in ("memo", "quote", "proposal", "remark", "rationale", "skip")}
@@ -78,12 +80,17 @@ BLIND = ("dan", "olga", "sam")
 """A rater of the open rounds, the owner and someone of the staff who rate there, too."""
 
 
+@remembered
 def make_permission_study() -> Study:
     """A study whose round 1 is being resolved, whose round 2 labels and whose round 3 screens.
 
     Zoe adjudicates and is asked as a third rater about item 1; bob is done in rounds 2 and 3, and
     dan, olga and sam are not.
     """
+    with connection.cursor() as cursor:  # no sample's ID is the number of one in another study
+        cursor.execute(
+            "SELECT setval(name, nextval(name) + 99) FROM pg_get_serial_sequence('annotation_sample', 'id') name"
+        )
     make.user("sam", staff=True)
     study = make.study(raters=("bob", "carol", "dan", "zoe"), resolve_when=Study.ResolveWhen.ITEM)
     owner = make.owner_seat(study)

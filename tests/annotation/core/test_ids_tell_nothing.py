@@ -1,6 +1,7 @@
 """The numbers of rows that answers make leave nowhere: no page, answer, cursor, file or address has one."""
 
 import base64
+import inspect
 import io
 import itertools
 import re
@@ -78,7 +79,7 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
                 cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", place)
                 before = cursor.fetchone()[0]
                 cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)", [*place, max(first, before)])
-        yield permission_study.make_permission_study()
+        yield inspect.unwrap(permission_study.make_permission_study)()
         transaction.set_rollback(True)
 
 
