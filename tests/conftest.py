@@ -193,6 +193,7 @@ def _list_static_files_once() -> None:
 
     def add(self: Any) -> None:
         if not listed:
+            prepared.place_chart_script(DATA_DIR)
             look(self)
             listed.update(self.files)
         self.files.update(listed)

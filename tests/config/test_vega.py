@@ -19,15 +19,19 @@ def test_the_script_is_served_packed_and_kept_by_browsers() -> None:
     assert b"vegaEmbed" in script
 
 
-def test_it_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
     folder = vega.vega_folder()
+    assert folder == tmp_path / "static"
+    script = (folder / vega.vega_path()).read_bytes()
+    assert b"vegaEmbed" in script and script == gzip.decompress((folder / f"{vega.vega_path()}.gz").read_bytes())
 
     def refused(*arguments: Any, **more: Any) -> None:
         raise AssertionError("It is made again.")
 
     monkeypatch.setattr(vega.subprocess, "run", refused)
     assert vega.vega_folder() == folder
-    assert finders.find(vega.vega_path()) == str(folder / vega.vega_path())  # type: ignore[operator]
+    assert finders.find(vega.vega_path()) == str(folder / vega.vega_path())
     assert finders.find("vega/vega-0.js") is None
 
 
