@@ -110,7 +110,7 @@ def continue_run(*, run: FetchRun, user: "User | None" = None, send: bool = True
             run.is_unrestricted = False
         changed = ["n_failures", "finished_at", "waiting_until", "error", "state", "heartbeat_at", "is_unrestricted"]
         run.save(update_fields=changed)
-        record(verb="fetch continued", user=user, fetch=run.pk, target=run.target)
+        record(verb="fetch continued", user=user, fetch=run.pk, target=run.target or run.title)
         if send:
             RUNS.send_later(run.pk)
     return run
@@ -123,7 +123,7 @@ def cancel_run(*, run: FetchRun, user: "User | None" = None) -> FetchRun:
         if run.is_over:
             raise Conflict(f"This fetch has already ended: {run.state}.")
         RUNS.end(run, FetchRun.State.CANCELLED, waiting_until=None)
-        record(verb="fetch cancelled", user=user, fetch=run.pk, target=run.target)
+        record(verb="fetch cancelled", user=user, fetch=run.pk, target=run.target or run.title)
     return run
 
 
@@ -213,12 +213,17 @@ def _run_of_numbers(user: "User | None", repository: str, what: str, numbers: Se
 
 
 def _run(user: "User | None", name: tuple[str, str, str], asked: Mapping[str, object]) -> FetchRun:
-    """A run that is not stored yet."""
+    """A run that is not stored yet.
+
+    One of people who may not use the tokens has no target before GitHub calls its repository public: that it waits for
+    another run would tell that someone fetches a private one.
+    """
+    is_unrestricted = user is None or is_shell_command()
     return FetchRun(
         kind=FetchRun.Kind.GITHUB,
-        target="/".join(name).lower(),
+        target="/".join(name).lower() if is_unrestricted or may_use_tokens(user) else "",
         requested={"repository": full_name(*name), "name": list(name), **asked},
-        is_unrestricted=user is None or is_shell_command(),
+        is_unrestricted=is_unrestricted,
     )
 
 

@@ -88,11 +88,12 @@ class RunState:
         host, owner, name = self.run.requested["name"]
         path = f"/repos/{owner}/{name}"
         kept = _asked_before(path, host, owner, name) if self.run.requested.get("since") else None
+        if kept and self.is_restricted and kept.repository.private:
+            kept = None  # an answer that did not change would tell that the repository is stored here
         also = UNREADABLE if self.is_restricted else ()
         title = full_name(host, owner, name)
         answer = self.client.get(path, what=title, etag=kept.etag if kept else None, also=also)
-        is_known_public = answer.unchanged and kept is not None and not kept.repository.private
-        if self.is_restricted and not is_known_public and not is_public(answer.value) and not _is_nonsense(answer):
+        if self.is_restricted and not (answer.unchanged or is_public(answer.value) or _is_nonsense(answer)):
             raise self._hidden(title)
         if not answer.unchanged and not (isinstance(answer.value, Mapping) and "full_name" in answer.value):
             raise _unreadable()
@@ -202,7 +203,7 @@ class RunState:
 
     def _hidden(self, title: str) -> FetchFailed:
         """What is private is answered like what is not there, also by what it cost to find out."""
-        self.client.n_requests, self.client.n_left = 1, None
+        self.client.n_requests, self.client.n_unchanged_answers, self.client.n_left = 1, 0, None
         return self.client.not_found(title)
 
     def start_over_name(self) -> None:

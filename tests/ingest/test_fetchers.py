@@ -75,6 +75,46 @@ def test_a_private_repository_is_answered_like_one_that_is_not_there(world: Worl
     assert not Repository.objects.exists() and not Issue.objects.exists()
 
 
+@pytest.mark.parametrize("since", [None, "last", "2024-01-01"])
+def test_a_private_repository_that_is_stored_is_answered_like_one_that_is_not_there(
+    github: GitHub, world: World, fetch: Fetch, eve: User, since: str | None
+) -> None:
+    """What it costs at GitHub included: an answer that did not change would be free."""
+    world.repository("lab/secret", private=True).issue()
+    assert fetch("lab/secret", user=make.user("sam", staff=True)).state == "done"
+    left, rows = [], []
+    for name in ("lab/nosuch", "lab/secret"):
+        before = github.limit("ghp_of_the_lab").remaining
+        run = fetch(name, user=eve, since=since)
+        left.append(before - github.limit("ghp_of_the_lab").remaining)
+        rows.append({field.name: getattr(run, field.attname) for field in FetchRun._meta.concrete_fields} | shown(run))
+    own = ("id", "created_at", "started_at", "finished_at", "heartbeat_at")
+    nothing, secret = (json.dumps({k: v for k, v in row.items() if k not in own}, default=str) for row in rows)
+    assert secret.replace("secret", "nosuch") == nothing
+    assert left == [1, 1]
+
+
+def test_a_fetch_of_a_private_repository_that_is_being_fetched_does_not_wait_for_it(
+    world: World, fetch: Fetch, eve: User
+) -> None:
+    world.repository("lab/secret", private=True).issue()
+    sam = make.user("sam", staff=True)
+    other = start_fetch(user=sam, repository="lab/secret", send=False)
+    FetchRun.objects.filter(pk=other.pk).update(state=FetchRun.State.RUNNING, heartbeat_at=timezone.now())
+    assert fetch("lab/secret", user=eve).error == f"lab/secret {NOT_THERE}"
+    assert fetch("lab/secret", user=sam).state == "queued"
+
+
+def test_two_fetches_of_a_public_repository_do_not_work_at_once(world: World, fetch: Fetch, eve: User) -> None:
+    world.repository("o/r").issue()
+    other = start_fetch(user=make.user("sam", staff=True), repository="o/r", send=False)
+    FetchRun.objects.filter(pk=other.pk).update(state=FetchRun.State.RUNNING, heartbeat_at=timezone.now())
+    run = fetch(user=eve)
+    assert (run.state, run.error) == ("waiting", "Another run of o/r is running. This one continues after it.")
+    FetchRun.objects.filter(pk=other.pk).update(state=FetchRun.State.DONE)
+    assert worked(continue_run(run=run, send=False)).state == "done"
+
+
 def test_rest_and_pages_fetch_nothing_private_for_them(world: World, eve: User) -> None:
     world.repository("lab/secret", private=True).issue()
     client = Client()
