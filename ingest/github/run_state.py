@@ -20,6 +20,7 @@ from ingest.records import IssueRecord
 from ingest.runs import progress
 from ingest.upsert import (
     forget_changes,
+    forget_others,
     hold_issues,
     is_claimed,
     keep_former_name,
@@ -307,14 +308,18 @@ def _repository(
     """The stored repository, renamed when it moved at GitHub; made if it is new.
 
     Where it is private, one that files made under its name steps aside. Of one that becomes GitHub's, nothing stays
-    that these files said and that a fetch may leave as it is.
+    that these files said and that a fetch may leave as it is; of one that becomes public, nothing that was told of
+    other repositories while it was private.
     """
     private = not is_public(found)
     github_id = parse_id(found.get("id"))
     if github_id is None:
         raise _unreadable()
-    for claimed in [each for name in {now, asked} for each in Repository.objects.named(*name) if is_claimed(each)]:
-        hold_issues(claimed)
+    found_by_id = Repository.objects.filter(host=now[0], github_id=github_id)
+    known = found_by_id | Repository.objects.named(*now) | Repository.objects.named(*asked)
+    for each in known.order_by("pk"):
+        if is_claimed(each) or (each.private and not private):
+            hold_issues(each)
     stored = Repository.objects.select_for_update()
     if private:
         for claimed in [each for name in {now, asked} for each in stored.named(*name) if is_claimed(each)]:
@@ -342,6 +347,8 @@ def _repository(
     with transaction.atomic():
         rename(repository, now)
         keep_former_name(repository, asked)
+        if repository.private and not private:
+            forget_others(repository)
         repository.private, repository.github_id = private, github_id
         repository.save(update_fields=["host", "owner", "name", "private", "github_id"])
     return repository

@@ -12,6 +12,7 @@ from ingest.upsert.changes import store_files
 from ingest.upsert.copying import copy
 from ingest.upsert.repositories import (
     forget_changes,
+    forget_others,
     hold_issues,
     is_claimed,
     keep_former_name,
@@ -25,6 +26,7 @@ __all__ = [
     "BatchResult",
     "copy",
     "forget_changes",
+    "forget_others",
     "hold_issues",
     "is_claimed",
     "keep_former_name",

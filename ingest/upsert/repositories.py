@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from ingest.identifiers import full_name
-from ingest.models import Activity, ClosingChange, FetchRun, FormerName, Issue, Repository
+from ingest.models import Activity, ClosingChange, FetchRun, FormerName, Issue, Repository, Validator
 from ingest.records import IssueRecord
 from ingest.totals import expect_other_totals
 
@@ -82,7 +82,7 @@ def hold_issues(repository: Repository) -> None:
 
 
 def forget_changes(repository: Repository) -> None:
-    """Drops what files said of what closed the issues of a repository, of their events, reactions and types.
+    """Drops what was told of what closed the issues of a repository, of their events, reactions and types.
 
     None of it is known then until GitHub tells it, and none of the issues was looked for there.
     """
@@ -91,6 +91,18 @@ def forget_changes(repository: Repository) -> None:
     told = Q(changes_known=True) | Q(checked_at__isnull=False)
     Issue.objects.filter(told, repository=repository).update(changes_known=False, checked_at=None)
     expect_other_totals([repository.pk])
+
+
+def forget_others(repository: Repository) -> None:
+    """Drops what may name other private repositories beside the issues of one that becomes public.
+
+    The next fetch reads all of it again and stores what everyone may know. A check brings places of issues.
+    """
+    forget_changes(repository)
+    Issue.objects.filter(repository=repository).exclude(moved_to="").update(moved_to="")
+    Validator.objects.filter(repository=repository).delete()
+    repository.complete_until = None
+    repository.save(update_fields=["complete_until"])
 
 
 def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, Repository]:

@@ -220,10 +220,11 @@ def _context(found: queries.DeskIssue) -> dict[str, object]:
 def issue_html(snapshot: Snapshot) -> SafeString:
     """The issue as its pages show it, a long thread up to its first part: the page fetches the others by itself.
 
-    The other raters of an item find it rendered (a snapshot does not change).
+    The other raters of an item find it rendered (a snapshot does not change), but not what was rendered before its
+    repository became public: what closed it is forgotten then.
     """
     issue = snapshot.issue
-    key = f"labelling:reading:{VERSION}:{snapshot.pk}:{issue.changes_known:d}"
+    key = f"labelling:reading:{VERSION}:{snapshot.pk}:{issue.changes_known:d}:{issue.repository.private:d}"
     if found := cache.get(key):
         html: SafeString = mark_safe(found)
         return html
