@@ -164,8 +164,11 @@ def _independent(facts: Facts) -> Said:
         told.append(f"The study was duplicated from another one with {plural(facts.copied_items, 'item')}.")
         mend.append("Explain in the paper whether raters had seen or labeled these items there.")
     if facts.rated_elsewhere is None:
-        told.append("Whether raters had labeled the items in the study that this one is a copy of is hidden from you.")
-        mend.append("Ask an owner who labels nothing there.")
+        told.append(
+            "Whether raters had labeled the items in the study that this one is a copy of is hidden until each round "
+            "there is closed."
+        )
+        mend.append("Read this again when these rounds are closed.")
     elif facts.rated_elsewhere:
         told.append(sentences.rated_elsewhere(facts.n_rated_elsewhere).text)
         mend.append("Explain in the paper which labels raters knew from the other study.")

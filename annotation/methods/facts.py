@@ -391,7 +391,7 @@ class Facts:
     `applies_chosen_on`: the rule for conditional dimensions was changed on that day, after labeling had begun. The
     study `is_copied` if it was duplicated from another one, with `copied_items`. `rated_elsewhere` are, by round, the
     items that a rater labeled whose issue the same rater had labeled before in a study that this one was duplicated
-    from; None where that is hidden from the reader. `n_labeled_out` are labeled items that
+    from; None while a round there is open or being resolved. `n_labeled_out` are labeled items that
     are screened out: numbers include them if the study `keeps_out`.
     """
 

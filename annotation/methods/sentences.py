@@ -500,8 +500,8 @@ def rated_elsewhere(n: int) -> Sentence:
 
 def hidden_elsewhere() -> Sentence:
     return missing(
-        "whether raters had labeled the items before in a study that this one was duplicated from; that is hidden from "
-        "you while a round is open there"
+        "whether raters had labeled the items before in a study that this one was duplicated from; that is hidden "
+        "until each round there is closed"
     )
 
 

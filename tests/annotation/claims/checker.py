@@ -235,6 +235,7 @@ class Checker:
         self.expect(set(certain) <= said <= set(self.readable_before), "who could read labels before", certain)
         self.same("resolutions entered before", self.n_resolved_before, 0)
         wanted |= {"rated elsewhere"} if self.labeled_elsewhere else set()
+        wanted |= {"hidden elsewhere"} if self.is_source_under_way and rows.submitted() else set()
         wanted |= {"skipped"} if self.n_third_skipped else set()
         wanted |= {"read otherwise"} if self.read_otherwise else set()
         wanted |= {"read apart"} if self.read_apart else set()
@@ -937,10 +938,16 @@ class Checker:
         here = {row["item"] for row in rows if int(row["round"]) in own}
         self.same(claim, number(n), len({row["item"] for row in rows if int(row["round"]) not in own} & here))
 
+    @property
+    def is_source_under_way(self) -> bool:
+        """Whether a round of the study that this one was duplicated from is open or being resolved."""
+        tables = {} if self.rows.source is None else self.rows.source.tables
+        return any(row["state"] in ("open", "resolving") for row in tables.get("rounds", ()))
+
     @cached_property
     def labeled_elsewhere(self) -> set[tuple[int, str]]:
         """Round and item of what the same account labeled in the study that this one was duplicated from."""
-        if self.rows.source is None:
+        if self.rows.source is None or self.is_source_under_way:
             return set()
         users = [{each["code"]: each["user"] for each in rows.members} for rows in (self.rows, self.rows.source)]
         there = {(item, users[1][who]) for _, item, who in self.rows.source.submitted()}
@@ -949,6 +956,10 @@ class Checker:
     def rated_elsewhere(self, claim: str, n: str) -> None:
         self.seen["rated elsewhere"] = [claim]
         self.same(claim, number(n), len({item for _, item in self.labeled_elsewhere}))
+
+    def hidden_elsewhere(self, claim: str) -> None:
+        self.seen["hidden elsewhere"] = [claim]
+        self.same(claim, True, self.is_source_under_way)
 
     def labeled_before(self, claim: str, n: str) -> None:
         self.same(claim, number(n), len(self.labeled_again))
@@ -1713,11 +1724,13 @@ class Checker:
         self.expect(certain <= read <= set(self.readable_before), text, certain)
         again = bool(self.labeled_again or read or self.labeled_elsewhere)
         self.same(text, bool(self.labeled_elsewhere), "in a study that this one was duplicated from" in text)
+        hidden = self.is_source_under_way
+        self.same(text, hidden, "is a copy of is hidden" in text)
         copied = [
             line for line in self.rows.audit if line["what"] == "duplicated from a study" and line["detail"]["items"]
         ]
         self.same(text, bool(copied), "was duplicated from another one" in text)
-        self.same(text, answer, "partly" if some or again or copied else "yes")
+        self.same(text, answer, "partly" if some or again or copied or hidden else "yes")
 
     def check_resolved(self, text: str, answer: str) -> None:
         if text.startswith("There was no disagreement to resolve"):
@@ -2236,6 +2249,8 @@ SENTENCES: list[tuple[str, Callable[..., None]]] = [
     (r"For <TITLE>, ([^,.]*?(?:\([\w ]+\))?) was registered\.", Checker.registered_as),
     (r"The study was duplicated from another one with ([\d,]+) items?\.", Checker.copied),
     (r"\[missing: whether raters had seen or labeled the items before; the study was duplicated from another one with ([\d,]+) items?\]", Checker.copied),
+    (r"\[missing: whether raters had labeled the items before in a study that this one was duplicated from; that is hidden until each round there is closed\]", Checker.hidden_elsewhere),
+    (r"Whether raters had labeled the items in the study that this one is a copy of is hidden until each round there is closed\.", Checker.hidden_elsewhere),
     (r"\[missing: whether <TITLES> had been labeled in the sheets before that\]", Checker.nothing),
     (r"For <TITLES>, ([^,.]*?(?:\([\w ]+\))?)(?: with a threshold of (-?\d\.\d+))? is reported(, the default of the software)?; it was not registered beforehand\.", Checker.unregistered),
     (r"\[missing: why .*? suits <TITLES>\]", Checker.nothing),
