@@ -20,11 +20,11 @@ class AnnotationConfig(AppConfig):
         from accounts.permissions import public_accounts
         from annotation.core.access import (
             issues_without_a_reader,
-            screening_taxonomies,
             snapshots_of_own_studies,
             taxonomies_of_own_studies,
         )
         from annotation.core.demo_people import is_demo_person
+        from annotation.labels.queries.screening import screening_taxonomies
         from annotation.members.actions.password_links import may_still_make, record_use
         from annotation.studies.queries.studies import words_of_studies
         from ingest.models import also_visible, read_by_strangers

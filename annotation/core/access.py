@@ -571,11 +571,6 @@ def issues_without_a_reader(repository_id: int) -> Any:
     return own.order_by().values("issue").union(drawn.order_by().values("issue"))
 
 
-def screening_taxonomies() -> Any:
-    """The ids of the taxonomies that screening rounds ask, whose titles tell of their studies."""
-    return Study.objects.filter(screening_taxonomy__isnull=False).order_by().values("screening_taxonomy")
-
-
 def taxonomies_of_own_studies(user: User) -> Any:
     """The ids of the taxonomies by which this person's studies label and screen."""
     own = Study.objects.filter(memberships__user=user).order_by()

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
-from annotation.labels.screening import IN, OUT, REASON, SCREENING, USUAL, fits, reasons_of
+from annotation.labels.screening import IN, OUT, REASON, SCREENING, SLUG_END, USUAL, fits, reasons_of
 from annotation.models import Assignment, Item, Membership, Rating, Round, RoundItem, Study
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, newest_published, published_version
 
 
@@ -22,6 +22,17 @@ def owns_screening(study: Study) -> bool:
     """Whether the study's screening taxonomy is no other study's and not what it labels by; one query."""
     others = Study.objects.filter(screening_taxonomy=study.screening_taxonomy_id).exclude(pk=study.pk)
     return study.screening_taxonomy_id != study.taxonomy_id and not others.exists()
+
+
+def screening_taxonomies() -> Any:
+    """The ids of the taxonomies that screening rounds ask, whose titles tell of their studies.
+
+    They are known by their questions and slug, too, because they stay when their study is deleted.
+    """
+    published = TaxonomyVersion.objects.filter(taxonomy=OuterRef("pk"), published_at__isnull=False)
+    asks = Exists(published.filter(dimensions__key=SCREENING)) & Exists(published.filter(dimensions__key=REASON))
+    of_studies = Study.objects.filter(screening_taxonomy=OuterRef("pk"))
+    return Taxonomy.objects.filter(Exists(of_studies) | Q(slug__contains=SLUG_END) & asks).order_by().values("pk")
 
 
 def reasons_to_offer(study: Study) -> tuple[str, ...]:

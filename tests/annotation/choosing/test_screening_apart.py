@@ -3,13 +3,20 @@
 import pytest
 from django.test import Client
 
+from annotation.core.access import get_seat
+from annotation.exports import jobs as exports
+from annotation.exports.actions import request_export
 from annotation.imports.actions.ratings import ImportReport, import_ratings
 from annotation.models import Proposal, Rating, Round, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import create_study
+from annotation.transfer import jobs as transfer
+from annotation.transfer.actions import life
+from annotation.transfer.actions.study_import import bring_study
 from taxonomy.actions import start_draft
 from tests import builders as make
 from tests.annotation.choosing.test_screening import REASONS, answer, close, screening
+from tests.annotation.transfer.test_study_import import brought
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +61,36 @@ def test_who_is_no_member_neither_writes_a_screening_taxonomy_nor_labels_by_it(s
     for path in ("versions/", "drafts/", "versions/1/retire/"):
         nina.refused("POST", f"taxonomies/{SLUG}/{path}", {}, 404)
     assert list(nina.refused("POST", "studies/", {"slug": "mine", "title": "Mine", "taxonomy": SLUG})) == ["taxonomy"]
+
+
+def test_a_screening_taxonomy_stays_closed_when_its_study_is_deleted() -> None:
+    study = make.study()
+    answer(screening(study, 2, reasons=REASONS), "item bob carol\n1 in in\n2 in in")
+    close(study)
+    make.user("sam", staff=True)
+    copy = bring_study(user=make.user("nick"), file=brought(study), slug="copy")[0].study
+    both = [SLUG, f"{SLUG}-2"]
+    assert copy.screening_taxonomy is not None and copy.screening_taxonomy.slug == both[1]
+    for each in (study, copy):
+        seat = get_seat(each.created_by, each.slug)
+        exports.work(request_export(seat=seat, what="study", send=False).pk)
+        transfer.work(life.delete_study(seat=seat, typed=each.slug, send=False).pk)
+    assert not Study.objects.exists()
+    maintained = {"olga": both[:1], "nick": both[1:], "sam": both, "bob": [], "nina": []}
+    for name, read in maintained.items():
+        listed = {each["slug"]: each["mark"] for each in Script(name).send("GET", "taxonomies/").json()["results"]}
+        assert listed == {"symptoms": ""} | dict.fromkeys(read, "screening"), name
+        shown = client(name).get("/taxonomies/").content.decode()
+        for slug in both:
+            expected = 200 if slug in read else 404
+            assert (f"/{slug}/" in shown) == (slug in read)
+            assert Script(name).send("GET", f"taxonomies/{slug}/versions/1/").status_code == expected, name
+            assert client(name).get(f"/taxonomies/{slug}/versions/1/document.yaml").status_code == expected, name
+
+
+def test_a_taxonomy_that_is_only_called_screening_is_for_everyone() -> None:
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: health-screening"))
+    assert client("eve").get("/taxonomies/health-screening/versions/1/").status_code == 200
 
 
 def test_a_draft_of_a_screening_taxonomy_is_its_maintainers_alone(study: Study) -> None:
