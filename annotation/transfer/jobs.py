@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from accounts.models import User
-from annotation.models import Assignment, Deletion, Export, Study, Workbook
+from annotation.models import Arrival, Assignment, Deletion, Export, Study, Workbook
 from annotation.transfer.queries import rows as study_rows
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import BATCHES, TaskTurn
@@ -33,6 +33,7 @@ class Deletions(JobKind[Deletion]):
 
     def do(self, job: Deletion, turn: TaskTurn) -> None:
         people = _people(job.pk)
+        _forget_import(job)
         while _batch(job):
             if turn.is_over():
                 raise TurnOver
@@ -65,10 +66,17 @@ def _batch(deletion: Deletion) -> bool:
         else:
             DELETIONS.finish(deletion, study=None, n_done=deletion.n_total)
             with connection.cursor() as cursor:
-                cursor.execute("UPDATE annotation_arrival SET study_id = NULL WHERE study_id = %s", [study.pk])
                 cursor.execute("DELETE FROM annotation_study WHERE id = %s", [study.pk])
         _name("")
     return n_taken > 0
+
+
+def _forget_import(deletion: Deletion) -> None:
+    """Deletes the file that the study came from, and what the register of imports says of it. Raises StorageAway."""
+    came_by = Arrival.objects.filter(study__deletion=deletion)
+    for name in came_by.filter(file__gt="").values_list("file", flat=True):
+        default_storage.delete(name)
+    came_by.update(study=None, file="", report=None)
 
 
 def _unpoint(study: Study) -> int:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command, get_commands
 from django.test import Client
 
@@ -16,7 +18,7 @@ from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.members.actions.members import add_member
-from annotation.models import Annotation, BulkJob, Deletion, Export, Item, Membership, Rating, Study
+from annotation.models import Annotation, Arrival, BulkJob, Deletion, Export, Item, Membership, Rating, Study
 from annotation.overview.queries.waiting import rounds_to_resolve
 from annotation.rounds.actions.rounds import close_round, resolve_round
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
@@ -234,6 +236,27 @@ def test_a_deletion_that_is_killed_anywhere_goes_on_and_leaves_nothing_but_the_r
     lines = signed_in("olga").get("/deleted-studies/").content.decode()
     assert deletion.sha256 in lines
     assert deletion.sha256 not in signed_in("mallory").get("/deleted-studies/").content.decode()
+
+
+def test_the_file_that_a_study_came_from_is_deleted_with_it_and_its_import_tells_nothing_of_what_it_held() -> None:
+    file = whole_file(over(make.study())).getvalue()
+    for slug in ("comes", "stays"):
+        made = study_import.take_study(user=make.user("olga"), file=ContentFile(file, "s.zip"), slug=slug, send=False)
+        study_import.take_in(made.pk)
+    comes, stays = Arrival.objects.order_by("pk")
+    kept = [each.file.name for each in (comes, stays)]
+    whole_export(Study.objects.get(slug="comes"))
+    deletion = life.delete_study(seat=get_seat(make.user("olga"), "comes"), typed="comes", send=False)
+    transfer_jobs.work(deletion.pk)
+    assert Deletion.objects.get(pk=deletion.pk).done_at is not None
+    assert [default_storage.exists(name) for name in kept] == [False, True]
+    for each in (comes, stays):
+        each.refresh_from_db()
+    assert (comes.study, comes.file.name, comes.report) == (None, "", None)
+    assert stays.file.name == kept[1] and stays.report["study"] == "stays"
+    page = signed_in("olga").get(f"/studies/import/whole/{comes.pk}/").content.decode()
+    assert "imported as comes. That study has since been deleted." in page
+    assert study_import.remove_old_files() == 0
 
 
 @pytest.mark.parametrize("name", [*LADDER, None])
