@@ -36,10 +36,9 @@ USUAL = {
 """The reasons of a study that names none, and what each means."""
 
 
-def slug_of(study_slug: str, number: int = 1) -> str:
-    """The slug of a study's screening taxonomy; a higher `number` where lower ones are taken."""
-    end = SLUG_END + (f"-{number}" if number > 1 else "")
-    return study_slug[: KEY_MAX - len(end)].rstrip("-_") + end
+def slug_of(study_slug: str) -> str:
+    """The slug of a study's screening taxonomy, if it is free."""
+    return study_slug[: KEY_MAX - len(SLUG_END)].rstrip("-_") + SLUG_END
 
 
 def standings_taken(has_screening: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from django.utils.dateparse import parse_datetime
 from accounts.audit import record
 from accounts.models import User
 from shared.errors import Invalid
+from taxonomy.actions.drafts import count_try, free_slug
 from taxonomy.actions.rows import write, write_changes
 from taxonomy.checking import load
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
@@ -16,7 +17,6 @@ from taxonomy.queries import forget_trees
 from taxonomy.schema import Document, dump, is_key
 
 Row = Mapping[str, Any]
-LONGEST_SLUG = 100
 
 
 def version_rows(versions: Iterable[TaxonomyVersion]) -> Iterable[dict[str, Any]]:
@@ -44,13 +44,20 @@ PEOPLE = ("created_by", "published_by", "edited_by", "retired_by")
 
 
 def take_taxonomy(
-    *, user: User, row: Row, versions: Sequence[Row], people: Mapping[int, int], may_use: Callable[[Taxonomy], bool]
+    *,
+    user: User,
+    row: Row,
+    versions: Sequence[Row],
+    people: Mapping[int, int],
+    may_use: Callable[[Taxonomy], bool],
+    is_further: bool,
 ) -> tuple[Taxonomy, dict[int, int], bool]:
     """The taxonomy of a file here, its versions (id there → id here), and whether it is new; in a transaction.
 
     One of this slug that `may_use` allows, which the person may read and whose versions say the same, is used as it is.
     Else it comes with all its versions, maintained by this person; where the slug
-    is taken, under the next free one. Raises InvalidDocument or Invalid for what can't be one.
+    is taken, under the next free one. A new one that `is_further`, beyond those that a study has to have, counts as a
+    try of an ID whether it is taken or not. Raises InvalidDocument or Invalid for what can't be one, TooMany.
     """
     if not versions:
         raise Invalid("The file contains a taxonomy without versions.")
@@ -58,7 +65,11 @@ def take_taxonomy(
     there = Taxonomy.objects.filter(slug=slug).first()
     if there is not None and may_use(there) and (known := _same(there, versions, user)) is not None:
         return there, known, False
-    slug = _free(slug)
+    if not is_key(slug):
+        raise Invalid("The file contains a taxonomy whose ID is not valid.")
+    if is_further:
+        count_try(user)
+    slug = free_slug(user, slug)
     made = Taxonomy.objects.create(
         slug=slug,
         title=str(row["title"])[:200],
@@ -114,17 +125,6 @@ def _same(there: Taxonomy, versions: Sequence[Row], user: User) -> dict[int, int
             return None
         found[each["id"]] = version.pk
     return found
-
-
-def _free(slug: str) -> str:
-    """The slug, or with the next number behind it where it is taken."""
-    if not is_key(slug):
-        raise Invalid("The file contains a taxonomy whose ID is not valid.")
-    number, free = 1, slug
-    while Taxonomy.objects.filter(slug=free).exists():
-        number += 1
-        free = f"{slug[: LONGEST_SLUG - 6].rstrip('-_')}-{number}"
-    return free
 
 
 def ids_by_key(versions: Mapping[int, int]) -> dict[tuple[int, str], int]:

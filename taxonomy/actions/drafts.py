@@ -21,7 +21,7 @@ from taxonomy.errors import InvalidDocument, TaxonomyConflict
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
 from taxonomy.queries import newest_published, version_of
-from taxonomy.schema import DimensionSpec, Document, key_of, plain, without_was
+from taxonomy.schema import KEY_MAX, DimensionSpec, Document, key_of, plain, without_was
 
 IGNORED = (
     "number",
@@ -45,15 +45,13 @@ def load_document(*, user: User | None, text: str | bytes) -> TaxonomyVersion:
 
 def _first_draft(user: User | None, document: Document) -> TaxonomyVersion:
     """A new taxonomy with its draft version 1. Raises TaxonomyConflict and TooMany as `load_document` does."""
-    tried_by = str(user.pk) if user is not None and not (user.is_staff or is_shell_command()) else ""
-    if tried_by:
+    if tried_by := _tried_by(user):
         require_tries_left(UNAVAILABLE_IDS, tried_by)
     try:
         with transaction.atomic():
             taxonomy = Taxonomy.objects.create(slug=document.slug, title=document.title, created_by=user)
     except IntegrityError:
-        if tried_by:
-            require_tries(UNAVAILABLE_IDS, tried_by)
+        count_try(user)
         raise TaxonomyConflict(
             "Taxonomy not created: this ID is not available. Choose another, or add a version to your taxonomy.",
             code="slug_taken",
@@ -65,6 +63,28 @@ def _first_draft(user: User | None, document: Document) -> TaxonomyVersion:
     write(version, document, user)
     record(verb="taxonomy made", user=user, taxonomy=taxonomy.slug, version=1)
     return version
+
+
+def _tried_by(user: User | None) -> str:
+    """Whose tries of IDs are counted; empty for staff, who see all taxonomies, and the shell."""
+    return str(user.pk) if user is not None and not (user.is_staff or is_shell_command()) else ""
+
+
+def count_try(user: User | None) -> None:
+    """Counts an ID that this person asked for, and that is not available. Raises TooMany."""
+    if tried_by := _tried_by(user):
+        require_tries(UNAVAILABLE_IDS, tried_by)
+
+
+def free_slug(user: User, slug: str) -> str:
+    """The slug, or with the next number behind it where it is taken, which counts as a try. Raises TooMany."""
+    number, free = 1, slug
+    while Taxonomy.objects.filter(slug=free).exists():
+        number += 1
+        free = f"{slug[: KEY_MAX - 6].rstrip('-_')}-{number}"
+    if number > 1:
+        count_try(user)
+    return free
 
 
 @transaction.atomic

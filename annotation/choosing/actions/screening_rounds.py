@@ -16,7 +16,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.screening import IN, OUT, REASON, USUAL, Outcome, first_document, next_document, outcome, slug_of
 from annotation.models import Assignment, Item, Round, RoundItem, Study
 from taxonomy import actions as taxonomy_actions
-from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document, published_version
 from taxonomy.schema import dump
 
@@ -45,10 +45,8 @@ def screening_version(*, seat: Seat, study: Study, reasons: Sequence[str] | None
 
 
 def _first_version(seat: Seat, study: Study, reasons: Sequence[str]) -> TaxonomyVersion:
-    number = 1
-    while Taxonomy.objects.filter(slug=slug_of(study.slug, number)).exists():
-        number += 1
-    text = dump(first_document(slug_of(study.slug, number), study.title, reasons))
+    slug = taxonomy_actions.free_slug(seat.user, slug_of(study.slug))
+    text = dump(first_document(slug, study.title, reasons))
     draft = taxonomy_actions.load_document(user=seat.user, text=text)
     version = taxonomy_actions.publish_version(user=seat.user, version=draft)
     study.screening_taxonomy = version.taxonomy

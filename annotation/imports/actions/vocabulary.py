@@ -18,7 +18,7 @@ from annotation.models import Spelling
 from annotation.studies.actions.studies import create_study
 from shared.names import clean_name
 from taxonomy.access import require_maintainer
-from taxonomy.actions import load_document, new_draft, publish_version
+from taxonomy.actions import free_slug, load_document, new_draft, publish_version
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
 from taxonomy.queries import newest_published
@@ -51,7 +51,7 @@ def make_study(user: User, new: NewStudy, sheet: GatheredSheet, name: str) -> Se
 
 def _from_values(user: User, new: NewStudy, title: str, sheet: GatheredSheet, name: str) -> str:
     note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
-    slug = _free_slug(new.slug)
+    slug = free_slug(user, new.slug)
     document = document_from_values(
         sheet, slug=slug, title=title, note=note, several=new.several, levels=new.levels, scales=new.scales
     )
@@ -67,17 +67,9 @@ def _ready_made(user: User, new: NewStudy) -> str:
     there = Taxonomy.objects.readable_by(user).filter(slug=found.document.slug).first()
     if there is not None and newest_published(there) is not None:
         return there.slug
-    document = plain(found.document) | {"slug": _free_slug(found.document.slug)}
+    document = plain(found.document) | {"slug": free_slug(user, found.document.slug)}
     version = load_document(user=user, text=json.dumps(document))
     return publish_version(user=user, version=version).taxonomy.slug
-
-
-def _free_slug(slug: str) -> str:
-    taken = set(Taxonomy.objects.filter(slug__startswith=slug).values_list("slug", flat=True))
-    free = slug
-    while free in taken:
-        free = f"{slug}-{int(free[len(slug) + 1 :] or 1) + 1}"
-    return free
 
 
 def extend_taxonomy(seat: Seat, added: Sequence[tuple[str, str]]) -> TaxonomyVersion:

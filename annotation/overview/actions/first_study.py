@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.core.files.base import File
@@ -26,6 +27,7 @@ from ingest.models import FetchRun
 from shared.wording import plural
 from taxonomy.actions import add_taxonomy, copy_taxonomy, load_document, new_taxonomy, publish_version
 from taxonomy.category_lists import read_categories
+from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import preset
 from taxonomy.schema import key_of, plain, without_was
@@ -68,7 +70,7 @@ def _codebook(user: User, title: str, source: str, chosen: Mapping[str, Any]) ->
         stored = Taxonomy.objects.readable_by(user).filter(slug=found.document.slug).first()
         if stored is not None and (version := _published(stored)) is not None:
             return version
-        if not Taxonomy.objects.filter(slug=found.document.slug).exists():
+        with suppress(TaxonomyConflict):
             return load_document(user=user, text=found.text)
         return add_taxonomy(user=user, title=found.document.title, document=plain(without_was(found.document)))
     if source == "new":

@@ -307,6 +307,7 @@ class _RowImport:
                 versions=versions.get(row["id"], []),
                 people=self.people,
                 may_use=self._may_screen_by if row["id"] == screening else lambda _: True,
+                is_further=row["id"] in here or row["id"] not in (study_row["taxonomy_id"], screening),
             )
             here[row["id"]], known = found, known | ids
             self.stored.taxonomies.append({"there": row["slug"], "here": found.slug, "is_new": is_new})

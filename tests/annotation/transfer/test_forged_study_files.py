@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotation.core.errors import ConcordError
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Export, Round, Study
 from annotation.transfer import study_file
 from annotation.transfer.actions import row_checks, study_import
@@ -21,6 +22,8 @@ from annotation.transfer.queries import rows as study_rows
 from ingest.models import Activity, ClosingChange, Issue, Repository, SearchText, Unsearchable
 from ingest.records import content_digest
 from ingest.search import indexing
+from shared.errors import TooMany
+from shared.rate_limits import UNAVAILABLE_IDS, require_tries, require_tries_left
 from taxonomy.models import Taxonomy
 from tests import builders as make
 from tests.annotation.choosing.test_screening import REASONS, screening
@@ -263,6 +266,77 @@ def test_every_study_has_a_screening_taxonomy_of_its_own_and_writes_into_no_othe
     assert own.versions.count() == 1
     there.refresh_from_db()
     assert there.screening_taxonomy not in (None, own)
+
+
+def with_further_taxonomies(entries: dict[str, bytes]) -> None:
+    """One for each further try of a taxonomy's ID."""
+    for table, key in (("taxonomy", "id"), ("taxonomyversion", "taxonomy_id")):
+        name = study_file.path_of(table)
+        row = json.loads(entries[name].splitlines()[0])
+        further = []
+        for number in range(1, UNAVAILABLE_IDS.n_most + 2):
+            slug = f"guess-{number}-screening"
+            more = {"slug": slug} if table == "taxonomy" else {"document": row["document"].replace("symptoms", slug)}
+            further.append(json.dumps({**row, "id": 9000 + number, key: 9000 + number, **more}).encode())
+        entries[name] = b"".join(line + b"\n" for line in [*entries[name].splitlines(), *further])
+
+
+def with_the_same_taxonomy_often(entries: dict[str, bytes]) -> None:
+    """Under as many IDs."""
+    name = study_file.path_of("taxonomy")
+    row = json.loads(entries[name])
+    slugs = [row["slug"], *(f"guess-{number}-screening" for number in range(1, UNAVAILABLE_IDS.n_most + 2))]
+    entries[name] = b"".join(json.dumps({**row, "slug": slug}).encode() + b"\n" for slug in slugs)
+
+
+@pytest.mark.parametrize("change", [with_further_taxonomies, with_the_same_taxonomy_often])
+@pytest.mark.parametrize("name", ["mallory", "sam"])
+def test_a_file_asks_for_no_more_ids_of_taxonomies_than_others_may(
+    name: str, change: Callable[[dict[str, bytes]], None]
+) -> None:
+    file = changed(brought(small()), change, honest=True)
+    make.user("sam", staff=True)
+    n_before = Taxonomy.objects.count()
+    if name == "sam":
+        bring(file, name=name)
+        assert Taxonomy.objects.count() == n_before + UNAVAILABLE_IDS.n_most + 1
+        return
+    with pytest.raises(TooMany, match="Too many attempts. Wait"):
+        bring(file, name=name)
+    assert Taxonomy.objects.count() == n_before and not Study.objects.filter(slug="forged").exists()
+
+
+def by_file() -> None:
+    says_otherwise = forged("taxonomyversion", document=make.SYMPTOMS.replace("Slow}", "Too slow}"))
+    assert bring(changed(brought(small()), says_otherwise, honest=True)).taxonomy.slug == "symptoms-2"
+
+
+def by_screening() -> None:
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: forged-screening"), owner="nina")
+    make.study("forged", owner="mallory")
+    screening(Study.objects.get(), 1)
+    taxonomy = Study.objects.get().screening_taxonomy
+    assert taxonomy is not None and taxonomy.slug == "forged-screening-2"
+
+
+def by_sheet() -> None:
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: forged"), owner="nina")
+    make.issues(1)
+    sheet = b"item,rater,dimension,value\nacme/rocket#1,A,symptom,crash\nacme/rocket#1,B,symptom,hang\n"
+    import_ratings(user=make.user("mallory"), study="forged", file=sheet, name="sheet.csv", create=True)
+    assert Study.objects.get().taxonomy.slug == "forged-2"
+
+
+@pytest.mark.parametrize("door", [by_file, by_screening, by_sheet])
+def test_an_id_of_a_taxonomy_that_is_taken_counts_as_a_try_at_every_door(door: Callable[[], None]) -> None:
+    mallory = make.user("mallory")
+    for _ in range(UNAVAILABLE_IDS.n_most - 2):
+        require_tries(UNAVAILABLE_IDS, str(mallory.pk))
+    door()
+    require_tries_left(UNAVAILABLE_IDS, str(mallory.pk))
+    require_tries(UNAVAILABLE_IDS, str(mallory.pk))
+    with pytest.raises(TooMany):
+        require_tries_left(UNAVAILABLE_IDS, str(mallory.pk))
 
 
 @pytest.mark.parametrize("name", ["mallory", "olga"])
