@@ -18,11 +18,23 @@ def most_missed(n_missed: int, n: int, n_frame: int) -> int:
     low, high = n_missed, n_frame - n + n_missed
     while low < high:
         middle = (low + high + 1) // 2
-        if _chance_of_so_few(n_missed, n, middle, n_frame) > 0.05:
+        if _finds_so_few(n_missed, n, middle, n_frame):
             low = middle
         else:
             high = middle - 1
     return low
+
+
+def _finds_so_few(n_found: int, n: int, n_missed: int, n_frame: int) -> bool:
+    """Whether more than 5% of all draws of `n` find `n_found` or fewer of the `n_missed` in a frame.
+
+    Where rounding could decide, draws are counted: 0 of 3 out of 6, and 3 missed, are one draw in twenty and no more.
+    """
+    chance = _chance_of_so_few(n_found, n, n_missed, n_frame)
+    if abs(chance - 0.05) > 1e-8:
+        return chance > 0.05
+    ways = sum(math.comb(n_missed, k) * math.comb(n_frame - n_missed, n - k) for k in range(min(n_found, n_missed) + 1))
+    return 20 * ways > math.comb(n_frame, n)
 
 
 def _chance_of_so_few(n_found: int, n: int, n_missed: int, n_frame: int) -> float:

@@ -143,6 +143,14 @@ def test_the_margin_of_a_share_weighted_by_equal_strata_is_wider_than_that_of_a_
     assert weighted_margin([(30, 30), (1, 1)], 0.95) == 0 and weighted_margin([(30, 25), (70, 0)], 0.95) is None
 
 
+@pytest.mark.parametrize(
+    ("found", "n", "n_frame", "most"),
+    [(0, 3, 6, 2), (0, 1, 20, 18), (2, 4, 16, 13), (0, 1, 60, 56), (0, 1, 10_000_000, 9_499_999)],
+)
+def test_a_number_that_just_one_draw_in_twenty_allows_is_above_the_bound(found, n, n_frame, most) -> None:
+    assert most_missed(found, n, n_frame) == most
+
+
 @given(st.integers(1, 60), st.data())
 @settings(max_examples=examples(200), deadline=None)
 def test_the_bound_of_what_was_missed_is_the_largest_number_that_one_draw_in_twenty_allows(n_frame, data) -> None:
