@@ -268,8 +268,9 @@ class Seat:
         Those of `arbitrated`, and the same items in other rounds under the same taxonomy. So are there the items of the
         open rounds that they rate in, until those are over, except of relabeling rounds, which show earlier labels on
         purpose. Who came by a reader link may be a rater, or a third rater, of any round under way, so the items of all
-        of these are withheld. One query more than `arbitrated` and `blind_round_ids`, none for someone who is blind
-        nowhere.
+        of these are withheld. In relabeling rounds they are withheld whether they are there or not: what is there
+        follows from labels, so nothing may answer differently by it. One query more than `arbitrated` and
+        `blind_round_ids`, none for someone who is blind nowhere.
         """
         rates = [*self.blind_round_ids]
         if not rates and not self.arbitrated:
@@ -286,7 +287,7 @@ class Seat:
 
     @cached_property
     def withheld_queues(self) -> Mapping[int, Sequence[int]]:
-        """Relabeling rounds with those of their items whose being there shows a label that is withheld; one query.
+        """Relabeling rounds with the items whose being there, or not, would show a label that is withheld; one query.
 
         No query where nothing is withheld.
         """
@@ -524,7 +525,8 @@ _asked_extra = CompiledQuery(
 def _elsewhere(n_rates: int, *, is_asked: bool) -> CompiledQuery[tuple[int, int]]:
     """Places of the items that someone rates in `n_rates` rounds, or is asked about as an arbiter, in other rounds.
 
-    Its arguments are the study, the member if `is_asked`, and the rounds.
+    With each relabeling round of the same taxonomy, be it a place of the item or not. Its arguments are the study, the
+    member if `is_asked`, and the rounds.
     """
 
     def places(study: int, *more: int) -> QuerySet[RoundItem, tuple[int, int]]:
@@ -538,10 +540,11 @@ def _elsewhere(n_rates: int, *, is_asked: bool) -> CompiledQuery[tuple[int, int]
         if is_asked:
             asked = {"rater": more[0], "state__in": Assignment.UNFINISHED, **same}
             again |= Q(Exists(Assignment.objects.filter(EXTRA_RATERS, **asked)))
+        others = RoundItem.objects.filter(again, round__study=study).exclude(round__in=rates).order_by()
         # What is in a relabeling queue follows from labels of other rounds, also for who rates in it.
-        hidden = Q(round__in=rates) & ~Q(round__kind=Round.Kind.RELABEL)
-        others = RoundItem.objects.filter(again, round__study=study).exclude(hidden)
-        return others.order_by().values_list("round_id", "item_id")
+        queue = f"{taxonomy}__versions__rounds"
+        queues = others.filter(**{f"{queue}__study": study, f"{queue}__kind": Round.Kind.RELABEL})
+        return others.values_list("round_id", "item_id").union(queues.values_list(queue, "item_id"), all=True)
 
     return CompiledQuery(places, *[int] * (1 + is_asked + n_rates))
 

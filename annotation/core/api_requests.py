@@ -120,7 +120,8 @@ def round_in_address(request: Request, seat: Seat) -> Round | None:
 def round_for(seat: Seat, item: Item, number: int | None, dimension: str = "") -> Round:
     """The round that a decision is for: the one named, else the newest one of the item that can be decided.
 
-    Where none is named a screening round is meant only by a dimension that screening asks and the study does not.
+    Where none is named a screening round is meant only by a dimension that screening asks and the study does not, and
+    no relabeling queue while labels of the item are withheld.
     """
     if number is not None:
         return get_round(seat, number)
@@ -128,7 +129,8 @@ def round_for(seat: Seat, item: Item, number: int | None, dimension: str = "") -
     if seat.study.resolve_when == Study.ResolveWhen.ITEM:
         states.append(Round.State.OPEN)
     asks = Dimension.objects.filter(version=OuterRef("round__taxonomy_version"), key=dimension)
-    places = RoundItem.objects.filter(item=item, known__isnull=True).exclude(round__state=Round.State.UNDONE)
+    places = RoundItem.objects.filter(seat.not_queued(), item=item, known__isnull=True)
+    places = places.exclude(round__state=Round.State.UNDONE)
     rows = list(
         places.annotate(asks=Exists(asks))
         .order_by("-round__number")

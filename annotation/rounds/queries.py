@@ -197,7 +197,7 @@ def round_lines(
     found: list[Any] = list(rows)
     unsettled = seat.unsettled_round_ids if seat else frozenset()
     meanwhile = uncounted(found, seat)
-    queues = seat.withheld_queues if seat else {}
+    queued = _n_queued(seat) if seat else {}
     more: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for (round_id, _), (n, n_done) in meanwhile.items():
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
@@ -226,7 +226,7 @@ def round_lines(
     return [
         RoundLine(
             row,
-            row.n_items - len(queues.get(row.pk, ())),
+            row.n_items - queued.get(row.pk, 0),
             row.n_done - more[row.pk][1],
             row.n_total - (more[row.pk][0] if row.mode == Round.Mode.PLANNED else more[row.pk][1] if is_over else 0),
             by_round[row.pk],
@@ -237,6 +237,14 @@ def round_lines(
         for row in found
         for is_over in (row.state in Round.OVER,)
     ]
+
+
+def _n_queued(seat: Seat) -> dict[int, int]:
+    """How many places of relabeling rounds are withheld from this person; one query, none where nothing is."""
+    if not seat.withheld_queues:
+        return {}
+    places = RoundItem.objects.filter(~seat.not_queued(), round__in=seat.withheld_queues).order_by()
+    return dict(places.values_list("round").annotate(n=Count("pk")))
 
 
 def leases(round_: Round) -> dict[int, datetime]:

@@ -47,6 +47,13 @@ def why_hidden(seat: Seat, export: Export) -> str:
 
     The number of rows and bytes of a file, and its hash, depend on the answers in it.
     """
+    if export.what in KINDS and KINDS[export.what].names_queues:
+        left_out = set(map(tuple, export.hidden))
+        if any((pk, item) not in left_out for pk, items in seat.withheld_queues.items() for item in items):
+            return (
+                "This file shows which items are in a relabeling queue, and you still have to label some of them. It "
+                "is hidden from you until then."
+            )
     if not export.rounds or not (seat.hidden_round_ids or seat.withheld):
         return ""
     rounds = Round.objects.filter(pk__in=seat.hidden_round_ids, number__in=export.rounds).order_by("number")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from annotation.core.access import Seat
 from annotation.core.issue_texts import closing_changes, counted, total
 from annotation.models import Item, RoundItem, SampleIssue, Study
 from ingest.errors import Invalid as NotAnIssue
@@ -13,11 +14,13 @@ CHUNK = 1000
 NOT_DRAWN: Mapping[str, Any] = {"sample": None, "stratum": None, "drawn": None, "samples": ()}
 
 
-def item_rows(study: Study) -> Iterator[dict[str, Any]]:
+def item_rows(seat: Seat) -> Iterator[dict[str, Any]]:
     """One row for each item in the order of their keys; four queries for every CHUNK items.
 
     Sample, stratum and place in the sample are those of the newest sample that drew the issue; `samples` are all.
+    `rounds` leaves out relabeling queues in which the item's labels are withheld from this person.
     """
+    study = seat.study
     after = 0
     items = Item.objects.filter(study=study).select_related("snapshot", "issue__repository").order_by("pk")
     items = items.defer("snapshot__body", "snapshot__title")
@@ -28,7 +31,7 @@ def item_rows(study: Study) -> Iterator[dict[str, Any]]:
         rounds: dict[int, list[int]] = {}
         for item_id, number in (
             RoundItem.objects.present()
-            .filter(item__in=[item.pk for item in chunk])
+            .filter(seat.not_queued(), item__in=[item.pk for item in chunk])
             .exclude(round__state="draft")
             .order_by("round__number")
             .values_list("item", "round__number")

@@ -90,9 +90,11 @@ def kind_of_rows(
     on_page: ExportPageText | None = None,
     has_texts: bool = False,
     has_single_answers: bool = False,
+    names_queues: bool = False,
 ) -> ExportKind:
     """A kind of file that holds rows and takes these of the usual options."""
-    return ExportKind(title, formats, write, reader(*takes), rounds, takes, on_page, has_texts, has_single_answers)
+    read = reader(*takes)
+    return ExportKind(title, formats, write, read, rounds, takes, on_page, has_texts, has_single_answers, names_queues)
 
 
 KINDS: dict[str, ExportKind] = {
@@ -131,7 +133,7 @@ KINDS: dict[str, ExportKind] = {
         has_texts=True,
         has_single_answers=True,
     ),
-    "items": kind_of_rows("Items", _row_by_row(metadata.items)),
+    "items": kind_of_rows("Items", _row_by_row(metadata.items), names_queues=True),
     "issues": kind_of_rows("Issues with their texts", write_rows, on_page=column_descriptions.ISSUES, has_texts=True),
     "changes": kind_of_rows(
         "Changes that closed issues", write_rows, on_page=column_descriptions.CHANGES, has_texts=True

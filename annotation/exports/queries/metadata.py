@@ -17,7 +17,7 @@ from taxonomy.schema import dump
 
 def items(seat: Seat, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every item of the study: screening, sample, rounds, facts of its issue, what was imported with it."""
-    return item_rows(seat.study)
+    return item_rows(seat)
 
 
 def taxonomies(seat: Seat, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,8 @@ class ExportKind:
     """Whether it holds texts of issues, which not all members may see."""
     has_single_answers: bool = False
     """Whether it holds what each rater gave, so that a download is logged as a reading of others' answers."""
+    names_queues: bool = False
+    """Whether it shows which items are in relabeling queues, which follows from labels."""
 
     def fitting(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of the fields of a form those that this kind takes."""

@@ -117,9 +117,12 @@ class ItemInRound:
 
 
 def item_rounds(seat: Seat, item: Item) -> list[ItemInRound]:
-    """The item in each of its rounds, newest first; about eight queries for each round that may be seen."""
+    """The item in each of its rounds, newest first; about eight queries for each round that may be seen.
+
+    A relabeling queue is not among them while labels of the item are withheld.
+    """
     places = (
-        RoundItem.objects.filter(item=item)
+        RoundItem.objects.filter(seat.not_queued(), item=item)
         .select_related("round__taxonomy_version__taxonomy")
         .order_by("-round__number")
     )

@@ -1,0 +1,185 @@
+"""A relabeling queue shows no one who labels its items again which of them it holds, at any door."""
+
+import csv
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+
+from annotation.core.access import get_item
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
+from annotation.members.actions import members
+from annotation.members.actions.reader_links import make_reader_link
+from annotation.models import Assignment, Export, Round, Study
+from annotation.rounds.actions import rounds
+from tests import builders as make
+from tests.scripts import Script
+
+pytestmark = pytest.mark.django_db
+
+AGAIN = (1, 2, 3, 4)
+"""The items of round 3: all were labeled in round 1, and 5 was, too."""
+QUEUES = [(5,), (1, 2, 5)]
+SPLIT = """
+    categories:
+      - {key: crash, name: Crash}
+      - {key: hang-a, name: Hang A, was: [hang]}
+      - {key: hang-b, name: Hang B, was: [hang]}
+      - {key: slow, name: Slow}
+"""
+
+
+def new_study(queue: tuple[int, ...], state: str, *, is_asked: bool) -> Study:
+    """A study with queue 2, and with round 3, in which bob and the owners carl and zed label items again.
+
+    Or carl alone, who is asked as a third rater there.
+    """
+    study = make.study("study", raters=("al", "bob", "carl", "zed"))
+    for name in ("carl", "zed"):
+        members.add_member(seat=make.owner_seat(study), username=name, roles=["owner", "rater"])
+    lines = "\n".join(f"{number} hang hang" for number in range(1, 6))
+    make.rate(make.open_round(study, 5, raters=("al", "zed")), f"item al zed\n{lines}")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    head, _, _ = make.SYMPTOMS.partition("\n    categories:")
+    make.next_version(study, head + SPLIT)
+    table = "\n".join(f"{number} symptom al,zed" for number in queue)
+    made = make.worklist(study, 2, f"item asked raters\n{table}")
+    if state != Round.State.OPEN:
+        for number in queue:
+            make.submit(made, "al", number, {"symptom": ["hang-a"]})
+            make.submit(made, "zed", number, {"symptom": ["hang-b"]})
+        Round.objects.filter(pk=made.pk).update(state=state)
+    names = [f"acme/rocket#{number}" for number in AGAIN]
+    raters = ["al", "zed"] if is_asked else ["bob", "carl", "zed"]
+    asked = rounds.NewRound(raters=raters, issues=names, raters_per_item=len(raters))
+    number = rounds.create_round(seat=make.owner_seat(study), asked=asked).number
+    again = rounds.open_round(seat=make.owner_seat(study), number=number, reason="-", unregistered=True)
+    if is_asked:
+        for position, number in enumerate(AGAIN, start=1):
+            make.submit(again, "al", number, {"symptom": ["hang-a"]})
+            make.submit(again, "zed", number, {"symptom": ["hang-b"]})
+            item, rater = get_item(make.owner_seat(study), f"acme/rocket#{number}"), make.member(study, "carl")
+            Assignment.objects.create(round=again, item=item, rater=rater, position=position)
+    return study
+
+
+def item_pages(study: Study, who: str) -> list[Any]:
+    """What the pages of the items show of rounds, to a member or (no name) by a reader link."""
+    client = Client()
+    if who:
+        client.force_login(make.user(who))
+    else:
+        _, secret = make_reader_link(seat=make.owner_seat(study), label="Reviewer", with_issues=True)
+        client.get(f"/read/{secret}/")
+    found: list[Any] = []
+    for number in AGAIN:
+        item = get_item(make.owner_seat(study), f"acme/rocket#{number}").pk
+        page = client.get(f"/studies/study/items/{item}/")
+        found.append((page.status_code, re.findall(r'id="round-(\d+)"', page.content.decode())))
+        for path in ("items/{}/changes/", "rounds/2/resolve/{}/", "rounds/2/resolve/{}/news/"):
+            page = client.get(f"/studies/study/{path.format(item)}")
+            found.append((path, number, page.status_code, len(re.sub(r"\d", "", page.content.decode()))))
+    for path in ("items/", "rounds/2/", "items/?round=2"):
+        page = client.get(f"/studies/study/{path}").content.decode()
+        found.append(re.findall(r"rocket#[1-4]\b|Round \d|wait for your answer", page))
+    return found
+
+
+def answers(study: Study, who: str) -> list[Any]:
+    """What the API answers to acts on the items in round 2, and where no round is named."""
+    script = Script(who)
+    found: list[Any] = []
+    place = {"dimension": "symptom", "part": 1}
+    bodies: dict[str, dict[str, Any]] = {
+        "remarks/": {"text": "why?"},
+        "resolutions/": {**place, "values": ["hang-a"], "rationale": ""},
+        "third-raters/": {"rater": "bob"},
+        "matches/": {"rater": "al", "parts": [1]},
+        "proposals/": {"dimension": "symptom", "name": "Hang C"},
+    }
+    for number in AGAIN:
+        for path, body in bodies.items():
+            for named in ({"round": 2}, {}):
+                asked = body | {"item": f"acme/rocket#{number}"} | named
+                answer = script.send("POST", f"studies/study/{path}", asked)
+                found.append((path, number, named, answer.status_code, answer.json()))
+        for path in ("remarks", "ratings", "labels", "disagreements", "evidence"):
+            answer = script.send("GET", f"studies/study/{path}/?round=2&item=acme/rocket%23{number}")
+            found.append((path, number, answer.status_code, answer.json().get("results")))
+    for way in ("GET", "POST"):
+        answer = script.send(way, "studies/study/rounds/2/raters/R1/withdraw/")
+        found.append((answer.status_code, answer.json().get("code")))
+    answer = script.send("POST", "studies/study/rounds/2/close/", {})
+    return [*found, (answer.status_code, answer.json().get("code"))]
+
+
+def imports(study: Study, who: str) -> list[Any]:
+    """What an import into round 2 reports of the items, each in a file of its own."""
+    script = Script(who)
+    found = []
+    for number in AGAIN:
+        sheet = f"item,rater,round,symptom\nacme/rocket#{number},al,2,hang-b\n"
+        path = "/api/v1/studies/study/ratings/?dimensions=symptom"
+        answer = script.client.post(path, sheet, content_type="text/csv", headers=script.headers)
+        found.append((answer.status_code, answer.json()))
+    return found
+
+
+def files(study: Study, who: str) -> list[Any]:
+    """The rounds in the file of items that this owner makes, and what they see of another owner's file."""
+    made: dict[str, Export] = {}
+    for maker in (who, "zed" if who == "carl" else "carl", ""):
+        seat = make.seat(study, maker) if maker else make.owner_seat(study)
+        export = request_export(seat=seat, what="items", format="csv", options={}, send=False)
+        EXPORTS.work(export.pk)
+        export.refresh_from_db()
+        assert export.state == "done", export.error
+        made[maker] = export
+    script = Script(who)
+    found: list[Any] = []
+    for export in made.values():
+        answer = script.send("GET", f"exports/{export.public_id}/download/")
+        shown = script.send("GET", f"exports/{export.public_id}/").json()
+        told: Any = [shown[name] is None for name in ("rows", "bytes", "sha256")]
+        if answer.status_code == 200:
+            rows = csv.DictReader(b"".join(answer.streaming_content).decode().splitlines())
+            told = [(row["item"], row["rounds"]) for row in rows if not row["item"].endswith("#5")]
+        found.append((answer.status_code, told))
+    return found
+
+
+OPEN, RESOLVING, CLOSED = Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("read", "who", "state", "is_asked"),
+    [
+        (item_pages, "bob", OPEN, False),
+        (item_pages, "zed", OPEN, False),
+        (item_pages, "", OPEN, False),
+        (item_pages, "", CLOSED, False),
+        (item_pages, "carl", RESOLVING, False),
+        (item_pages, "carl", OPEN, True),
+        (answers, "carl", OPEN, False),
+        (answers, "carl", RESOLVING, False),
+        (answers, "carl", RESOLVING, True),
+        (answers, "carl", CLOSED, False),
+        (imports, "carl", RESOLVING, False),
+        (files, "carl", OPEN, False),
+        (files, "carl", CLOSED, True),
+    ],
+)
+def test_nothing_shows_which_items_a_queue_holds_to_who_labels_them_again(
+    read: Callable[[Study, str], list[Any]], who: str, state: str, is_asked: bool
+) -> None:
+    worlds = []
+    for queue in QUEUES:
+        with transaction.atomic():
+            worlds.append(read(new_study(queue, state, is_asked=is_asked), who))
+            transaction.set_rollback(True)
+    assert worlds[0] == worlds[1]
