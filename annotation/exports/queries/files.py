@@ -58,7 +58,8 @@ def why_hidden(seat: Seat, export: Export) -> str:
         return ""
     rounds = Round.objects.filter(pk__in=seat.hidden_round_ids, number__in=export.rounds).order_by("number")
     if (number := rounds.values_list("number", flat=True).first()) is not None:
-        return f"This file contains labels of others in round {number}. It is hidden from you until that round closes."
+        does = "contains" if export.what != "issues" else "counts"
+        return f"This file {does} labels of others in round {number}. It is hidden from you until that round closes."
     if any([*place] not in export.hidden for place in seat.withheld):
         return (
             "This file contains labels of others for items that you still have to label. It is hidden from you "

@@ -76,6 +76,12 @@ def rounds_in_sight(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
     return rows.in_sight(seat, options.get("round"))
 
 
+def counted_rounds(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
+    """The rounds of every kind whose answers a file of this person counts."""
+    rounds = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
+    return list(rounds.exclude(pk__in=seat.hidden_round_ids).order_by("number"))
+
+
 def no_rounds(seat: Seat, options: Mapping[str, Any]) -> Sequence[Round]:
     """For files that hold no answers."""
     return ()
@@ -134,7 +140,13 @@ KINDS: dict[str, ExportKind] = {
         has_single_answers=True,
     ),
     "items": kind_of_rows("Items", _row_by_row(metadata.items), names_queues=True),
-    "issues": kind_of_rows("Issues with their texts", write_rows, on_page=column_descriptions.ISSUES, has_texts=True),
+    "issues": kind_of_rows(
+        "Issues with their texts",
+        write_rows,
+        rounds=counted_rounds,
+        on_page=column_descriptions.ISSUES,
+        has_texts=True,
+    ),
     "changes": kind_of_rows(
         "Changes that closed issues", write_rows, on_page=column_descriptions.CHANGES, has_texts=True
     ),

@@ -94,11 +94,11 @@ class ItemInRound:
     """An item in a round.
 
     Hidden: this person rates there, and others' answers stay away from them until it is over. Sealed: only owners and
-    adjudicators read its answers yet.
+    adjudicators read its answers yet. How many raters are done is None where no result of it reaches the person.
     """
 
     round: Round
-    n_done: int
+    n_done: int | None
     n_planned: int
     is_hidden: bool
     is_complete: bool
@@ -139,7 +139,9 @@ def _by_code(assignment: Assignment) -> tuple[int, str]:
 
 def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
     round_ = place.round
-    n_done = sum(each.kind == Assignment.Kind.RATER and each.state in Assignment.FINISHED for each in assignments)
+    n_done = None
+    if not seat.hides(round_, item.pk):
+        n_done = sum(each.kind == Assignment.Kind.RATER and each.state in Assignment.FINISHED for each in assignments)
     own = next((each.public_id for each in assignments if each.rater.user_id == seat.user.pk), None)
     is_owed = (round_.pk, item.pk) in seat.arbitrated
     is_repeated = not is_owed and (round_.pk, item.pk) in seat.withheld

@@ -1,13 +1,17 @@
 """What is hidden from someone who rates is hidden in warnings, counts, queues, log lines and statuses, too."""
 
+import csv
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from annotation.core.access import get_item
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import members
 from annotation.models import AuditEvent, Plan, Round, Study
 from annotation.resolving.actions import resolutions as resolution_actions
@@ -233,3 +237,71 @@ def test_screening_out_and_in_does_not_tell_which_items_of_an_open_round_are_ans
     assert audit_of(make.seat(study, reader))[0].detail.get("n") is None, "a line of an earlier version"
     for one, other in zip(told(1), told(2), strict=True):
         assert one == other
+
+
+FINISHED = [(1, 2), (3, 4)]
+"""What al has finished of an open round, in two worlds."""
+
+
+def item_pages(study: Study, name: str) -> list[list[str]]:
+    """What the pages of four items, and the list of items, count."""
+    client = Client()
+    client.force_login(make.user(name))
+    items = (get_item(make.owner_seat(study), f"acme/rocket#{number}").pk for number in range(1, 5))
+    pages = (client.get(f"/studies/study/{path}") for path in ("items/", *(f"items/{item}/" for item in items)))
+    return [re.findall(r"\d of \d\b|\d raters?\b", page.content.decode()) for page in pages]
+
+
+@pytest.mark.slow
+def test_an_item_shows_how_many_finished_it_only_to_who_reads_its_open_round() -> None:
+    """Zed rates in no round, rea reads, stan is of the staff, and carl is an owner who rates in it."""
+    worlds: list[dict[str, Any]] = []
+    for finished in FINISHED:
+        with transaction.atomic():
+            study = make.study(raters=("al", "carl", "zed"))
+            members.add_member(seat=make.owner_seat(study), username="carl", roles=["owner", "rater"])
+            make.user("stan", staff=True)
+            round_ = make.open_round(study, 4, raters=("al", "carl"))
+            for number in finished:
+                make.submit(round_, "al", number, {"symptom": ["hang"]})
+            worlds.append({each: item_pages(study, each) for each in ("zed", "rea", "stan", "carl", "ada")})
+            transaction.set_rollback(True)
+    one, other = ({name: told for name, told in world.items() if name != "ada"} for world in worlds)
+    assert one == other and all(["2 raters"] in told for told in one.values())
+    assert worlds[0]["ada"] != worlds[1]["ada"] and ["1 of 2"] in worlds[0]["ada"]
+
+
+@pytest.mark.slow
+def test_a_file_of_issues_shows_only_who_reads_an_open_round_which_items_were_answered() -> None:
+    """Carl is an owner who rates in the round, and stan of the staff; olga rates nowhere."""
+    worlds = []
+    for finished in FINISHED:
+        with transaction.atomic():
+            study = make.study(raters=("al", "carl"))
+            members.add_member(seat=make.owner_seat(study), username="carl", roles=["owner", "rater"])
+            make.user("stan", staff=True)
+            round_ = make.open_round(study, 4, raters=("al", "carl"))
+            for number in finished:
+                make.submit(round_, "al", number, {"symptom": ["hang"]})
+            for number in range(1, 5):
+                make.new_state(number, body="another text")
+            assert Script("olga").send("POST", "studies/study/changes/repin/", {"all": True}).status_code == 200
+            files = {}
+            for maker in ("olga", "carl"):
+                export = request_export(seat=make.seat(study, maker), what="issues", format="csv", send=False)
+                EXPORTS.work(export.pk)
+                files[maker] = str(export.public_id)
+            told: list[Any] = []
+            for reader, maker in [("olga", "olga"), *((name, maker) for name in ("carl", "stan") for maker in files)]:
+                row = Script(reader).send("GET", f"exports/{files[maker]}/").json()
+                answer = Script(reader).send("GET", f"exports/{files[maker]}/download/")
+                seen: Any = answer.status_code
+                if answer.status_code == 200:
+                    rows = csv.DictReader(b"".join(answer.streaming_content).decode().splitlines())
+                    seen = [each["n_answers_on_other_states"] for each in rows]
+                told.append(([row[key] is None for key in ("rows", "bytes", "sha256")], row["rounds"], seen))
+            worlds.append(told)
+            transaction.set_rollback(True)
+    assert [told[0][2] for told in worlds] == [["1", "1", "0", "0"], ["0", "0", "1", "1"]]
+    of_olga, of_carl = ([True] * 3, [1], 403), ([False] * 3, [], ["0"] * 4)
+    assert worlds[0][1:] == worlds[1][1:] == [of_olga, of_carl] * 2
