@@ -139,7 +139,7 @@ def _job(kind: str, row: Any, since: datetime | None, blind: set[int], user: Use
     has_failed = told["state"] == "failed"
     match kind:
         case "fetch":
-            told |= {"what": f"{row.target or 'a file'} · run {row.pk}", "url": reverse("fetch", args=[row.pk])}
+            told |= {"what": f"{row.target or row.title} · run {row.pk}", "url": reverse("fetch", args=[row.pk])}
             may_again = row.state == FetchRun.State.FAILED
             told |= {"again_url": reverse("continue_fetch", args=[row.pk])} if may_again else {}
             told |= {} if may_again else {"cancel_url": reverse("cancel_fetch", args=[row.pk])}

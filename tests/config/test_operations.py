@@ -16,6 +16,7 @@ from annotation.exports.actions import request_export
 from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
 from config import heartbeats, operator_queries
 from config.backups.postgres import BACKUP_MADE
+from ingest.actions.fetches import start_fetch
 from ingest.models import FetchRun
 from tests import builders as make
 from tests.asserts import assert_queries
@@ -72,9 +73,11 @@ def test_the_page_shows_jobs_with_their_error_and_what_can_be_done(staff: Client
     run = failed_fetch()
     study = make.study()
     request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
+    asked = start_fetch(user=make.user("olga"), repository="acme/other", send=False)
     shown = staff.get("/operations/").content.decode()
     assert "annotation_" in shown and "Rows" not in shown
     assert "GitHub said no." in shown and f'action="/fetches/{run.pk}/continue/"' in shown
+    assert f"acme/other · run {asked.pk}" in shown
     assert "study · export 1, ratings" in shown and "All migrations are applied" in shown
 
 

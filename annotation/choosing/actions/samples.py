@@ -1,6 +1,5 @@
 """Samples: drawing, screening of issues in and out, and fetches for ready-made selections."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -306,13 +305,14 @@ _TAKE_IN = f"INSERT INTO {WANTED} SELECT issue_id, position FROM annotation_samp
 def fetch_selection(*, user: User, chosen: Selection) -> list[FetchRun]:
     """Starts fetches of the repositories that a selection names and that are neither stored here nor under way."""
     (line,) = selection_lines(user, [chosen])
-    under_way = Counter(
-        FetchRun.objects.visible_to(user)
-        .filter(state__in=FetchRun.UNFINISHED, kind=FetchRun.Kind.GITHUB)
-        .values_list("target", flat=True)
-    )
+    runs = FetchRun.objects.visible_to(user).filter(state__in=FetchRun.UNFINISHED, kind=FetchRun.Kind.GITHUB)
+    under_way = {  # the repository that was asked for, and the one that GitHub found
+        found.lower()
+        for target, name in runs.values_list("target", "requested__name")
+        for found in (target, "/".join(name or ()))
+    }
     return [
         fetches.start_fetch(user=user, repository=name)
         for name in line.missing
-        if not under_way[f"github.com/{name}".lower()]
+        if f"github.com/{name}".lower() not in under_way
     ]
