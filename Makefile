@@ -7,8 +7,8 @@ BIN := .venv/bin
 N ?= 5
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 CHECKED := tests/test_docs.py tests/test_layout.py tests/test_prose.py
-# Three processes for two cores: in a browser, half of a test's time is waiting.
-PYTEST := -n 3 --dist loadfile --no-loadscope-reorder
+# Three processes for two cores: in a browser, half of a test's time is waiting; four where whole servers start and end.
+PYTEST := --dist loadfile --no-loadscope-reorder
 MISSING_PACKAGE := The packages could not be installed (pip's words stand above). Is the package index within reach? All \
 	packages come ready-made, without a compiler, for Linux (glibc 2.28 or later, x86-64 and ARM64) and macOS with \
 	Python 3.11 to 3.13; elsewhere use docker-compose.yml.
@@ -22,7 +22,7 @@ unexport DJANGO_SETTINGS_MODULE PYTHONDONTWRITEBYTECODE
 help:
 	@echo 'make run     set up and start Concord on http://127.0.0.1:8000/ (PORT=8001 DATA_DIR=folder to choose)'
 	@echo 'make test    make check, and beside it the tests (12 minutes on two cores)'
-	@echo 'make test-slow    tests of whole servers, and of whole jobs and pages in a browser (13 minutes)'
+	@echo 'make test-slow    tests of whole servers, whole jobs in a browser, and whole packages (12 minutes)'
 	@echo 'make check   lint, format, types, layers, migrations, docs but for their commands (under a minute)'
 	@echo 'make audit   look the locked packages up among known vulnerabilities, where that can be done'
 	@echo 'make soak    the long tests, N=5 times each'
@@ -75,13 +75,13 @@ test: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
 	@$(MAKE) --no-print-directory check & check=$$!; \
-		$(BIN)/python -m pytest $(PYTEST) --budget $(CHECKED:%=--ignore=%); tested=$$?; \
+		$(BIN)/python -m pytest -n 3 $(PYTEST) --budget $(CHECKED:%=--ignore=%); tested=$$?; \
 		wait $$check && exit $$tested
 
 test-slow: .venv/.installed-dev
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory descriptions
-	@$(BIN)/python -m pytest $(PYTEST) -m '(process or browser and slow) and not soak'
+	@$(BIN)/python -m pytest -n 4 $(PYTEST) -m '(process or browser and slow) and not soak'
 
 audit: .venv/.installed-dev
 	@$(BIN)/python -m tests.audited

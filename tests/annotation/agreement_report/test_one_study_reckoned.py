@@ -31,7 +31,7 @@ from tests.annotation.claims.test_claims import complaints
 from tests.annotation.packages import package, quickly, recompute, unpacked, unwatched
 from tests.scripts import Script
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.django_db, pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(900)]
 
 TAXONOMY = """
 slug: faults

@@ -47,7 +47,8 @@ from tests.annotation.packages import EVERYTHING, labeled, package, quickly, rec
 from tests.annotation.script import recompute as script
 from tests.citations import wrong_in_citation
 
-pytestmark = pytest.mark.django_db  # of all, or a run of a few has no database to make packages in
+# The database for all: a run of a few would have none to make packages in.
+pytestmark = [pytest.mark.django_db, pytest.mark.process]
 
 PRIMARY = {"symptom": {"coefficient": "cohen_kappa", "threshold": 0.7}}
 PEOPLE = ("olga", "bob", "carol", "dave", "erin", "ada", "rea", "octocat", "hubot")

@@ -22,7 +22,7 @@ from taxonomy.queries import forget_trees, published_version
 from tests import builders as make
 from tests.annotation.packages import EVERYTHING, labeled, package, quickly, recompute, settle, unpacked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.process]
 
 SECOND = (
     EVERYTHING.replace("name: Crash}, {key: hang, name: Hang}", "name: Abort}, {key: early, name: Early, was: [hang]}, "
