@@ -9,8 +9,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +143,22 @@ class Site:
 
     def workers(self) -> list[psutil.Process]:
         return self._named("concord-worker")
+
+    @contextmanager
+    def workers_held(self) -> Iterator[None]:
+        """The workers stand still inside the block, those too that begin while others are being held."""
+        held: list[psutil.Process] = []
+        try:
+            while fresh := [each for each in self.workers() if each not in held]:
+                for process in fresh:
+                    held.append(process)
+                    with suppress(psutil.NoSuchProcess):  # one that had done its work
+                        process.suspend()
+            yield
+        finally:
+            for process in held:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def web(self) -> list[psutil.Process]:
         """The process that listens, and those that answer."""

@@ -97,15 +97,9 @@ def test_redis_killed_in_the_middle_of_a_run_disturbs_neither_it_nor_those_after
 def test_a_run_whose_message_was_lost_with_redis_is_picked_up(site, github, undisturbed):
     made_up(github.world, "o/r", 120)
     wanted = undisturbed()
-    stopped = site.workers()
-    for process in stopped:
-        process.suspend()
-    try:
+    with site.workers_held():
         run = site.fetch("o/r")
         site.valkey().kill()
-    finally:
-        for process in stopped:
-            process.resume()
     wait_until(lambda: site.processes("valkey-server"), "Valkey runs again")
     assert site.state(run) == "queued"
     site.long_ago(run)
@@ -114,15 +108,9 @@ def test_a_run_whose_message_was_lost_with_redis_is_picked_up(site, github, undi
 
 
 def test_jobs_of_every_kind_whose_messages_were_lost_with_redis_are_picked_up(site):
-    stopped = site.workers()
-    for process in stopped:
-        process.suspend()
-    try:
+    with site.workers_held():
         site.run("from tests.queued_jobs import queue_jobs; queue_jobs()")
         site.valkey().kill()
-    finally:
-        for process in stopped:
-            process.resume()
     wait_until(lambda: site.processes("valkey-server"), "Valkey runs again")
 
     def states() -> dict[str, str]:
