@@ -109,7 +109,7 @@ def test_no_process_outlives_an_up_that_was_killed(up: tuple[subprocess.Popen[st
     process, _, _ = up
     family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
-    _, alive = psutil.wait_procs(family, timeout=40)
+    _, alive = psutil.wait_procs(family, timeout=100)
     assert alive == []
 
 
