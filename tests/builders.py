@@ -35,6 +35,12 @@ dimensions:
       - {key: slow, name: Slow}
 """
 
+HANG_SPLIT = SYMPTOMS.replace(
+    "{key: hang, name: Hang}",
+    "{key: hang-a, name: Hang A, was: [hang]}\n      - {key: hang-b, name: Hang B, was: [hang]}",
+)
+"""The next version of SYMPTOMS, in which one category is two."""
+
 FAULTS = """
 slug: faults
 title: Faults

@@ -24,13 +24,6 @@ pytestmark = pytest.mark.django_db
 AGAIN = (1, 2, 3, 4)
 """The items of round 3: all were labeled in round 1, and 5 was, too."""
 QUEUES = [(5,), (1, 2, 5)]
-SPLIT = """
-    categories:
-      - {key: crash, name: Crash}
-      - {key: hang-a, name: Hang A, was: [hang]}
-      - {key: hang-b, name: Hang B, was: [hang]}
-      - {key: slow, name: Slow}
-"""
 
 
 def new_study(queue: tuple[int, ...], state: str, *, is_asked: bool) -> Study:
@@ -44,8 +37,7 @@ def new_study(queue: tuple[int, ...], state: str, *, is_asked: bool) -> Study:
     lines = "\n".join(f"{number} hang hang" for number in range(1, 6))
     make.rate(make.open_round(study, 5, raters=("al", "zed")), f"item al zed\n{lines}")
     rounds.close_round(seat=make.owner_seat(study), number=1)
-    head, _, _ = make.SYMPTOMS.partition("\n    categories:")
-    make.next_version(study, head + SPLIT)
+    make.next_version(study, make.HANG_SPLIT)
     table = "\n".join(f"{number} symptom al,zed" for number in queue)
     made = make.worklist(study, 2, f"item asked raters\n{table}")
     if state != Round.State.OPEN:

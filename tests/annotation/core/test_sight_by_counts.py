@@ -24,14 +24,6 @@ from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
-SPLIT = """
-    categories:
-      - {key: crash, name: Crash}
-      - {key: hang-a, name: Hang A, was: [hang]}
-      - {key: hang-b, name: Hang B, was: [hang]}
-      - {key: slow, name: Slow}
-"""
-
 
 def new_study(slug: str, **more: Any) -> Study:
     """A study whose owner olga and adjudicator ada rate, too."""
@@ -141,8 +133,7 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     study = new_study(slug)
     make.rate(make.open_round(study, 5), "\n".join(["item bob carol", *(f"{n} hang hang" for n in range(1, 6))]))
     rounds.close_round(seat=make.owner_seat(study), number=1)
-    head, _, _ = make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}").partition("\n    categories:")
-    make.next_version(study, head + SPLIT)
+    make.next_version(study, make.HANG_SPLIT.replace("slug: symptoms", f"slug: {slug}"))
     numbers = (4, 5) if differ else (1, 2, 3, 5)
     who = {5: "bob,zed"} | dict.fromkeys(range(1, 5), "carol" if differ else "bob")
     lines = "\n".join(f"{number} symptom {who[number]}" for number in numbers)
