@@ -82,7 +82,7 @@ def hold_issues(repository: Repository) -> None:
 
 
 def forget_changes(repository: Repository) -> None:
-    """Drops what was told of what closed the issues of a repository, of their events, reactions and types.
+    """Deletes what is stored of changes that closed issues of a repository, and of their events, reactions and types.
 
     None of it is known then until GitHub tells it, and none of the issues was looked for there.
     """
