@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,17 @@ def die_with_parent(signal_number: int) -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+
+
+def end_after(parent: int, seconds: float) -> None:
+    """Kill the process group of the calling process so many seconds after its parent is gone.
+
+    It is what a supervisor does to a child that does not stop in time, for a supervisor that was killed.
+    """
+    while os.getppid() == parent:
+        time.sleep(1)
+    time.sleep(seconds)
+    os.killpg(0, signal.SIGKILL)
 
 
 def name_process(name: str) -> None:
@@ -85,6 +97,7 @@ class _RunningChild:
 
                     def run() -> None:
                         prepare()
+                        threading.Thread(target=end_after, args=(parent, child.stop_seconds), daemon=True).start()
                         os.environ.update(child.environment)
                         name_process(f"concord-{child.name}")
                         run_module(child.command)

@@ -105,11 +105,16 @@ def test_up_answers_refuses_a_second_steps_aside_for_a_restore_and_ctrl_c_ends_e
     assert alive == []
 
 
-def test_no_process_outlives_an_up_that_was_killed(up: tuple[subprocess.Popen[str], Path, int]) -> None:
+def test_no_process_outlives_an_up_that_was_killed_not_even_a_worker_that_hangs(
+    up: tuple[subprocess.Popen[str], Path, int],
+) -> None:
     process, _, _ = up
     family = psutil.Process(process.pid).children(recursive=True)
+    [worker] = [each for each in psutil.Process(process.pid).children() if each.name() == "concord-worker"]
+    for each in worker.children():
+        each.suspend()
     process.kill()
-    _, alive = psutil.wait_procs(family, timeout=100)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
 
 
