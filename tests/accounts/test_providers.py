@@ -393,6 +393,6 @@ def test_in_a_browser_by_the_strict_policy(page: "Page", live_server: LiveServer
     page.get_by_role("button", name="Continue with Uni").click()
     page.get_by_text("At Uni you are ada.l").wait_for()
     page.get_by_role("button", name="Create account and accept").click()
-    page.get_by_text("Welcome. You are now rater of").wait_for()
+    page.get_by_text("Welcome. You joined “").wait_for()
     assert make.member(study, "ada.l").roles == ["rater"]
     assert complaints == []

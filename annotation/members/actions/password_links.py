@@ -73,7 +73,7 @@ def _require_may_make(seat: Seat, member: Membership) -> User:
 def why_not(seat: Seat, user: User) -> str:
     """Why this person may not have a link made for this member; empty where they may."""
     shell = "The server's operator can create one with `manage.py password_link`."
-    staff = f"Staff can create one, or: {shell[0].lower()}{shell[1:]}"
+    staff = "Staff can create one, and so can the server's operator with `manage.py password_link`."
     if user.is_staff or user.is_superuser:
         return f"they are staff. {shell}"
     if (hidden := _blind_beside(seat.user, user)) is not None:

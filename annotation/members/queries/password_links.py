@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts.models import ApiToken, User
 from annotation.models import Arrival, Deletion, Export, InvitationUse, Membership, Study, Workbook
@@ -28,8 +28,16 @@ WORDS = {
 
 def was_created_by(user: User, study: Study) -> bool:
     """Whether the account was created by accepting an invitation to this very study."""
-    uses = InvitationUse.objects.filter(invitation__study=study, member__study=study, made_account=True)
-    return uses.filter(member__user=user).exists()
+    return _created_accounts(study).filter(member__user=user).exists()
+
+
+def members_created_by(study: Study) -> set[int]:
+    """The members whose accounts were created by accepting an invitation to this very study."""
+    return set(_created_accounts(study).exclude(member__user=None).values_list("member_id", flat=True))
+
+
+def _created_accounts(study: Study) -> QuerySet[InvitationUse]:
+    return InvitationUse.objects.filter(invitation__study=study, member__study=study, made_account=True)
 
 
 def is_in_another_study(user: User, study: Study) -> bool:

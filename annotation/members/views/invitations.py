@@ -104,7 +104,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
                 for kept in (AT_THE_DOOR, INVITATION):
                     request.session.pop(kept, None)
                 messages.success(
-                    request, f"Welcome. You are now {' and '.join(member.roles)} of “{member.study.title}”."
+                    request, f"Welcome. You joined “{member.study.title}” as {' and '.join(member.roles)}."
                 )
                 return redirect("study", member.study.slug)
     elif user is None and stranger is None and providers():
@@ -123,5 +123,5 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 def _accept(request: HttpRequest, user: User, token: str) -> HttpResponse:
     member = actions.accept_invitation(user=user, plaintext=token)
     code = f" Your labels appear there under {member.code}." if member.code else ""
-    messages.success(request, f"You are now {' and '.join(member.roles)} of “{member.study.title}”.{code}")
+    messages.success(request, f"You joined “{member.study.title}” as {' and '.join(member.roles)}.{code}")
     return redirect("study", member.study.slug)

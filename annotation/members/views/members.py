@@ -1,5 +1,6 @@
 """Members page: members with their roles, and forms to add and invite people."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from annotation.invitations.queries.invitations import invitation_lines
 from annotation.members.actions import members as member_actions
 from annotation.members.forms import InvitationForm, MemberForm
 from annotation.members.queries.leaving import offers_of, owner_who_stops
+from annotation.members.queries.password_links import members_created_by
 from annotation.models import Membership
 from shared.errors import TooMany
 from shared.forms import explaining, form_page, status_of
@@ -70,6 +72,7 @@ def members_page(
 ) -> HttpResponse:
     """The page of a study's people; `shown` is a link that was just made."""
     everybody = members_of(seat.study)
+    present = [each for each in everybody if each.state in PRESENT]
     is_owner, is_public = seat.has_role(OWNER), is_demo_person(seat.user)
     return study_page(
         request,
@@ -81,10 +84,18 @@ def members_page(
         invitation=invitation or InvitationForm(),
         invitations=invitation_lines(seat.study) if is_owner else [],
         sends_email=settings.SENDS_EMAIL,
-        members=[each for each in everybody if each.state in PRESENT],
+        members=present,
         former=[each for each in everybody if each.state not in PRESENT],
-        may_make_links=(is_owner and not is_public) or seat.user.is_staff,
+        has_password_link=_with_password_link(seat, present) if not is_public else set(),
         is_public=is_public,
         roles=Membership.Role.values,
         **shown,
     )
+
+
+def _with_password_link(seat: Seat, members: Sequence[Membership]) -> set[int]:
+    """The members for whom the page offers a password link; what the person may not see can still forbid it."""
+    people = {each.pk for each in members if each.user_id and each.user_id != seat.user.pk and not each.is_machine}
+    if seat.user.is_staff:
+        return people
+    return people & members_created_by(seat.study) if seat.has_role(OWNER) else set()

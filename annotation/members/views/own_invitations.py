@@ -16,7 +16,7 @@ from annotation.members.actions import leaving
 def accept(request: HttpRequest, key: str) -> HttpResponse:
     member = actions.accept(user=me(request), key=key)
     code = f" Your answers are stored under {member.code}." if member.code else ""
-    messages.success(request, f"You are now {' and '.join(member.roles)} of “{member.study.title}”.{code}")
+    messages.success(request, f"You joined “{member.study.title}” as {' and '.join(member.roles)}.{code}")
     return redirect("study", member.study.slug)
 
 

@@ -1,5 +1,6 @@
 """A link that an owner makes for a member's new password: what it is good for later, and who gets none."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -121,6 +122,19 @@ def test_an_account_that_is_older_than_its_invitation_gets_no_link_of_an_owner(s
     path = f"/studies/study/members/{member.pk}/password-link/"
     assert Visitor("olga").client.post(path).status_code in (403, 409)
     assert not PasswordLink.objects.exists()
+
+
+def test_the_page_offers_an_owner_links_for_accounts_that_the_study_created_and_staff_all(study: Study) -> None:
+    nora = newcomer(study)
+    make.user("sam", staff=True)
+    links = {by: re.findall(r"/members/(\d+)/password-link/", members_page(by)) for by in ("olga", "bob", "sam")}
+    people = Membership.objects.filter(study=study, user__isnull=False).values_list("pk", flat=True)
+    assert links == {"olga": [str(nora.pk)], "bob": [], "sam": links["sam"]}
+    assert sorted(links["sam"], key=int) == [str(pk) for pk in sorted(people)]
+
+
+def members_page(by: str) -> str:
+    return Visitor(by).client.get("/studies/study/members/").content.decode()
 
 
 def test_an_owners_link_is_good_once_for_an_account_that_stayed_as_it_was(study: Study) -> None:
