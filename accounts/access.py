@@ -77,7 +77,7 @@ def get_used_link(link_id: int) -> PasswordLink:
 
 def get_user(username: str) -> User:
     """A person by name, whatever its case; raises NotFound."""
-    user = User.objects.filter(username__iexact=username.strip()).first()
+    user = User.named(username).first()
     if user is None:
         raise NotFound(f"No user is named {username.strip()}.", code="no_such_user")
     return user

@@ -36,7 +36,7 @@ def record_failure(username: str) -> None:
     times = list(lately)
     if len(times) == FAILURES_A_MINUTE and timezone.now() - times[-1] < timedelta(minutes=1):
         return
-    about = User.objects.filter(username__iexact=username.strip()[:150]).first()
+    about = User.named(username.strip()[:150]).first()
     if about:
         record(verb=SIGN_IN_FAILED, about=about)
     else:
@@ -59,7 +59,7 @@ class AuditQuery:
             rows = (
                 rows.filter(user=None)
                 if self.who == NOBODY
-                else rows.filter(Q(user__username__iexact=self.who) | Q(user__elsewhere__iexact=self.who))
+                else rows.filter(Q(user__in=User.named(self.who)) | Q(user__elsewhere__iexact=self.who))
             )
         if self.what:
             rows = rows.filter(verb=self.what)

@@ -46,7 +46,7 @@ def known_browser(request: HttpRequest, username: str) -> str:
     browser, people = _read(request)
     if not people:
         return ""
-    user = User.objects.filter(username__iexact=username.strip(), pk__in=people).first()
+    user = User.named(username).filter(pk__in=people).first()
     if user is None or not secrets.compare_digest(people[str(user.pk)], _mark(user)):
         return ""
     return f"{user.pk} {browser}"

@@ -69,6 +69,15 @@ class User(AbstractUser):
             models.UniqueConstraint(Lower("username"), name="a_user_name_is_taken_once_whatever_its_case"),
         ]
 
+    @classmethod
+    def named(cls, *usernames: str) -> models.QuerySet["User"]:
+        """The accounts that these user names mean, each at most one: compared as by the constraint above.
+
+        `iexact` compares capital letters, and those of ivan and ıvan are the same.
+        """
+        names = [Lower(models.Value(cls.normalize_username(each.strip()))) for each in usernames]
+        return cls.objects.alias(lower_name=Lower("username")).filter(lower_name__in=names)
+
     def check_password(self, raw_password: str | None) -> bool:
         """Whether this is the password. An old hash is replaced unless another password was set in the meantime."""
 

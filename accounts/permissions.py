@@ -8,6 +8,7 @@ from django.conf import settings
 
 from accounts.models import User
 from shared.errors import Forbidden
+from shared.names import folded
 
 _are_public: list[Callable[[User], bool]] = []
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
@@ -48,7 +49,7 @@ def may_use_tokens(user: User | None) -> bool:
 
 def is_named_by_operator(username: str) -> bool:
     """Whether FETCHERS or STUDY_CREATORS gives this user name rights, of an account or of none yet."""
-    return username.casefold() in settings.FETCHERS.names | settings.STUDY_CREATORS.names
+    return folded(username) in settings.FETCHERS.names | settings.STUDY_CREATORS.names
 
 
 def public_accounts(are: Callable[[User], bool]) -> None:

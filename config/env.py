@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from shared.names import folded
+
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
 LOOPBACK = {"127.0.0.1", "localhost", "::1", "[::1]"}
@@ -110,16 +112,16 @@ class PeopleSetting:
     names: frozenset[str] = frozenset()
 
     def includes(self, user: Any) -> bool:
-        return self.everyone or user.is_staff or user.username.casefold() in self.names
+        return self.everyone or user.is_staff or folded(user.username) in self.names
 
 
 def people(name: str, default: str) -> PeopleSetting:
     """`everyone`, `staff`, or user names; staff are always included. Raises ImproperlyConfigured for a mixture."""
     given = words(name) or [default]
-    folded = frozenset(word.casefold() for word in given)
-    if "everyone" in folded and len(folded) > 1:
+    names = frozenset(map(folded, given))
+    if "everyone" in names and len(names) > 1:
         raise ImproperlyConfigured(f"{name} is {' '.join(given)!r}; write everyone alone, staff, or user names.")
-    return PeopleSetting("everyone" in folded, folded - {"everyone", "staff"})
+    return PeopleSetting("everyone" in names, names - {"everyone", "staff"})
 
 
 def folder(name: str, default: Path) -> Path:

@@ -46,6 +46,15 @@ def wrong_in_user_name(name: str) -> str:
     return ""
 
 
+def folded(name: str) -> str:
+    """A user name or rater code as two of them are compared: after NFKC, each letter as its own small letter.
+
+    It is what the database's `lower` gives, which makes user names unique. `upper` and `casefold` make one name of two
+    that different accounts can have, such as ivan and ıvan, or strasse and straße.
+    """
+    return "".join(small if len(small := sign.lower()) == 1 else sign for sign in unicodedata.normalize("NFKC", name))
+
+
 def clean_name(text: str) -> str:
     """A line as it is seen: without what can't be seen, inner blanks collapsed, nothing around it."""
     if text.isprintable():

@@ -598,7 +598,7 @@ def get_round_rater(round_: Round, name: str, seat: Seat | None = None) -> Round
     if seat is not None:
         rows = rows.exclude(rater__in=[rater for round_id, rater in seat.unseen_queue_raters if round_id == round_.pk])
     by_code = rows.filter(rater__code__iexact=name).first()
-    by_name = Q(rater__user__username__iexact=name) | Q(rater__invitation_key__isnull=False, rater__name__iexact=name)
+    by_name = Q(rater__user__in=User.named(name)) | Q(rater__invitation_key__isnull=False, rater__name__iexact=name)
     found = by_code or rows.filter(by_name).first()
     if found is None:
         raise NotFound(f"Round {round_.number} has no rater “{name[:40]}”.")

@@ -29,7 +29,7 @@ def account_named(seat: Seat, username: object) -> User | None:
     waiting = Membership.objects.filter(study=seat.study, invitation_key__isnull=False, name__iexact=name)
     if (asked := waiting.select_related("invited_user").first()) is not None:
         return asked.invited_user
-    accounts = User.objects.filter(username__iexact=name, elsewhere="")
+    accounts = User.named(name).filter(elsewhere="")
     if (found := accounts.filter(known).first()) or seat.user.pk is None or seat.user.is_staff:
         return found or accounts.first()
     counted = count((UNKNOWN_NAMES, str(seat.user.pk)))

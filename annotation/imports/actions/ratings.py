@@ -47,6 +47,7 @@ from ingest.access import hold_repositories
 from ingest.models import Issue, Repository
 from ingest.upsert.copying import copy, new_ids
 from shared.disk_space import require_room
+from shared.names import folded
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 
@@ -461,18 +462,20 @@ class _Import:
 
         Raises Forbidden where the people of the demo would add a member or a role.
         """
-        found = members_by_name(self.study)
-        missing = [rater for rater in self.sheet.raters if rater not in found]
-        users = self._accounts(missing)
+        there = members_by_name(self.study)
+        names = {rater: folded(spelling) for rater, spelling in self.sheet.raters.items()}
+        found = {rater: there[name] for rater, name in names.items() if name in there}
+        missing = [rater for rater in names if rater not in found]
+        users = self._accounts([self.sheet.raters[rater] for rater in missing])
         models = {rater for (_, _, rater), role in self.sheet.beside.items() if role == MODEL}
-        taken = {member.code for member in found.values() if member.code}
+        taken = {member.code for member in there.values() if member.code}
         wanted = {rater.upper() for rater in missing if CODE.fullmatch(rater.upper())} - taken
         number = 1
         for rater, spelling in self.sheet.raters.items():
             member = found.get(rater) or Membership(study=self.study, name=spelling, roles=[])
-            if member.pk is None and rater in users and rater not in models:
+            if member.pk is None and names[rater] in users and rater not in models:
                 member.name = ""
-                come_in(member, users[rater])
+                come_in(member, users[names[rater]])
             if member.pk is None and rater in models:
                 member.kind, member.machine_name = Membership.Kind.MACHINE, spelling[: LONGEST["name"]]
             if not member.code:
@@ -489,7 +492,7 @@ class _Import:
         return {rater: found[rater] for rater in self.sheet.raters}
 
     def _accounts(self, names: Sequence[str]) -> dict[str, User]:
-        """The accounts that the sheet may make members, by their names in small letters.
+        """The accounts that the sheet may make members, by their names as `folded`.
 
         Any account from the shell and for staff, else only one's own: nobody is added to a study by a sheet unasked,
         and no sheet tells who has an account.
@@ -497,7 +500,7 @@ class _Import:
         own = self.seat.user
         if self.adds_accounts or own.is_staff:
             return users_by_name(names)
-        return {own.username.casefold(): own} if own.username.casefold() in names else {}
+        return {name: own} if (name := folded(own.username)) in map(folded, names) else {}
 
     def _items(self) -> dict[str, Item]:
         """An item of the study for every name; issues that are stored are linked."""

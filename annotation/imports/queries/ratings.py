@@ -15,6 +15,7 @@ from annotation.labels.consensus import PENDING, Values
 from annotation.labels.queries.verdicts import resolution_values
 from annotation.models import Assignment, Item, Membership, Resolution, Round, Spelling, Study
 from ingest.models import Issue, Repository, lower_name, names_after
+from shared.names import folded
 from taxonomy.tree import VersionTree
 
 CHUNK = 1_000
@@ -28,7 +29,7 @@ def decided_spellings(study: Study) -> dict[tuple[str, str], str]:
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:
-    """Members by user name, by name, and by rater code, in small letters; the former stand before the latter."""
+    """Members by user name, by name, and by rater code, as `folded`; the former stand before the latter."""
     members = list(Membership.objects.filter(study=study).select_related("user"))
     found: dict[str, Membership] = {}
     for names in (
@@ -38,16 +39,15 @@ def members_by_name(study: Study) -> dict[str, Membership]:
     ):
         for name, member in names:
             if name:
-                found.setdefault(name.casefold(), member)
+                found.setdefault(folded(name), member)
     return found
 
 
 def users_by_name(names: Collection[str]) -> dict[str, User]:
-    """Users by their names in small letters."""
+    """Users by their names as `folded`."""
     found: dict[str, User] = {}
     for chunk in _chunks(names):
-        users = User.objects.annotate(folded=Lower("username")).filter(folded__in=[name.lower() for name in chunk])
-        found |= {user.username.casefold(): user for user in users}
+        found |= {folded(user.username): user for user in User.named(*chunk)}
     return found
 
 

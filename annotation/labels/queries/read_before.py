@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotation.core.access import ADJUDICATOR, OWNER
 from annotation.core.member_lists import code_order
 from annotation.models import Annotation, AuditEvent, Membership, Round, RoundItem, RoundRater, Study
+from shared.names import folded
 from shared.wording import plural, series
 
 CAME_IN = ("member accepted", "invitation accepted")
@@ -141,11 +142,11 @@ def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presen
 
 def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
     accounts = [*member.accounts, *([member.invited_user] if member.invited_user else [])]
-    ids, names = {each.pk for each in accounts}, {each.username.casefold() for each in accounts}
+    ids, names = {each.pk for each in accounts}, {folded(each.username) for each in accounts}
     own = [
         (verb, at, detail.get("roles") or ())
         for verb, at, user, detail in lines
-        if (user in ids if verb in CAME_IN else str(detail.get("member", "")).casefold() in names)
+        if (user in ids if verb in CAME_IN else folded(str(detail.get("member", "")).strip()) in names)
     ]
     came_in = [at for verb, at, _ in own if verb in CAME_IN]
     since = min(came_in, default=member.created_at)

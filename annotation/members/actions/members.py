@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
 from annotation.core.access import OWNER, RATER, Seat
@@ -114,7 +115,7 @@ def _set_member(
         fields["kind"] = ["Use person or machine."]
     models = Membership.objects.filter(study=seat.study, kind=Membership.Kind.MACHINE)
     is_machine = kind == Membership.Kind.MACHINE or (
-        kind is None and models.filter(user__username__iexact=str(username).strip()).exists()
+        kind is None and models.filter(user__in=User.named(str(username))).exists()
     )
     described = model_rater_actions.read_description(machine, is_machine, fields)
     if fields:  # before the name is looked up: whoever has it would not be invited

@@ -70,4 +70,4 @@ def owner_who_stops(study: Study, username: str, roles: Sequence[str]) -> Member
     if OWNER in roles:
         return None
     owners = Membership.objects.select_related("user").filter(study=study, roles__contains=[OWNER])
-    return owners.filter(user__username__iexact=username.strip()).first()
+    return owners.filter(user__in=User.named(username)).first()

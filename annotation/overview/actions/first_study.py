@@ -129,7 +129,7 @@ def set_raters(*, seat: Seat, names: Sequence[str], labels_too: bool) -> None:
 
 
 def _add_rater(seat: Seat, name: str) -> None:
-    found = User.objects.filter(username__iexact=name, elsewhere="").first()
+    found = User.named(name).filter(elsewhere="").first()
     place = place_of(seat.study, found) if found else None
     roles = place.roles if place is not None and (place.user_id or place.is_invited) else []
     set_member(seat=seat, username=name, roles=[*roles, RATER])

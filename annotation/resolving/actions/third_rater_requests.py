@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from accounts.models import User
 from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
@@ -117,7 +118,7 @@ def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, Quer
             "asked there as a third rater."
         )
     round_ = hold_round(seat, number)
-    by_name = Q(code__iexact=rater) | Q(user__username__iexact=rater)
+    by_name = Q(code__iexact=rater) | Q(user__in=User.named(rater))
     asked = Assignment.objects.filter(THIRD_RATERS, round=round_)
     member = Membership.objects.filter(by_name, study=seat.study, pk__in=asked.values("rater")).first()
     if member is None:
