@@ -18,17 +18,15 @@ MOST_INVITATIONS = 3
 
 
 def account_named(seat: Seat, username: object) -> User | None:
-    """The account of this name, or None. Raises TooMany for someone who typed too many names that nobody has.
+    """The account of this user name, or None; what a membership is called decides nothing, as people choose it.
 
+    Raises TooMany for someone who typed too many names that nobody has.
     Else the form would tell anybody who has an account here. Those who are in the study, or were invited, are no
     secret, and staff see everybody. A name that exists is not counted: its person is told that they were invited.
     """
     name = str(username or "").strip()
     known = Q(memberships__study=seat.study) | Q(former_memberships__study=seat.study)
     known |= Q(invited_memberships__study=seat.study)
-    waiting = Membership.objects.filter(study=seat.study, invitation_key__isnull=False, name__iexact=name)
-    if (asked := waiting.select_related("invited_user").first()) is not None:
-        return asked.invited_user
     accounts = User.named(name).filter(elsewhere="")
     if (found := accounts.filter(known).first()) or seat.user.pk is None or seat.user.is_staff:
         return found or accounts.first()

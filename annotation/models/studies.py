@@ -11,6 +11,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from shared.names import folded
+
 
 def new_key() -> str:
     """A key that nobody guesses."""
@@ -230,10 +232,14 @@ class Membership(models.Model):
 
     @property
     def user_name(self) -> str | None:
-        """The user name as the owner may know it: of someone who was invited as it was typed."""
-        if self.user is not None:
-            return str(self.user.username)
-        return self.name if self.invited_user_id is not None else None
+        """The user name as the owner may know it: of someone who was invited as it was typed.
+
+        Someone with another name here (who left, or was linked to an account) was invited by the user name, too.
+        """
+        if self.user is not None or self.invited_user is None:
+            return str(self.user.username) if self.user else None
+        name = str(self.invited_user.username)
+        return self.name if folded(self.name) == folded(name) else name
 
     @property
     def accounts(self) -> list[Any]:

@@ -67,7 +67,7 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
     if not member.is_invited:
         raise Conflict(f"The invitation of {member.display_name} was already answered or withdrawn.")
-    found = take_out(seat, member)
+    found, user_name = take_out(seat, member), member.user_name
     member.invitation_key = None
     if is_declined:
         member.declined_at = timezone.now()
@@ -76,7 +76,7 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     member.save()
     verb = "member declined" if is_declined else "member invitation withdrawn"
     said = {"former_owner": former_owner} if former_owner else {}
-    record(study=seat.study, user=seat.user, verb=verb, member=member.name, code=member.code, **said)
+    record(study=seat.study, user=seat.user, verb=verb, member=user_name, code=member.code, **said)
     return Departure(member, member.name, [(each.pk, leaving) for each, leaving in found])
 
 

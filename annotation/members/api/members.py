@@ -72,7 +72,7 @@ class Members(APIView):
     @extend_schema(responses=pages_of(MemberShape), parameters=PAGE, operation_id="studies_members_list")
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
-        members = list(Membership.objects.filter(study=seat.study).select_related("user"))
+        members = list(Membership.objects.filter(study=seat.study).select_related("user", "invited_user"))
         in_order = sorted(members, key=lambda each: code_order(each.code))
         return list_page(self, request, in_order, lambda member: member_answer(seat, member))
 

@@ -206,7 +206,7 @@ class RoundRaters(APIView):
             for row in RoundRater.objects.filter(round=round_)
             if (round_.pk, row.rater_id) not in seat.unseen_queue_raters
         }
-        members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user")
+        members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user", "invited_user")
         until, double, unfinished = leases(round_), double_coded(round_), unfinished_by_rater(round_)
 
         def shown(member: Membership) -> dict[str, Any]:
