@@ -30,7 +30,7 @@ from accounts.queries import (
     unconfirmed_links,
 )
 from shared.errors import Conflict, Forbidden, Invalid, NotFound
-from shared.names import wrong_in, wrong_in_user_name
+from shared.names import wrong_in_full_name, wrong_in_user_name
 
 TOKEN_MARK = "concord_"
 MAILS_OFF, MAILS_OFF_FOR = "e-mails off", timedelta(days=90)
@@ -64,7 +64,7 @@ def add_user(
         is_staff=is_staff,
     )
     first_password = password or secrets.token_urlsafe(12)
-    wrong = {"username": wrong_in_user_name(user.username), "full_name": wrong_in(full_name.strip())}
+    wrong = {"username": wrong_in_user_name(user.username), "full_name": wrong_in_full_name(full_name.strip())}
     fields = {name: [sentence] for name, sentence in wrong.items() if sentence}
     try:
         user.clean_fields(exclude=["password"])
@@ -97,7 +97,7 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
     Forbidden for the people of the demo.
     """
     require_private_account(user, "keep their names and e-mail addresses")
-    if wrong := wrong_in(full_name.strip()):
+    if wrong := wrong_in_full_name(full_name.strip()):
         raise Invalid("Choose another name.", fields={"full_name": [wrong]})
     first_name, _, last_name = full_name.strip().partition(" ")
     before, address = user.get_full_name(), user.email

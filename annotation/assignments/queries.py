@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from accounts.models import User
 from annotation.assignments.planning import new_holders
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat
-from annotation.core.member_lists import code_order
+from annotation.core.member_lists import code_order, members_named
 from annotation.models import (
     Annotation,
     Assignment,
@@ -28,6 +28,7 @@ from annotation.models import (
 )
 from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS, THIRD_RATERS, kind_of
 from shared.compiled_queries import CompiledQuery
+from shared.names import folded
 from taxonomy.models import TaxonomyVersion
 
 JOB_FROM = 20_000
@@ -540,12 +541,10 @@ def raters_by_name(
     if len(raters) > RATERS_MOST:
         fields[field] = [f"Name at most {RATERS_MOST:,} raters. You sent {len(raters):,}."]
         return []
-    members = Membership.objects.select_related("user").filter(study=study)
-    by_name = {member.code.lower(): member for member in members if member.code}
-    by_name |= {member.user_name.lower(): member for member in members if member.user_name}
+    by_name = members_named(study)
     found: list[Membership] = []
     for name in raters:
-        member = by_name.get(str(name).lower())
+        member = by_name.get(folded(str(name)))
         if member is None or not member.has_role(RATER) or not (member.user or member.is_invited):
             fields.setdefault(field, []).append(
                 f"“{str(name)[:100]}” is not a rater of this study. Add them as a member first."

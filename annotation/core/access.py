@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 
 from accounts.models import User
 from annotation.core.errors import Blind, Forbidden, NotFound, WrongState
+from annotation.core.member_lists import members_named
 from annotation.models import (
     Arrival,
     Assignment,
@@ -32,6 +33,7 @@ from annotation.models.assignment_kinds import EXTRA_RATERS
 from ingest.access import present_identifiers
 from ingest.models import Repository
 from shared.compiled_queries import CompiledQuery
+from shared.names import folded
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -594,12 +596,12 @@ def get_round_rater(round_: Round, name: str, seat: Seat | None = None) -> Round
 
     With a `seat` nobody is found who has only withheld items of a relabeling round.
     """
-    rows = RoundRater.objects.select_related("rater__user").filter(round=round_)
+    rows = RoundRater.objects.select_related("rater__user", "rater__invited_user").filter(round=round_)
     if seat is not None:
         rows = rows.exclude(rater__in=[rater for round_id, rater in seat.unseen_queue_raters if round_id == round_.pk])
-    by_code = rows.filter(rater__code__iexact=name).first()
-    by_name = Q(rater__user__in=User.named(name)) | Q(rater__invitation_key__isnull=False, rater__name__iexact=name)
-    found = by_code or rows.filter(by_name).first()
+    found = rows.filter(rater__code__iexact=name).first()
+    if found is None and (member := members_named(round_.study).get(folded(name))) is not None:
+        found = rows.filter(rater=member).first()
     if found is None:
         raise NotFound(f"Round {round_.number} has no rater “{name[:40]}”.")
     return found

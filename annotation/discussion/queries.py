@@ -26,6 +26,7 @@ from annotation.models import (
     Study,
 )
 from annotation.models.assignment_kinds import RATERS, is_rater_sql
+from shared.names import folded
 from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
@@ -41,9 +42,10 @@ class MemberNames:
 
     @cached_property
     def by_name(self) -> dict[str, int]:
-        """User names and codes, each with the member's id."""
-        named = {user.told_name: each.pk for each in self.members for user in each.accounts}
-        return named | {each.code: each.pk for each in self.members if each.code}
+        """User names and codes, as `folded`, each with the member's id; codes stand before names, former names last."""
+        named = {folded(user.told_name): each.pk for each in self.members for user in each.accounts}
+        named |= {folded(each.user.told_name): each.pk for each in self.members if each.user}
+        return named | {folded(each.code): each.pk for each in self.members if each.code}
 
     @cached_property
     def _by_id(self) -> dict[int, Membership]:

@@ -1,7 +1,6 @@
 """Ratings of a spreadsheet become rounds of a study, and final values become resolutions."""
 
 import io
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from annotation.imports.actions.rows import RoundWriter
 from annotation.imports.actions.vocabulary import NewStudy, extend_taxonomy, keep_spellings, make_study
 from annotation.imports.queries.ratings import (
     CHUNK,
+    CODE,
     decided_spellings,
     items_by_key,
     members_by_name,
@@ -53,7 +53,6 @@ from taxonomy.queries import newest_published, published_version
 
 Progress = Callable[[int, int], None]
 """Told how many answers of how many items are stored."""
-CODE = re.compile(r"R[1-9]\d{0,4}")
 APART: Mapping[str, str] = {
     Round.Kind.RELABEL: "a relabeling round, which only a migration makes",
     Round.Kind.SCREENING: "a screening round, which has its own dimensions",
@@ -466,7 +465,7 @@ class _Import:
         names = {rater: folded(spelling) for rater, spelling in self.sheet.raters.items()}
         found = {rater: there[name] for rater, name in names.items() if name in there}
         missing = [rater for rater in names if rater not in found]
-        users = self._accounts([self.sheet.raters[rater] for rater in missing])
+        users = self._accounts([names[rater] for rater in missing if not CODE.fullmatch(rater.upper())])
         models = {rater for (_, _, rater), role in self.sheet.beside.items() if role == MODEL}
         taken = {member.code for member in there.values() if member.code}
         wanted = {rater.upper() for rater in missing if CODE.fullmatch(rater.upper())} - taken
@@ -500,7 +499,7 @@ class _Import:
         own = self.seat.user
         if self.adds_accounts or own.is_staff:
             return users_by_name(names)
-        return {name: own} if (name := folded(own.username)) in map(folded, names) else {}
+        return {name: own} if (name := folded(own.username)) in names else {}
 
     def _items(self) -> dict[str, Item]:
         """An item of the study for every name; issues that are stored are linked."""

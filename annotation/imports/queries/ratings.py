@@ -1,5 +1,6 @@
 """Existing data that an import needs: people, items, and stored answers."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
@@ -18,6 +19,7 @@ from ingest.models import Issue, Repository, lower_name, names_after
 from shared.names import folded
 from taxonomy.tree import VersionTree
 
+CODE = re.compile(r"R[1-9]\d{0,4}")
 CHUNK = 1_000
 REPOSITORIES_AT_ONCE = 50
 
@@ -29,16 +31,18 @@ def decided_spellings(study: Study) -> dict[tuple[str, str], str]:
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:
-    """Members by user name, by name, and by rater code, as `folded`; the former stand before the latter."""
-    members = list(Membership.objects.filter(study=study).select_related("user"))
-    found: dict[str, Membership] = {}
+    """Members by rater code, by user name, and by name, as `folded`; the former stand before the latter.
+
+    What looks like a code is no name. Who left is found by code and user name: the name is a full name there.
+    """
+    members = list(Membership.objects.filter(study=study).select_related("user", "invited_user", "former_user"))
+    found = {folded(member.code): member for member in members if member.code}
     for names in (
-        [(member.user.username if member.user else "", member) for member in members],
-        [(member.name, member) for member in members],
-        [(member.code or "", member) for member in members],
+        [(member.former_user.username if member.former_user else member.user_name, member) for member in members],
+        [("" if member.left_at else member.name, member) for member in members],
     ):
         for name, member in names:
-            if name:
+            if name and not CODE.fullmatch(name.upper()):
                 found.setdefault(folded(name), member)
     return found
 

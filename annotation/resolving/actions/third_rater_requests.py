@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.models import User
 from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
@@ -15,9 +14,11 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
 from annotation.core.locks import hold_round
+from annotation.core.member_lists import members_named
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.resolving.actions.resolutions import hold_item
+from shared.names import folded
 
 NOT_ASKED = "Third rater not assigned."
 
@@ -118,10 +119,9 @@ def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, Quer
             "asked there as a third rater."
         )
     round_ = hold_round(seat, number)
-    by_name = Q(code__iexact=rater) | Q(user__in=User.named(rater))
     asked = Assignment.objects.filter(THIRD_RATERS, round=round_)
-    member = Membership.objects.filter(by_name, study=seat.study, pk__in=asked.values("rater")).first()
-    if member is None:
+    member = members_named(seat.study).get(folded(rater))
+    if member is None or not asked.filter(rater=member).exists():
         raise NotFound(f"Round {number} has no third rater “{rater[:40]}”.")
     if round_.state == Round.State.CLOSED:
         raise WrongState(f"Round {number} is closed, so no third rater has anything left to answer.")

@@ -9,7 +9,9 @@ from annotation.assignments.queries import raters_by_name
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid
+from annotation.core.member_lists import members_named
 from annotation.models import Membership
+from shared.names import folded
 
 NOT_SET = "Absence not saved."
 
@@ -31,8 +33,8 @@ def set_away(*, seat: Seat, until: object, user: object = None) -> Membership:
 
 def _member(seat: Seat, user: object) -> Membership:
     own = seat.membership
-    names = {own.code, own.user_name} - {None} if own else set()
-    if own is not None and own.has_role(RATER) and (user in (None, "") or user in names):
+    is_own = user in (None, "") or members_named(seat.study).get(folded(str(user))) == own
+    if own is not None and own.has_role(RATER) and is_own:
         return own
     if user in (None, ""):
         raise Forbidden("You are not a rater of this study, so there is nothing to pause.")

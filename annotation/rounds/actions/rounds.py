@@ -46,6 +46,7 @@ from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round, hold_study, require_prepared
+from annotation.core.member_lists import members_named
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
 from annotation.labels.queries.read_before import labeled_in_source, readers_before
@@ -68,6 +69,7 @@ from annotation.models import (
 from annotation.models.assignment_kinds import RATERS
 from annotation.rounds.actions.due_dates import read_due
 from annotation.rounds.queries import lacking_registration
+from shared.names import folded
 from shared.wording import plural, series
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -167,7 +169,7 @@ def create_round(*, seat: Seat, asked: NewRound, idempotency_key: str = "") -> R
         fields["raters_per_item"] = [
             f"{plural(asked.raters_per_item, 'rater')} per item need at least as many raters. {len(people)} named."
         ]
-    most = _quotas_named(asked.quotas, members, fields)
+    most = _quotas_named(study, asked.quotas, members, fields)
     has_training = asked.known is not None or asked.training_round is not None
     may_be_empty = has_training or (asked.kind == Round.Kind.PILOT and asked.issues == [])
     items: list[int] = []
@@ -320,19 +322,20 @@ def is_whole(value: object, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _quotas_named(quotas: object, members: Sequence[Membership], fields: dict[str, list[str]]) -> dict[int, int | None]:
+def _quotas_named(
+    study: Study, quotas: object, members: Sequence[Membership], fields: dict[str, list[str]]
+) -> dict[int, int | None]:
     """How many items each rater takes at most, by the membership's id; what is wrong goes into `fields`."""
     if quotas is None:
         return {}
     if not isinstance(quotas, Mapping):
         fields["quotas"] = ["Send an object: a rater's user name or code, and a whole number or null."]
         return {}
-    by_name = {member.code.lower(): member for member in members if member.code}
-    by_name |= {member.user_name.lower(): member for member in members if member.user_name}
+    by_name = members_named(study)
     found: dict[int, int | None] = {}
     for name, quota in quotas.items():
-        member = by_name.get(str(name).lower())
-        if member is None:
+        member = by_name.get(folded(str(name)))
+        if member is None or member not in members:
             fields.setdefault("quotas", []).append(f"“{name}” is not a rater of this round. Name them in raters, too.")
         elif member.is_machine:
             fields.setdefault("quotas", []).append(f"“{name}” is a model rater, which labels every item.")

@@ -1,17 +1,28 @@
-"""Names of members: a user name means its account, and a full name decides nothing."""
+"""Names of members: a user name means its account, a rater code its rater, and a full name decides nothing."""
+
+from typing import Any
 
 import pytest
 from django.test import Client
 
+from accounts.actions import add_user, rename_user
+from accounts.confirmation import Confirmation
 from accounts.models import User
-from annotation.core.errors import Invalid
+from annotation.core.access import get_round_rater
+from annotation.core.errors import Conflict, Invalid, NotFound
+from annotation.discussion.mentions import mentioned_members
+from annotation.discussion.queries import MemberNames
+from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions import members, name_only_members
 from annotation.members.actions.leaving import leave_study, remove_member
-from annotation.models import AuditEvent, Membership, Study
+from annotation.models import AuditEvent, Membership, RoundRater, Study
+from annotation.rounds.actions import raters as rater_actions
 from tests import builders as make
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
+
+SHEET = b"item,rater,dimension,value\nacme/rocket#1,R1,symptom,crash\nacme/rocket#1,R2,symptom,hang\n"
 
 
 def build_study() -> Study:
@@ -38,6 +49,11 @@ def invited_again(study: Study, full_name: str, *, is_removed: bool = False) -> 
     else:
         leave_study(seat=make.seat(study, "mole"))
     return invite(study, "mole")
+
+
+def account_r2(study: Study) -> Membership:
+    """An account of before such names were rejected, R4 in the study."""
+    return members.add_member(seat=make.owner_seat(study), username=make.user("R2").username, roles=["rater"])
 
 
 # Whose roles an owner sets
@@ -91,3 +107,137 @@ def test_who_waits_is_called_by_the_user_name_also_where_the_row_has_another_nam
         invite(study, "Ann")
     remove_member(seat=make.owner_seat(study), member=waiting)
     assert AuditEvent.objects.get(verb="member invitation withdrawn").detail["member"] == "mole"
+
+
+def test_a_rater_of_a_round_who_waits_is_found_by_user_name_alone(study: Study) -> None:
+    waiting = invited_again(study, "bob")
+    invite(study, "mole", "rater")
+    round_ = make.open_round(study, raters=["R1", "R3"])
+    assert get_round_rater(round_, "bob").rater == make.member(study, "bob")
+    assert get_round_rater(round_, "MOLE").rater == waiting
+    call_oneself("mole", "")
+    waiting.name = "zed"
+    waiting.save()
+    with pytest.raises(NotFound):
+        get_round_rater(round_, "zed")
+
+
+# Whom a rater code means
+
+
+def test_a_rater_code_in_a_round_means_its_rater_whoever_is_called_so(study: Study) -> None:
+    other = account_r2(study)
+    make.issues(3)
+    sent = {"issues": ["acme/rocket#1"], "raters": ["R1", "r2"], "raters_per_item": 2}
+    quotas = {"quotas": {"R2": 1}}
+    answer = Script("olga").send("POST", "studies/study/rounds/", sent | quotas)
+    assert answer.status_code == 201
+    rows = RoundRater.objects.filter(round__study=study)
+    assert {row.rater.code: row.quota for row in rows.select_related("rater")} == {"R1": None, "R2": 1}
+    refused = Script("olga").refused("POST", "studies/study/rounds/", sent | quotas | {"raters": ["R1", other.code]})
+    assert "quotas" in refused  # R2 is not in this round, and the account R2 is R4
+
+
+def test_the_round_page_adds_the_rater_that_was_chosen(study: Study) -> None:
+    account_r2(study)
+    round_ = make.open_round(study, raters=["bob"])
+    assert rater_actions.add_rater(seat=make.owner_seat(study), number=1, user="R2").round_rater.rater.code == "R2"
+    rater_actions.add_rater(seat=make.owner_seat(study), number=1, user="R4")
+    assert get_round_rater(round_, "R2").rater.code == "R2"
+
+
+def test_an_absence_is_of_the_rater_whose_code_it_names(study: Study) -> None:
+    account_r2(study)
+    sent = {"user": "R2", "until": "2100-01-01"}
+    assert Script("olga").send("POST", "studies/study/away/", sent).json()["code"] == "R2"
+    assert Script("R2").send("POST", "studies/study/away/", sent).status_code == 403
+    assert Script("R2").send("POST", "studies/study/away/", {**sent, "user": "r4"}).json()["code"] == "R4"
+
+
+def test_a_third_rater_that_is_withdrawn_is_the_one_of_the_code(study: Study) -> None:
+    members.add_member(seat=make.owner_seat(study), username=make.user("R5").username, roles=["rater"])  # R4
+    members.add_member(seat=make.owner_seat(study), username=make.user("zed").username, roles=["rater"])  # R5
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    Script("olga").send("POST", "studies/study/rounds/1/resolve/", {})
+    ask = {"round": 1, "item": "acme/rocket#1"}
+    answer = Script("olga").send("POST", "studies/study/third-raters/", ask | {"rater": "R4"})
+    assert answer.status_code == 201, answer.content
+    asked = "studies/study/rounds/1/third-raters/"
+    assert Script("olga").send("POST", f"{asked}R5/withdraw/", {}).status_code == 404  # the account R5 is R4
+    assert Script("olga").send("POST", f"{asked}r4/withdraw/", {}).status_code == 200
+
+
+def test_mentions_mean_the_rater_of_a_code(study: Study) -> None:
+    members.add_member(seat=make.owner_seat(study), username=make.user("r2").username, roles=["rater"])
+    rows = list(study.memberships.select_related("user", "former_user", "formerly"))
+    for each in (rows, rows[::-1]):
+        found = mentioned_members("@R2 and @r2", MemberNames(each, names_shown=True).by_name)
+        assert found == [make.member(study, "carol").pk]
+
+
+# Whose answers a sheet has
+
+
+def imported(study: Study, sheet: bytes = SHEET, by: str = "olga", **more: Any) -> set[str]:
+    """Codes of the raters who have the answers of a sheet."""
+    import_ratings(user=make.user(by), study="study", file=sheet, **more)
+    found = RoundRater.objects.filter(round__study=study).values_list("rater__code", flat=True)
+    return {code or "" for code in found}
+
+
+def test_a_code_in_a_sheet_means_its_rater_whoever_has_that_user_name(study: Study) -> None:
+    account_r2(study)
+    assert imported(study) == {"R1", "R2"}
+
+
+def test_a_code_in_a_sheet_means_its_rater_whoever_left_with_that_full_name(study: Study) -> None:
+    call_oneself("mole", "R2")
+    leave_study(seat=make.seat(study, "mole"))
+    assert imported(study) == {"R1", "R2"}
+
+
+def test_a_new_code_in_a_sheet_is_a_new_rater_whoever_has_that_user_name(study: Study) -> None:
+    account_r2(study)
+    make.user("R8")
+    found = imported(study, SHEET.replace(b"R2", b"R8"), adds_accounts=True)
+    assert found == {"R1", "R8"}
+    assert Membership.objects.get(study=study, code="R8").user is None
+
+
+def test_a_name_in_a_sheet_is_nobody_who_left_under_it_as_a_full_name(study: Study) -> None:
+    call_oneself("mole", "Ann")
+    leave_study(seat=make.seat(study, "mole"))
+    assert imported(study, SHEET.replace(b"R2", b"Ann")) == {"R1", "R4"}
+    invite(study, "mole")
+    assert imported(study, SHEET.replace(b"R2", b"ANN").replace(b"#1", b"#2")) == {"R1", "R4"}
+
+
+def test_a_user_name_in_a_sheet_is_its_member_also_one_who_left(study: Study) -> None:
+    call_oneself("mole", "Ann")
+    call_oneself("bob", "mole")
+    leave_study(seat=make.seat(study, "bob"))
+    leave_study(seat=make.seat(study, "mole"))
+    assert imported(study, SHEET.replace(b"R1", b"Mole")) == {"R2", "R3"}
+
+
+def test_a_sheet_gives_answers_to_the_account_that_it_names_and_no_similar_one(study: Study) -> None:
+    make.user("strasse")
+    make.user("\u0131van")
+    sheet = SHEET.replace(b"R1", "stra\u00dfe".encode()).replace(b"R2", b"ivan")
+    imported(study, sheet, adds_accounts=True)
+    assert not study.memberships.filter(user__username__in=["strasse", "\u0131van"]).exists()
+
+
+# What nobody new is called
+
+
+@pytest.mark.parametrize("name", ["R2", "r17"])
+def test_nobody_new_is_called_like_a_rater_code(name: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        add_user(username=name, full_name=name)
+    assert set(refused.value.fields) == {"username", "full_name"}
+    with pytest.raises(Invalid):
+        rename_user(user=make.user("bob"), full_name=name, email="", confirmation=Confirmation())
+    assert add_user(username=f"{name}d2")[0].pk
+    with pytest.raises(Conflict):
+        add_user(username=f"{name}D2")
