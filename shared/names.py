@@ -32,7 +32,7 @@ def wrong_in(text: str) -> str:
 
 
 def wrong_in_user_name(name: str) -> str:
-    """As `wrong_in`; a user name is in one alphabet, too, and can't be read as one of Latin letters or a rater code."""
+    """As `wrong_in`; a user name is in one alphabet, too, and can't be read as one of Latin letters."""
     if found := wrong_in(name):
         return found
     alphabets = {alphabet for sign in name if (alphabet := _alphabet(sign))}
@@ -43,12 +43,16 @@ def wrong_in_user_name(name: str) -> str:
             f"In {alphabets.pop()} letters, this looks like a name in Latin letters. Use Latin letters or add "
             "another letter."
         )
-    return _wrong_as_code(name)
+    return ""
 
 
 def wrong_in_full_name(text: str) -> str:
-    """As `wrong_in`; the full name of a person is no rater code, too."""
-    return wrong_in(text) or _wrong_as_code(text)
+    """As `wrong_in`; a full name is no rater code such as R2, either."""
+    if found := wrong_in(text):
+        return found
+    if re.fullmatch("R[0-9]+", unicodedata.normalize("NFKC", text), re.IGNORECASE):
+        return f"{text} looks like the code of a rater, which studies give. Add a letter or a word."
+    return ""
 
 
 def folded(name: str) -> str:
@@ -74,12 +78,6 @@ def visible(text: str) -> str:
     if text.isascii():
         return text
     return _HIDDEN.sub("", "".join(sign for sign in text if sign in "\n\r\t" or not _is_hidden(sign)))
-
-
-def _wrong_as_code(name: str) -> str:
-    if re.fullmatch("R[0-9]+", unicodedata.normalize("NFKC", name), re.IGNORECASE):
-        return f"{name} looks like the code of a rater, which studies give. Add a letter or a word."
-    return ""
 
 
 def _is_hidden(sign: str) -> bool:
