@@ -96,6 +96,19 @@ def test_compose_tells_concord_that_one_proxy_stands_before_it(services: dict[st
         assert services[name]["environment"]["TRUSTED_PROXIES"] == 1
 
 
+def test_every_process_of_compose_has_the_name_of_the_site(services: dict[str, dict]) -> None:
+    """A worker writes links, too."""
+    yaml = YAML(typ="safe")
+    yaml.constructor.add_constructor("!override", lambda loader, node: loader.construct_sequence(node))
+    named = yaml.load(ROOT / "deploy/compose.domain.yml")["services"]
+    of_concord = {name for name, service in services.items() if service.get("image") == "concord"}
+    environments = {
+        name: services[name]["environment"] | named.get(name, {}).get("environment", {}) for name in of_concord
+    }
+    assert {"web", "worker", "beat"} < of_concord and environments["worker"]["SITE_URL"].startswith("https://${DOMAIN")
+    assert all(each == environments["web"] for each in environments.values()), environments
+
+
 class Upstream(BaseHTTPRequestHandler):
     """Says how many bytes it was sent, over connections that stay open as gunicorn's do.
 
