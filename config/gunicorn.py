@@ -115,6 +115,7 @@ limit_request_line = 8190  # as much as gunicorn can; nginx and Caddy let throug
 keepalive = 75  # longer than proxies keep a connection, so that none of them sends into one that is just closed
 graceful_timeout = 30  # downloads may end
 control_socket_disable = True
+forwarder_headers = ""  # no SCRIPT_NAME or PATH_INFO of a request: they would change the links in cached pages
 umask = file_modes.PRIVATE_UMASK  # of a Unix socket to listen on; the settings set that of the process
 logconfig_dict = LOGGING  # as everything else logs
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 from gunicorn.http.parser import RequestParser
+from gunicorn.http.wsgi import create
 from gunicorn.workers.gthread import ThreadWorker
 
 from config import gunicorn
@@ -58,6 +59,19 @@ def test_who_sends_on_for_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyP
         assert not gunicorn.Worker._keepalive_after(
             gunicorn.Worker.__new__(gunicorn.Worker), SimpleNamespace(parser=parser), True
         )
+
+
+def test_no_request_names_the_folder_of_the_site_or_another_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gunicorn takes both from programs of this machine, and from Caddy, which passes on what visitors send."""
+    monkeypatch.delenv("SCRIPT_NAME", raising=False)
+    cfg = Config()
+    cfg.set("forwarder_headers", gunicorn.forwarder_headers)
+    server, proxy = socket.socketpair()
+    with server, proxy:
+        proxy.sendall(b"GET /gone/studies/ HTTP/1.1\r\nSCRIPT_NAME: /gone\r\nPATH_INFO: /me/\r\n\r\n")
+        request = next(RequestParser(cfg, server, ("127.0.0.1", 1)))
+        _, environ = create(request, server, ("127.0.0.1", 1), ("127.0.0.1", 8000), cfg)
+    assert (environ["SCRIPT_NAME"], environ["PATH_INFO"]) == ("", "/gone/studies/")
 
 
 def test_a_request_that_waited_too_long_for_a_thread_is_answered_in_words_and_not_begun() -> None:
