@@ -34,7 +34,10 @@ RESETS_OF_EMAIL = Limit("reset-email", 3, 3600)
 RESETS_OF_ADDRESS = Limit("reset-address", 20, 3600)
 LINKS = Limit("links", 60, 300)
 UNKNOWN_NAMES = Limit("unknown-names", 10, 3600)
-"""Of one person: user names that nobody has, typed where members are added."""
+"""Of one person: user names that nobody has, typed where members are added.
+
+Of one address: user names that no account was created under, typed where an invitation is accepted.
+"""
 INVITED_BY_EMAIL = Limit("invited-by-e-mail", 60, 3600)
 """Of one person, who writes to addresses that nobody here has to have."""
 
@@ -128,14 +131,16 @@ def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> Cou
     return count((NAME_AND_ADDRESS, f"{name} {address}"), (ADDRESS, address))
 
 
-def require_room(request: HttpRequest, limit: Limit, by: str = "") -> None:
+def require_room(request: HttpRequest, limit: Limit, by: str = "") -> CountedTry:
     """Raises TooMany where the visitor, or what is named, has tried too often."""
-    require_tries(limit, by or block(client_address(request)))
+    return require_tries(limit, by or block(client_address(request)))
 
 
-def require_tries(limit: Limit, by: str) -> None:
+def require_tries(limit: Limit, by: str) -> CountedTry:
     """Counts a try; raises TooMany where it is one too many."""
-    _refuse(count((limit, by)).wait_seconds)
+    counted = count((limit, by))
+    _refuse(counted.wait_seconds)
+    return counted
 
 
 def _refuse(wait: int) -> None:

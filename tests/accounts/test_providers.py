@@ -9,6 +9,7 @@ import pytest
 import requests
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
+from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -19,6 +20,7 @@ from accounts.models import ServerEvent, Session, User
 from accounts.views import me
 from annotation.invitations.actions.invitations import invite
 from config import env
+from shared.rate_limits import UNKNOWN_NAMES
 from tests import builders as make
 from tests.providers import ADA, CLIENT, SECRET, Provider
 
@@ -215,6 +217,23 @@ def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provid
     again = Client()
     assert through(again)["Location"] == "/" and again.get("/me/").context["user"].username == "ada.l"
     assert not User.objects.get(username="ada.l").has_usable_password()
+
+
+def test_names_are_tried_ten_times_an_hour_whatever_an_invitation_is_refused_for(provider: Provider) -> None:
+    cache.clear()
+    address = f"/invitations/{invite(seat=make.owner_seat(make.study()), roles=['rater'])[1]}/"
+    client = Client()
+    client.get(address)
+    through(client, next=address)
+    connected("mallory")  # the same identity, now
+    statuses = [
+        client.post(address, {"username": f"name{n}" if n % 2 else "OLGA"}).status_code
+        for n in range(UNKNOWN_NAMES.n_most + 1)
+    ]
+    assert statuses == [409] * UNKNOWN_NAMES.n_most + [429]
+    told = client.post(address, {"username": "olga"}).content.decode()
+    assert "Too many attempts" in told and "Choose another name" not in told
+    assert Client(REMOTE_ADDR="203.0.113.5").post(address, {"username": "zoe", "password": "a long password"}).url
 
 
 def test_a_link_that_is_not_an_invitations_opens_no_door(provider: Provider) -> None:

@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.providers import AT_THE_DOOR, INVITATION, at_the_door, providers
 from accounts.sessions import sign_in
 from annotation.core.access import OWNER, Seat, get_invitation, get_seat
-from annotation.core.errors import NotFound
+from annotation.core.errors import Invalid, NotFound
 from annotation.core.pages import me
 from annotation.invitations.actions import invitations as actions
 from annotation.invitations.queries.invitations import living_invitation
@@ -25,7 +25,7 @@ from annotation.members.forms import InvitationForm
 from annotation.members.views.members import members_page
 from annotation.models import Invitation
 from shared.forms import explaining, form_page, status_of
-from shared.rate_limits import INVITED_BY_EMAIL, LINKS, require_room
+from shared.rate_limits import INVITED_BY_EMAIL, LINKS, UNKNOWN_NAMES, give_back, require_room
 from shared.site_links import absolute
 
 
@@ -96,10 +96,15 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         if form.is_valid():
             key = (stranger.provider, stranger.uid, stranger.called) if stranger else None
             with explaining(form):
+                counted = require_room(request, UNKNOWN_NAMES)
                 try:
                     made, member = actions.join(plaintext=token, provider=key, **form.cleaned_data)
                 except NotFound as error:
                     return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
+                except Invalid:  # before the name was looked up
+                    give_back(counted)
+                    raise
+                give_back(counted)
                 sign_in(request, made)
                 for kept in (AT_THE_DOOR, INVITATION):
                     request.session.pop(kept, None)

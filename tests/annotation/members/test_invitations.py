@@ -1,5 +1,6 @@
 """Invitations by link: who makes them, who becomes a member by one, and what a link that is over tells."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.invitations.actions import invitations
 from annotation.members.actions import leaving
 from annotation.models import AuditEvent, Invitation, Study
+from shared.rate_limits import UNKNOWN_NAMES
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.scripts import Script
@@ -84,6 +86,21 @@ def test_a_newcomer_makes_an_account_and_is_in(study: Study) -> None:
     assert client.post(at(plaintext), new)["Location"] == "/studies/study/"
     assert client.get("/studies/study/").status_code == 200
     assert User.objects.get(username="newcomer").check_password(PASSWORD)
+
+
+def test_who_joins_or_chose_a_weak_password_used_up_no_try_of_a_name(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole class comes from one address."""
+    n_most = 2
+    monkeypatch.setattr("annotation.members.views.invitations.UNKNOWN_NAMES", replace(UNKNOWN_NAMES, n_most=n_most))
+    plaintext = link(study, n_most=30)
+    for n in range(n_most + 1):
+        refused = Client().post(at(plaintext), {"username": f"new{n}", "password": "12345"})
+        assert refused.status_code == 422
+        assert Client().post(at(plaintext), {"username": f"new{n}", "password": PASSWORD}).status_code == 302
+    taken = [Client().post(at(plaintext), {"username": "olga", "password": PASSWORD}) for _ in range(n_most + 1)]
+    assert [each.status_code for each in taken] == [409] * n_most + [429]
 
 
 def test_who_has_an_account_signs_in_and_comes_back_to_the_link(study: Study) -> None:
