@@ -58,7 +58,7 @@ def add_user(
     first_name, _, last_name = full_name.strip().partition(" ")
     user = User(
         username=User.normalize_username(username.strip()),
-        email=User.objects.normalize_email(email.strip()),
+        email=email.strip().lower(),
         first_name=first_name,
         last_name=last_name.strip(),
         is_staff=is_staff,
@@ -102,7 +102,8 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
     first_name, _, last_name = full_name.strip().partition(" ")
     before, address = user.get_full_name(), user.email
     user.first_name, user.last_name = first_name, last_name.strip()
-    user.email = User.objects.normalize_email(email.strip())
+    small = email.strip().lower()
+    user.email = address if small == address.lower() else small  # earlier versions stored it as it was typed
     try:
         user.clean_fields(exclude=["password", "username"])
     except ValidationError as error:

@@ -1,5 +1,7 @@
 """Jobs of accounts: sends e-mail, and deletes expired sessions, links, and log entries."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from smtplib import SMTPException
 
@@ -15,6 +17,7 @@ from accounts.queries import unconfirmed_links
 from shared import jobs as job_base
 from shared.errors import Conflict
 from shared.names import clean_name
+from shared.rate_limits import RESETS_OF_EMAIL, count
 
 KEPT = timedelta(days=90)
 FORMER_SWEEPS = (
@@ -47,22 +50,40 @@ def _send(subject: str, text: str, address: str) -> None:
         raise NotSent(f"{type(error).__name__} {code}".strip()) from None
 
 
-@shared_task(name="accounts.jobs.send_password_links", **TRIES)
+@shared_task(name="accounts.jobs.send_password_links")
 def send_password_links(address: str, site: str) -> None:
-    """To everybody who has this e-mail address and may sign in; nobody is a case like any other."""
-    for user in User.objects.filter(email__iexact=address, is_active=True):
-        try:
-            _, plaintext = make_password_link(user=user, by_email=True)
-        except Conflict:
-            continue  # the account was closed or got another address just now
-        _send(
-            "Set a new password for Concord",
-            f"{user.display_name},\n\nyou or someone else requested a new password for {user.username} at "
-            f"{site}\n\nSet it here within 24 "
-            f"hours:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n\nIf this was not you, "
-            "ignore this e-mail. Your password stays as it is.\n",
-            user.email,
-        )
+    """To everybody who has this e-mail address and may sign in; nobody is a case like any other.
+
+    One e-mail for all accounts of an address, by a task of its own: none waits for another, and no link is made twice.
+    Addresses that earlier versions stored in other letters come after the one that was asked for.
+    """
+    named = User.objects.filter(email__iexact=address, is_active=True).order_by("pk")
+    people: dict[str, list[User]] = {}
+    for user in named:
+        if _mailbox(user.email) == _mailbox(address):
+            people.setdefault(user.email, []).append(user)
+    for found in sorted(people, key=lambda each: each != address):
+        if count((RESETS_OF_EMAIL, _mailbox(address).decode())).wait_seconds:
+            return
+        if links := "\n".join(line for user in people[found] for line in _link_of(user, site)):
+            send_message.delay(
+                found,
+                "Set a new password for Concord",
+                f"Hello,\n\nyou or someone else requested a new password at {site}\n\nSet it here within 24 "
+                f"hours:\n\n{links}\nIf this was not you, ignore this e-mail. Your password stays as it is.\n",
+            )
+
+
+def _mailbox(address: str) -> bytes:
+    """An address as mail servers compare it: the case of ASCII letters alone is nothing."""
+    return address.encode().lower()
+
+
+def _link_of(user: User, site: str) -> Iterator[str]:
+    """The lines of an e-mail with a person's new link; none where the account was closed or moved just now."""
+    with suppress(Conflict):
+        _, plaintext = make_password_link(user=user, by_email=True)
+        yield f"{user.username}:\n{site.rstrip('/')}{reverse('new_password', args=[plaintext])}\n"
 
 
 @shared_task(name="accounts.jobs.send_link_notice", **TRIES)

@@ -31,6 +31,7 @@ CONFIRMATIONS = Limit("confirm-password", 10, 300)
 UNAVAILABLE_IDS = Limit("unavailable-ids", 20, 3600)
 """Of a person who creates something under an ID that is taken or reserved."""
 RESETS_OF_EMAIL = Limit("reset-email", 3, 3600)
+"""Of an address: e-mails with links for a new password, whatever number of accounts has it."""
 RESETS_OF_ADDRESS = Limit("reset-address", 20, 3600)
 LINKS = Limit("links", 60, 300)
 UNKNOWN_NAMES = Limit("unknown-names", 10, 3600)

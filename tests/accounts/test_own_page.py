@@ -1,11 +1,15 @@
 """A person's own page: sessions, theme, keys, and tokens that have ended."""
 
+import re
 import time
 from datetime import timedelta
-from typing import Any
+from smtplib import SMTPRecipientsRefused
+from typing import Any, ClassVar
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
+from django.core.mail.backends.locmem import EmailBackend
 from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
@@ -311,3 +315,63 @@ def test_a_stranger_who_asks_for_links_by_e_mail_ends_no_link_made_by_hand_and_i
     assert Client().get(f"/new-password/{by_hand}/").status_code == 200
     emailed = [mail.body.partition("/new-password/")[2].split()[0] for mail in mailoutbox]
     assert [Client().get(f"/new-password/{token}").status_code for token in emailed] == [404, 404, 200]
+
+
+class CarefulServer(EmailBackend):
+    """A mail server that knows its people, and refuses all others at once."""
+
+    refused: ClassVar[list[str]] = []
+
+    def send_messages(self, messages: Any) -> int:
+        for each in messages:
+            if each.to != ["victim@example.org"]:
+                self.refused.extend(each.to)
+                raise SMTPRecipientsRefused({each.to[0]: (550, b"unknown")})
+        return super().send_messages(messages)
+
+
+@pytest.mark.parametrize("typed", ["victim@example.org", "VICTIM@example.org"])
+@pytest.mark.parametrize("is_thief_first", [True, False])
+def test_a_recovery_mail_neither_waits_for_nor_repeats_what_the_server_refuses_to_others(
+    settings: Any, mailoutbox: list[Any], typed: str, is_thief_first: bool
+) -> None:
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    settings.EMAIL_BACKEND = f"{__name__}.{CarefulServer.__name__}"
+    CarefulServer.refused.clear()
+    cache.clear()
+    stored = ["v\u0131ct\u0131m@example.org", "VICTIM@example.org", "victim@example.org"]
+    for address in stored if is_thief_first else reversed(stored):
+        User.objects.create_user(f"has{len(User.objects.all())}", email=address)
+    assert Client().post("/sign-in/lost-password/", {"email": typed}).status_code == 200
+    [mail] = mailoutbox
+    path = mail.body.partition("http://testserver/new-password")[2].split()[0]
+    assert Client().get(f"/new-password{path}").status_code == 200
+    assert set(CarefulServer.refused) == {"VICTIM@example.org"}, "that with other letters is another address"
+
+
+def test_an_address_gets_three_recovery_mails_an_hour_whatever_number_of_accounts_has_it(
+    settings: Any, mailoutbox: list[Any]
+) -> None:
+    """Each of them has the links of all accounts, so that nobody's place is taken by accounts of others."""
+    settings.SENDS_EMAIL, settings.CELERY_TASK_ALWAYS_EAGER = True, True
+    cache.clear()
+    for n in range(5):
+        spelled = "third@example.org" if n % 2 else "Third@Example.ORG"
+        actions.add_user(username=f"b{n}", full_name="You won http://evil.example/", email=spelled)
+    for _ in range(4):
+        Client().post("/sign-in/lost-password/", {"email": "third@example.org"})
+    assert [mail.to for mail in mailoutbox] == [["third@example.org"]] * 3
+    links = re.findall(r"^(b\d):\nhttp://testserver(\S+)$", mailoutbox[-1].body, re.MULTILINE)
+    assert {name for name, _ in links} == {"b0", "b1", "b2", "b3", "b4"}
+    assert {Client().get(path).status_code for _, path in links} == {200}
+    assert "You won" not in mailoutbox[-1].body
+
+
+def test_an_address_that_was_stored_in_capital_letters_is_no_new_one(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="Alice@example.org")
+    alice.refresh_from_db()
+    for typed, stored in (("alice@Example.org", "Alice@example.org"), ("A.Cole@example.org", "a.cole@example.org")):
+        sure = Confirmation(PASSWORD if stored.startswith("a.") else "")
+        actions.rename_user(user=alice, full_name="Alice", email=typed, confirmation=sure)
+        alice.refresh_from_db()
+        assert alice.email == stored
