@@ -138,6 +138,26 @@ def test_secrets_are_taken_out_whoever_logs_them(text: str, form: str) -> None:
     assert "abcdefghijklmnop" not in written and "someone" in written
 
 
+FORGED = "x\n2026-11-28T00:00:00Z INFO    FORGED\r\x1b[31m\u2028\x9b\u202e\ud800"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_text_of_others_writes_a_line_of_its_own_or_controls_a_terminal(form: str) -> None:
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        broke = sys.exc_info()
+    said: Any = {"event": FORGED, "name": FORGED, "address": [FORGED]}
+    for given, raised in (("refused: %s", None), (said, None), ("broke", broke)):
+        values = (FORGED,) if given == "refused: %s" else ()
+        record = logging.LogRecord("x", logging.INFO, __file__, 1, given, values, raised)
+        written = _formatter(form).format(record)
+        _, *others = written.splitlines()
+        assert "FORGED" in written and written.replace("\n", "").isprintable()
+        assert bool(others) is (raised is not None and form == "text")
+        assert all(line.startswith("    ") for line in others), "a traceback is indented"
+
+
 @pytest.mark.django_db
 def test_a_job_takes_the_number_of_its_request_along(settings: Settings) -> None:
     """As the message lies in Redis before a worker takes it."""
