@@ -30,6 +30,7 @@ from accounts.openid import NONCE, is_answer
 from accounts.queries import proves_person
 from accounts.sessions import sign_in
 from shared.errors import Conflict, NotFound
+from shared.names import clean_name
 
 logger = logging.getLogger(__name__)
 
@@ -190,8 +191,8 @@ def _let_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
         "provider": login.account.provider,
         "uid": login.account.uid,
         "called": login.account.extra_data["called"],
-        "full_name": login.user.get_full_name()[:250],
-        "email": login.user.email or "",
+        "full_name": clean_name(login.user.get_full_name())[:250],
+        "email": clean_name(login.user.email or ""),
     }
     return HttpResponseRedirect(after)
 
@@ -200,5 +201,5 @@ def _called(login: SocialLogin) -> str:
     """What the provider calls them, to know the connection by."""
     said = login.account.extra_data
     said = {**said, **(said.get("id_token") or {}), **(said.get("userinfo") or {})}
-    words = (said.get(name) for name in ("login", "preferred_username", "email", "name"))
-    return next((str(each)[:150] for each in words if each), login.account.uid)
+    words = [said.get(name) for name in ("login", "preferred_username", "email", "name")]
+    return next(filter(None, (clean_name(str(each))[:150] for each in words if each)), login.account.uid)

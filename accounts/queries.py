@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.browsers import browser_named
 from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User
 from shared.compiled_queries import CompiledQuery
+from shared.names import clean_name
 
 LINES = 5
 PERSON_ADDED, PASSWORD_CHANGED = "person added", "password changed"
@@ -59,7 +60,11 @@ def connections_of(user: User) -> list[Connection]:
     names = settings.SIGN_IN_PROVIDERS
     return [
         Connection(
-            each.pk, each.provider, names.get(each.provider, each.provider), each.extra_data["called"], each.date_joined
+            each.pk,
+            each.provider,
+            names.get(each.provider, each.provider),
+            clean_name(each.extra_data["called"]),  # earlier versions stored it as the provider sent it
+            each.date_joined,
         )
         for each in rows
     ]

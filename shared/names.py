@@ -81,7 +81,7 @@ def visible(text: str) -> str:
 
 
 def _is_hidden(sign: str) -> bool:
-    return unicodedata.category(sign) in {"Cc", "Cf", "Zl", "Zp"} and sign not in JOINERS
+    return unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and sign not in JOINERS
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str | None:

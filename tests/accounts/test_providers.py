@@ -17,6 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts import actions
 from accounts.models import ServerEvent, Session, User
+from accounts.queries import ways_in_of
 from accounts.views import me
 from annotation.invitations.actions.invitations import invite
 from config import env
@@ -192,6 +193,29 @@ def test_an_equal_e_mail_address_or_name_joins_nothing(provider: Provider) -> No
         through(client), "No account on this server is connected to this account at Uni", "ask the owner of a study"
     )
     assert not is_signed_in(client) and not SocialAccount.objects.exists() and User.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [("\u202emoc.elpmaxe", "moc.elpmaxe"), ("a\0b\nc", "ab c"), ("ad\ud800a", "ada"), ("\u2066\0", ADA["sub"])],
+)
+def test_the_name_at_a_provider_is_cleaned_before_it_is_stored_and_shown(
+    provider: Provider, sent: str, shown: str
+) -> None:
+    provider.person |= {"preferred_username": sent, "name": sent, "given_name": sent, "email": sent}
+    client, user = Client(), make.user("bob", password="a long password")
+    client.force_login(user)
+    assert through(client, **CONNECTING)["Location"] == "/me/"
+    connection = SocialAccount.objects.get()
+    assert connection.extra_data == {"called": shown} and f"<td>{shown} <span" in client.get("/me/").content.decode()
+    SocialAccount.objects.update(extra_data={"called": sent.replace("\0", "").replace("\ud800", "")})
+    assert all(each.isprintable() for each in ways_in_of(user)), "stored before names were looked at"
+    connection.delete()
+    address = f"/invitations/{invite(seat=make.owner_seat(make.study()), roles=['rater'])[1]}/"
+    stranger = Client()
+    stranger.get(address)
+    assert through(stranger, next=address)["Location"] == address
+    assert f"At Uni you are <strong>{shown}</strong>" in stranger.get(address).content.decode()
 
 
 def test_an_account_at_a_provider_is_one_persons(provider: Provider) -> None:
