@@ -72,6 +72,15 @@ class RepositoryQuerySet(models.QuerySet["Repository"]):
             return self
         return self.filter(Q(private=False) | Q(pk__in=_readable_ids(user)))
 
+    def partly_visible_to(self, user: Viewer) -> "RepositoryQuerySet":
+        """Those, and the ones of which `also_visible` lets the user read snapshots."""
+        if not user.is_authenticated or user.is_staff:
+            return self.visible_to(user)
+        allowed = Q(private=False) | Q(pk__in=_readable_ids(user))
+        for rule in _snapshot_rules:
+            allowed |= Q(pk__in=Snapshot.objects.filter(pk__in=rule(user)).values("issue__repository"))
+        return self.filter(allowed)
+
     def named(self, host: str, owner: str, name: str) -> "RepositoryQuerySet":
         return self.filter(host__iexact=host, owner__iexact=owner, name__iexact=name)
 

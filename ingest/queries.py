@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, Length
 
 from accounts.models import User
@@ -50,11 +50,12 @@ def issues(
     more there are, and with `is_complete` they raise Conflict.
     """
     found: QuerySet[Issue] = Issue.objects.visible_to(user).with_titles().filter(current_snapshot__isnull=False)
+    stored = Repository.objects.partly_visible_to(user)
     named: list[int] = []
     if repository:
         host, owner, name = parse_repository(repository)
         # The key and not a subquery: the planner then knows how many issues the repository has.
-        named = list(Repository.objects.called(host, owner, name).values_list("pk", flat=True))
+        named = list(stored.called(host, owner, name).values_list("pk", flat=True))
         found = found.filter(repository__in=named)
     if state not in {"", "all", "open", "closed"}:
         raise Invalid("State not valid.", fields={"state": ["Choose open, closed or all."]})
@@ -73,7 +74,7 @@ def issues(
     if label:
         found = found.filter(conditions.has_label(label.replace("\x00", "")))
     asked, words = _search_of(search), None
-    found = found.filter(conditions.qualifier_condition(asked))
+    found = found.filter(conditions.qualifier_condition(asked, stored))
     if asked.has_text:
         waiting = conditions.unindexed(user, WAITING_MOST + 1)
         if is_complete and len(waiting) > WAITING_MOST:
@@ -81,8 +82,6 @@ def issues(
         late = conditions.waiting_with_words(asked, waiting[:WAITING_MOST])
         words = conditions.for_a_list(asked, late)
         found = found.filter(words.condition)
-        if words.is_compared:
-            found = found.alias(n_with_words=Value(words.n), is_listed=Value(words.is_listed))
     if asked.sort:
         found = conditions.in_order(found, asked, words)
     return found.order_by(*_order_of(asked))
@@ -143,38 +142,19 @@ def n_not_searched(user: Viewer) -> int:
 
 @dataclass(frozen=True)
 class IssueCount:
-    """How many issues a list has: exactly, or `about` so many."""
+    """How many issues a list has, or (`is_more`) that it has more than so many."""
 
     n: int
-    about: bool = False
+    is_more: bool = False
 
 
-def n_found(found: QuerySet[Any], *, n_shown: int = 0) -> IssueCount:
-    """How many issues `issues` found: counted where they are few, else as the planner estimates.
+def n_found(found: QuerySet[Any]) -> IssueCount:
+    """How many issues `issues` found, counted up to COUNTED_MOST; one query.
 
-    Where each issue is compared, the share that the index has is taken of what the other conditions leave, unless these
-    are asked of listed issues alone. Two queries, or three; `n_shown` are known to be there.
+    Nothing is estimated: estimates follow from all that is stored, and would tell of what is hidden from the person.
     """
-    n_left = conditions.n_estimated(found)
-    n_words = getattr(found.query.annotations.get("n_with_words"), "value", None)
-    most = conditions.LOOKED_UP_MOST
-    if n_words is not None:
-        n_left = round(n_left / conditions.EXISTS_SHARE)
-        most = min(most, conditions.COMPARED_MOST)
-    if n_left <= most:
-        n = found.order_by().values("pk")[: most + 1].count()
-        if n <= most:
-            return IssueCount(n)
-        n_left = n
-    elif n_words is not None and not getattr(found.query.annotations["is_listed"], "value", False):
-        n_left = round(n_left * min(1.0, n_words / conditions.n_with_text()))
-    return IssueCount(_rounded(max(n_left, n_shown)), about=True)
-
-
-def _rounded(n: int) -> int:
-    """A number of which the first two digits tell enough."""
-    unit: int = 10 ** max(0, len(str(n)) - 2)
-    return round(n / unit) * unit
+    n = found.order_by().values("pk")[: COUNTED_MOST + 1].count()
+    return IssueCount(min(n, COUNTED_MOST), is_more=n > COUNTED_MOST)
 
 
 def repositories(user: Viewer, *, after: int | None = None) -> QuerySet[Any]:

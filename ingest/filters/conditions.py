@@ -97,7 +97,7 @@ def words(text: str) -> FilterStep:
             raise SearchError("A frame has its own order. Omit “sort:”.")
     except SearchError as error:
         raise Invalid("The filter is not valid.", fields={"filter.words": [str(error)]}) from error
-    condition = conditions.qualifier_condition(search)
+    condition = conditions.qualifier_condition(search, Repository.objects.all())
     if search.has_text:
         waiting = conditions.unindexed(at_most=WAITING_MOST + 1)
         if len(waiting) > WAITING_MOST:

@@ -17,14 +17,10 @@ from ingest.search.grammar import Condition, Range, Search
 from ingest.search.matching import Term, as_tsquery, decide_alone, fold
 
 WAITING_AT_ONCE = 500
-LOOKED_UP_MOST = 1_500
-"""Issues that are counted, and not only estimated."""
 LISTED_MOST = 10_000
-"""Issues with the lexemes of a search that are listed, and not only estimated; no text is read for that."""
+"""Issues with the lexemes of a search that are listed; no text is read for that."""
 COMPARED_MOST = 500
 """Issues whose texts are compared at once; where there are more, a page is full sooner."""
-EXISTS_SHARE = 0.5
-"""What the planner takes for the share of rows that a condition leaves of which it knows nothing."""
 COLUMNS = {
     "created": "current_snapshot__created_at",
     "closed": "current_snapshot__closed_at",
@@ -47,15 +43,10 @@ class Candidates:
 
 @dataclass(frozen=True)
 class ListCondition:
-    """What issues of a list must be like to have the words of a search; of `n` candidates, about.
-
-    `is_compared`: each issue is looked at, of those listed where `is_listed`.
-    """
+    """What issues of a list must be like to have the words of a search; `is_compared`: each issue is looked at."""
 
     condition: Q
-    n: int
     is_compared: bool = False
-    is_listed: bool = False
 
 
 @SearchVectorField.register_lookup
@@ -104,26 +95,29 @@ def is_locked(locked: bool) -> Q:
     return Q(locked=locked) | Q(locked__isnull=True, current_snapshot__locked=locked)
 
 
-def qualifier_condition(search: Search) -> Q:
-    """The condition that qualifiers and a number make; of issues that have a current snapshot."""
+def qualifier_condition(search: Search, repositories: QuerySet[Repository]) -> Q:
+    """The condition that qualifiers and a number make; of issues that have a current snapshot.
+
+    A repository that is not among `repositories` is one that is not stored: its size changes no plan.
+    """
     found = Q() if search.number is None else Q(number=search.number)
     for each in search.conditions:
-        condition = _condition(each)
+        condition = _condition(each, repositories)
         found &= ~condition if each.is_negated else condition
     return found
 
 
-def _condition(condition: Condition) -> Q:
+def _condition(condition: Condition, repositories: Any) -> Q:
     name, values = condition.name, condition.values
     if name == "label":
         return has_label(*map(str, values))
     if name == "author":
         return Q(current_snapshot__author_login__in=spellings(Spelling.Kind.LOGIN, list(map(str, values))))
     if name == "repo":
-        chosen = Repository.objects.none()
+        chosen = repositories.none()
         for named in values:
             assert isinstance(named, tuple)
-            chosen |= Repository.objects.called(*named)
+            chosen |= repositories.called(*named)
         return Q(repository__in=list(chosen.values_list("pk", flat=True)))
     found = Q(pk__in=[])
     for value in values:
@@ -209,7 +203,7 @@ def for_a_list(search: Search, waiting: Sequence[int]) -> ListCondition:
     """
     candidates = _candidates_of(search)
     listed, is_decided = candidates.listed, candidates.listed is not None and _lexemes_decide(search)
-    if not is_decided and candidates.n <= min(LOOKED_UP_MOST, COMPARED_MOST):
+    if not is_decided and candidates.n <= COMPARED_MOST:
         listed, is_decided = list(_texts(search).values_list("issue", "snapshot")), True
     found = Q()
     if not is_decided:
@@ -221,7 +215,7 @@ def for_a_list(search: Search, waiting: Sequence[int]) -> ListCondition:
         is_filter = not (is_decided and search.sort)
         found &= Q(Among("current_snapshot_id", (snapshot for _, snapshot in listed), is_filter=is_filter))
     condition = found | Q(pk__in=waiting) if waiting else found
-    return ListCondition(condition, candidates.n, is_compared=not is_decided, is_listed=listed is not None)
+    return ListCondition(condition, is_compared=not is_decided)
 
 
 def _candidates_of(search: Search) -> Candidates:
@@ -229,7 +223,7 @@ def _candidates_of(search: Search) -> Candidates:
     expects few and there are few. Two queries at most.
     """
     if not (wanted := as_tsquery(search.terms, search.places, search.without)):
-        return Candidates(n_with_text())
+        return Candidates(n_estimated(SearchText.objects.all()))
     texts = SearchText.objects.filter(lexemes__has=wanted)
     if (n := n_estimated(texts)) > LISTED_MOST:
         return Candidates(n)
@@ -238,13 +232,8 @@ def _candidates_of(search: Search) -> Candidates:
     return Candidates(len(listed), listed if len(listed) <= LISTED_MOST else None)
 
 
-def n_with_text() -> int:
-    """About how many issues are indexed."""
-    return n_estimated(SearchText.objects.all())
-
-
 def n_estimated(rows: QuerySet[Any]) -> int:
-    """How many rows the planner expects, one at least; nothing is read."""
+    """How many rows the planner expects, one at least; nothing is read. Shown to nobody: hidden rows count, too."""
     try:
         sql, params = rows.order_by().query.sql_with_params()
     except EmptyResultSet:

@@ -62,7 +62,7 @@ def _counted(found: Any, words: dict[str, str], rows: list[Issue], has_more: boo
         return queries.IssueCount(len(rows))
     asked = {name for name, value in words.items() if value}
     if asked & {"search", "label"} or asked == {"repository"}:
-        return queries.n_found(found, n_shown=len(rows) + 1)
+        return queries.n_found(found)
     return None
 
 

@@ -4,14 +4,17 @@ import threading
 
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from annotation.models import Item
 from ingest import jobs as tasks
 from ingest import queries, run_steps
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
-from ingest.models import SearchText, Unsearchable
+from ingest.models import Issue, SearchText, Unsearchable
 from ingest.search import conditions, indexing
+from tests import builders as make
 from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 from tests.ingest.test_taking_files import file_of, issue
 
@@ -197,23 +200,71 @@ def test_a_search_takes_as_many_queries_however_much_it_finds(take, staff):
             assert len(queries.issues(staff, search="hang", label="bug", state="open")[:51]) == min(n, 51)
 
 
-def test_many_hits_are_shown_by_pages_and_counted_by_estimate(take, staff, client, monkeypatch):
+def test_many_hits_are_shown_by_pages_and_counted_up_to_a_limit(take, staff, client, monkeypatch):
     rows = [issue(n, title="Deadlock" if n % 2 else "Timeout", labels=["bug"]) for n in range(1, 301)]
     take(rows)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE ingest_issue, ingest_snapshot, ingest_searchtext")
     client.force_login(staff)
     exact = client.get("/issues/?search=deadlock")
-    assert (exact.context["counted"].n, exact.context["counted"].about) == (150, False)
-    monkeypatch.setattr(conditions, "LOOKED_UP_MOST", 40)
-    about = client.get("/issues/?search=deadlock")
-    assert about.context["rows"] == exact.context["rows"]
-    counted = about.context["counted"]
-    assert counted.about and 75 <= counted.n <= 150
-    assert f"about {counted.n} issues" in about.content.decode()
-    assert client.get("/issues/?search=label:bug").context["counted"] == queries.IssueCount(300, about=True)
+    assert exact.context["counted"] == queries.IssueCount(150)
+    assert ">150 issues" in exact.content.decode()
+    monkeypatch.setattr(queries, "COUNTED_MOST", 149)
+    more = client.get("/issues/?search=deadlock")
+    assert more.context["rows"] == exact.context["rows"]
+    assert more.context["counted"] == queries.IssueCount(149, is_more=True)
+    assert ">more than 149 issues" in more.content.decode()
+    assert client.get("/issues/?search=label:bug").context["counted"] == queries.IssueCount(149, is_more=True)
     few = client.get("/issues/?search=deadlock created:<2000-01-01 -hang")
     assert few.context["counted"] == queries.IssueCount(0)
+
+
+HIDDEN_IN = {"words": "deadlock", "a phrase": '"at st"', "words and a phrase": 'deadlock "at st"', "without": "-absent"}
+HIDDEN_IN |= {"sorted": "deadlock sort:comments", "a label": "label:bug", "an author": "author:alice"}
+HIDDEN_IN |= {"private ones": "is:private", "by name": "repo:own/r repo:acme/secret"}
+
+
+@pytest.mark.slow
+def test_the_numbers_above_lists_are_the_same_whatever_is_hidden(take, client, monkeypatch):
+    ann, bob = User.objects.create_user("ann"), User.objects.create_user("bob")
+    row = {"title": "Deadlock", "body": "at step", "labels": ["bug"], "user": {"login": "alice", "id": 7}}
+    take([issue(n, repository="own/r", **row) for n in range(1, 61)], user=bob, private=True)
+    client.force_login(bob)
+
+    def counted():
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE ingest_issue, ingest_snapshot, ingest_searchtext, ingest_repository")
+        found = {}
+        for most in (40, 10_000):
+            monkeypatch.setattr(conditions, "COMPARED_MOST", most)
+            monkeypatch.setattr(conditions, "LISTED_MOST", most)
+            for kind, typed in HIDDEN_IN.items():
+                found[kind, most] = client.get("/issues/", {"search": typed}).context["counted"]
+        return found
+
+    before = counted()
+    take([issue(n, repository="acme/secret", **row) for n in range(1, 1_701)], user=ann, private=True)
+    assert counted() == before == dict.fromkeys(before, queries.IssueCount(60))
+
+
+def test_a_hidden_repository_is_searched_as_one_that_is_not_stored(take):
+    ann, bob = User.objects.create_user("ann"), User.objects.create_user("bob")
+    take([issue(1, repository="acme/secret"), issue(1, repository="acme/shared")], user=ann, private=True)
+    for asked in ({"search": "repo:acme/secret"}, {"search": "-repo:acme/secret"}, {"repository": "acme/secret"}):
+        with CaptureQueriesContext(connection) as hidden:
+            assert len(queries.issues(bob, **asked)) == ("-" in asked.get("search", "") and 0)
+        with CaptureQueriesContext(connection) as absent:
+            list(queries.issues(bob, **{name: word.replace("secret", "nothing") for name, word in asked.items()}))
+        assert [each["sql"] for each in hidden][1:] == [each["sql"] for each in absent][1:]
+        assert len(queries.issues(ann, **asked)) == 1
+
+
+def test_members_find_the_pinned_issues_of_a_private_repository_by_its_name(take):
+    ann, bob = make.user("ann"), make.user("bob")
+    take([issue(n, repository="acme/secret") for n in (1, 2)], user=ann, private=True)
+    shown = Issue.objects.select_related("repository").get(number=2)
+    study = make.study(owner="ann", raters=["bob"])
+    Item.objects.create(study=study, identifier=shown.identifier, issue=shown, snapshot=shown.current_snapshot)
+    for asked in ({"search": "repo:acme/secret"}, {"repository": "acme/secret"}):
+        assert [row.number for row in queries.issues(bob, **asked)] == [2]
 
 
 def test_words_of_a_text_with_more_lexemes_than_are_indexed_are_compared(take, found, monkeypatch):
@@ -234,7 +285,7 @@ def test_words_of_a_text_with_more_lexemes_than_are_indexed_are_compared(take, f
 @pytest.mark.parametrize(("listed_most", "way"), [(conditions.LISTED_MOST, "desc"), (40, "desc"), (40, "asc")])
 def test_a_sorted_search_with_many_hits_is_paged_in_its_order(take, staff, client, monkeypatch, listed_most, way):
     monkeypatch.setattr(conditions, "LISTED_MOST", listed_most)
-    monkeypatch.setattr(conditions, "LOOKED_UP_MOST", 40)
+    monkeypatch.setattr(conditions, "COMPARED_MOST", 40)
     rows = [issue(n, title="Deadlock" if n % 2 else "Timeout", comments=n * 7 % 11) for n in range(1, 301)]
     take(rows)
     with connection.cursor() as cursor:
