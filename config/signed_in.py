@@ -10,6 +10,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from accounts.api import TokenAuthentication
+from accounts.models import User
 from config.views import is_api
 from shared.errors import Forbidden
 from shared.watched_streams import watched
@@ -20,20 +21,27 @@ def has_token(request: HttpRequest) -> bool:
     return is_api(request) and "Authorization" in request.headers
 
 
-def is_known(request: HttpRequest) -> bool:
-    """Whether a person who is signed in or a valid token asks, as of now; nothing of it is kept in the request."""
+def present_user(request: HttpRequest) -> User | None:
+    """The person who is signed in or has a valid token, as of now; nothing of it is kept in the request."""
     if has_token(request):
         try:
-            return TokenAuthentication().authenticate(Request(request)) is not None
+            found = TokenAuthentication().authenticate(Request(request))
         except AuthenticationFailed:
-            return False
+            return None
+        return found and found[0]
     apart = copy.copy(request)
     apart.session = type(request.session)(request.session.session_key)
-    return get_user(apart).is_authenticated
+    user = get_user(apart)
+    return user if isinstance(user, User) else None
+
+
+def is_known(request: HttpRequest) -> bool:
+    """Whether a person who is signed in or a valid token asks, as of now."""
+    return present_user(request) is not None
 
 
 class LongAnswers:
-    """Ends an answer that is made while it is sent when its token is revoked or its reader is signed out.
+    """Ends an answer that is made while it is sent when its token is revoked, its reader signed out or no longer staff.
 
     An answer can be read as slowly as its reader likes, and holds what was stored until then. Looks once a second.
     """
@@ -50,8 +58,13 @@ class LongAnswers:
 
 
 def _while_known(request: HttpRequest, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    is_for_staff = getattr(request.user, "is_staff", False)
+
     def look() -> None:
-        if not is_known(request):
+        user = present_user(request)
+        if user is None:
             raise Forbidden("You were signed out while this file was sent. Sign in, then download it again.")
+        if is_for_staff and not user.is_staff:
+            raise Forbidden("You were removed from staff while this file was sent. Download it again.")
 
     return watched(pieces, look)

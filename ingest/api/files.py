@@ -1,5 +1,6 @@
 """Issue files over REST: issues, comments, and changes as pages, or as files that are streamed."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,11 +12,13 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 
 from accounts.api import AnyAccept, format_of
+from accounts.models import User
 from ingest.access import get_repository
 from ingest.api.callers import MayFetch, caller
+from ingest.errors import NotFound
 from ingest.files.export_columns import COLUMNS
 from ingest.files.export_rows import ROWS_WITH_TEXTS, change_row, changes_of, comment_row, issue_row, places_of, rows_of
-from ingest.models import ClosingChange, Issue, SnapshotComment
+from ingest.models import ClosingChange, Issue, Repository, SnapshotComment
 from shared.row_files import CONTENT_TYPES, FORMATS, write_rows
 
 FORMAT = OpenApiParameter(
@@ -23,9 +26,9 @@ FORMAT = OpenApiParameter(
 )
 
 
-def stream_file(what: str, format: str, issues: QuerySet[Issue], name: str) -> StreamingHttpResponse:
+def stream_file(what: str, format: str, rows: Iterator[dict[str, Any]], name: str) -> StreamingHttpResponse:
     """All rows as a file, written while it is sent."""
-    pieces = write_rows(COLUMNS[what], format, rows_of(what, issues), chunk=ROWS_WITH_TEXTS)
+    pieces = write_rows(COLUMNS[what], format, rows, chunk=ROWS_WITH_TEXTS)
     headers = {"Content-Disposition": f'attachment; filename="{name}.{format}"'}
     return StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[format], headers=headers)
 
@@ -61,6 +64,18 @@ class _FileRow(serializers.BaseSerializer[Any]):
         return change_row(instance, instance.issue.identifier)
 
 
+def _readable(repository: Repository, user: User) -> QuerySet[Issue]:
+    """The issues of a repository, none once the user may not see it any more."""
+    return Issue.objects.takeable_by(user).filter(repository=repository, current_snapshot__isnull=False)
+
+
+def _rows_while_readable(what: str, repository: Repository, user: User) -> Iterator[dict[str, Any]]:
+    """All rows; raises NotFound in place of the others once the user may not see the repository any more."""
+    yield from rows_of(what, _readable(repository, user))
+    if not Repository.objects.visible_to(user).filter(pk=repository.pk).exists():
+        raise NotFound("You can’t read this repository any more. The file ended before all of it was sent.")
+
+
 class _StoredFile(ListAPIView[Any]):
     """What is stored of a repository that the caller may see."""
 
@@ -69,15 +84,17 @@ class _StoredFile(ListAPIView[Any]):
     serializer_class: Any = _FileRow
     what = ""
 
-    def _issues(self) -> QuerySet[Issue]:
+    def _repository(self) -> Repository:
         place = (self.kwargs.get("host"), self.kwargs["owner"], self.kwargs["name"])
-        repository = get_repository(caller(self.request), "/".join(filter(None, place)))
-        return Issue.objects.filter(repository=repository, current_snapshot__isnull=False)
+        return get_repository(caller(self.request), "/".join(filter(None, place)))
+
+    def _issues(self) -> QuerySet[Issue]:
+        return _readable(self._repository(), caller(self.request))
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         if format := format_of(request):
-            issues = self._issues()
-            return stream_file(self.what, format, issues, f"{self.kwargs['owner']}-{self.kwargs['name']}-{self.what}")
+            rows = _rows_while_readable(self.what, self._repository(), caller(request))
+            return stream_file(self.what, format, rows, f"{self.kwargs['owner']}-{self.kwargs['name']}-{self.what}")
         return super().get(request, *args, **kwargs)
 
 

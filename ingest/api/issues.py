@@ -15,6 +15,7 @@ from ingest import queries
 from ingest.access import get_issue, get_snapshot
 from ingest.api.callers import MOVED, MayFetch, caller
 from ingest.api.files import FORMAT, stream_file
+from ingest.files.export_rows import rows_of
 from ingest.github.rest_objects import EVENTS
 from ingest.models import ClosingChange, Issue
 from ingest.search.grammar import QUALIFIERS
@@ -135,7 +136,8 @@ class Issues(ListAPIView[Issue]):
     )
     def get(self, request: Request, *args: Any, **parts: Any) -> Any:
         if format := format_of(request):
-            return stream_file("issues", format, self.get_queryset(), "issues")
+            rows = rows_of("issues", self.get_queryset(), Issue.objects.visible_to(caller(request)))
+            return stream_file("issues", format, rows, "issues")
         return super().get(request, *args, **parts)
 
 

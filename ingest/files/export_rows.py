@@ -14,10 +14,11 @@ ROWS_WITH_TEXTS = 200
 """How many rows with texts are written at once: a body has up to 64 kB."""
 
 
-def rows_of(what: str, issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:
+def rows_of(what: str, issues: QuerySet[Issue], readable: QuerySet[Issue] | None = None) -> Iterator[dict[str, Any]]:
     """The issues, or their comments or changes, in the order in which the issues came in.
 
-    One to three queries for each ISSUES_AT_ONCE issues, and one for each COMMENTS_AT_ONCE comments. Raises KeyError for
+    Each query looks again at which issues are `readable` (by default `issues`): rows are read while a file is sent. One
+    to three queries for each ISSUES_AT_ONCE issues, and one for each COMMENTS_AT_ONCE comments. Raises KeyError for
     another word.
     """
     read = {"issues": _issues, "comments": _comments, "changes": _changes}[what]
@@ -25,7 +26,8 @@ def rows_of(what: str, issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:
     keys = issues.order_by("pk").values_list("pk", flat=True)
     while chunk := list(keys.filter(pk__gt=last)[:ISSUES_AT_ONCE]):
         last = chunk[-1]
-        yield from read(Issue.objects.filter(pk__in=chunk, current_snapshot__isnull=False).order_by("pk"))
+        chosen = issues if readable is None else readable
+        yield from read(chosen.filter(pk__in=chunk, current_snapshot__isnull=False).order_by("pk"))
 
 
 def issue_row(issue: Issue) -> dict[str, Any]:

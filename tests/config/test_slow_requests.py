@@ -13,7 +13,7 @@ from accounts.models import PasswordLink, User
 from annotation.models import Invitation, Study
 from ingest.models import FetchRun
 from shared import watched_streams
-from shared.errors import Forbidden
+from shared.errors import Forbidden, NotFound
 from shared.row_files import write_rows
 from tests import builders as make
 
@@ -132,3 +132,34 @@ def test_a_file_ends_where_its_reader_was_signed_out(carl: User, thief: Client, 
     make.submit(round_, "bob", 2, {"symptom": ["crash"]}, memo="later")
     with pytest.raises(Forbidden, match="signed out while this file was sent"):
         b"".join(sent)
+
+
+@pytest.mark.parametrize("way", ["session", "token"])
+def test_a_file_ends_where_its_reader_is_staff_no_longer(way: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(watched_streams, "LOOK_SECONDS", 0)
+    sam, client = make.user("sam", staff=True), Client()
+    make.issues(3, private=True)
+    token = make_token(user=sam, name="tests", scope="read")[1]
+    client.force_login(sam)
+    if way == "session":
+        answer: Any = client.get("/operations/audit/audit.jsonl")
+    else:
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = Client().get("/api/v1/issues/?format=jsonl", headers=headers)
+    assert answer.status_code == 200
+    User.objects.filter(pk=sam.pk).update(is_staff=False)
+    with pytest.raises(Forbidden, match="removed from staff while this file was sent"):
+        list(answer.streaming_content)
+
+
+@pytest.mark.parametrize(("roles", "error"), [(["reader"], Forbidden), ([], NotFound)])
+def test_an_audit_log_ends_where_its_reader_owns_the_study_no_longer(
+    carl: User, thief: Client, roles: list[str], error: type[Exception], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(watched_streams, "LOOK_SECONDS", 0)
+    own = make.study(owner="carl").memberships.filter(user=carl)
+    answer: Any = thief.get("/studies/study/audit/audit.jsonl")
+    assert answer.status_code == 200
+    own.update(roles=roles) if roles else own.delete()
+    with pytest.raises(error):
+        list(answer.streaming_content)

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from ingest.errors import NotFound
 from ingest.files import export_rows
 from ingest.models import ClosingChange, Issue, Repository
 from tests import builders as make
@@ -148,3 +149,43 @@ def test_counts_as_large_as_a_source_may_give_are_in_every_file(take: Any, forma
     for what, column, most in (("issues", "reactions", 2 * MOST), ("changes", "additions", MOST)):
         found = READERS[format](body(ada.get(f"repositories/acme/rocket/{what}/?format={format}")))
         assert list(found[column]) == [most]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+@pytest.mark.parametrize("what", ["issues", "comments", "changes"])
+def test_a_file_of_a_repository_ends_when_its_reader_may_not_read_it_any_more(
+    stored: None, take: Any, monkeypatch: pytest.MonkeyPatch, what: str, format: str
+) -> None:
+    monkeypatch.setattr("ingest.api.files.ROWS_WITH_TEXTS", 1)
+    pieces = iter(Caller("ada").get(f"repositories/acme/rocket/{what}/?format={format}").streaming_content)
+    sent = [next(pieces)]
+    Repository.objects.update(private=True)
+    take(lines(7, title="Secret", comments=[comment(99)]), private=True)
+    fix(4, title="Secret fix")
+    with pytest.raises(NotFound, match="any more"):
+        sent.extend(pieces)
+    assert b"Secret" not in b"".join(sent) and b"said 99" not in b"".join(sent)
+
+
+def test_no_comment_of_a_repository_that_became_private_is_read_within_a_batch_of_issues(
+    take: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.api.files.ROWS_WITH_TEXTS", 1)
+    monkeypatch.setattr(export_rows, "COMMENTS_AT_ONCE", 1)
+    take(lines(3))
+    pieces = iter(Caller("ada").get("repositories/acme/rocket/comments/?format=jsonl").streaming_content)
+    sent = [next(pieces)]
+    Repository.objects.update(private=True)
+    with pytest.raises(NotFound):
+        sent.extend(pieces)
+    assert len(sent) == 1
+
+
+def test_a_search_sends_no_issue_that_became_private_while_it_was_sent(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.api.files.ROWS_WITH_TEXTS", 1)
+    pieces = iter(Caller("ada").get("issues/?search=hang&format=jsonl").streaming_content)
+    assert [json.loads(next(pieces))["number"] for _ in range(2)] == [1, 2]
+    Repository.objects.update(private=True)
+    assert list(pieces) == []

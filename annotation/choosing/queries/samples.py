@@ -712,11 +712,16 @@ def frame_rows(seat: Seat, sample: Sample) -> Iterator[dict[str, Any]]:
     ids: list[int] = Sample.objects.values_list("frame", flat=True).get(pk=sample.pk)
     if not ids:
         raise Conflict(f"{sample} was drawn before frames were stored. Draw another one.")
+    require_frame(seat, sample)
+    return _frame_rows(sample, ids)
+
+
+def require_frame(seat: Seat, sample: Sample) -> None:
+    """Raises Forbidden where the frame of a sample holds issues that are hidden from this person; two queries."""
     if not may_read_frame(seat, sample):
         raise Forbidden(
             "This frame contains issues of a private repository that you can't see. Ask the person who drew it."
         )
-    return _frame_rows(sample, ids)
 
 
 def is_readable(sample: Sample) -> bool:

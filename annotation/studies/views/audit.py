@@ -8,11 +8,13 @@ from accounts.audit import lines_of, verbs
 from accounts.forms import AuditForm
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.download_log import record_download
+from annotation.core.errors import Blind
 from annotation.core.pages import me, study_page
 from annotation.core.paging import page_of
 from annotation.models import AuditEvent
 from annotation.studies.queries.audit import audit_of, people_of_audit
 from shared.forms import status_of
+from shared.watched_streams import watched
 
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 
@@ -56,7 +58,13 @@ def audit_file(request: HttpRequest, slug: str, format: str) -> StreamingHttpRes
     filters = {name: form.data[name] for name in form.fields if form.data.get(name)}
     said = ", ".join(f"{name} {value}" for name, value in filters.items())
     record_download(seat=seat, what="audit log", format=format, method=request.method, filter=said)
-    answer = StreamingHttpResponse(lines_of(rows, format), content_type=CONTENT_TYPES[format])
+    hidden = seat.hidden_answers
+
+    def look() -> None:
+        if _seat(request, slug).reads_less_than(*hidden):
+            raise Blind("Your role in this study changed while this file was sent. Download it again.")
+
+    answer = StreamingHttpResponse(watched(lines_of(rows, format), look), content_type=CONTENT_TYPES[format])
     answer["Content-Disposition"] = f'attachment; filename="{seat.study.slug}-audit.{format}"'
     return answer
 

@@ -16,7 +16,7 @@ from annotation.choosing.actions.items import items_for
 from annotation.choosing.forms import SampleForm
 from annotation.choosing.queries.samples import flow
 from annotation.choosing.sampling import draw
-from annotation.core.errors import Conflict, Forbidden, Invalid
+from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.models import AuditEvent, Item, Sample, Study
@@ -25,6 +25,7 @@ from annotation.studies.actions import studies
 from ingest.filters import WORDS
 from ingest.models import FormerName, Issue, Repository
 from ingest.upsert import keep_former_name
+from shared import watched_streams
 from tests import builders as make
 from tests.asserts import assert_queries
 from tests.github import World
@@ -327,6 +328,24 @@ def test_a_frame_with_private_issues_is_for_those_who_may_see_them(study: Study)
     assert Caller("olga").get(path).status_code == 200
     refused = Caller("rea").get(path)
     assert refused.status_code == 403 and "private repository" in refused.json()["message"]
+
+
+def test_a_frame_that_is_being_sent_ends_once_its_reader_may_not_read_it(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched_streams, "LOOK_SECONDS", 0)
+    asked = {"repository": ["acme/rocket", "acme/boat"]}
+    sample = sample_actions.draw_sample(seat=make.owner_seat(study), size=3, seed=2, filter=asked)
+    path = f"studies/study/samples/{sample.pk}/frame/?format=csv"
+    answer: Any = Caller("ada").get(path)
+    Repository.objects.update(private=True)
+    with pytest.raises(Forbidden, match="private repository"):
+        list(answer.streaming_content)
+    Repository.objects.update(private=False)
+    answer = Caller("ada").get(path)
+    study.memberships.filter(user__username="ada").delete()
+    with pytest.raises(NotFound):
+        list(answer.streaming_content)
 
 
 def test_a_sample_from_before_frames_were_kept_says_so(study: Study) -> None:
