@@ -208,7 +208,9 @@ class FetchRunQuerySet(models.QuerySet["FetchRun"]):
         """A run shows rows of its file and names of repositories: to who started it, and to staff."""
         if not user.is_authenticated:
             return self.none()
-        return self if user.is_staff else self.filter(created_by=user.pk)
+        readable = Exists(Repository.objects.visible_to(user).filter(pk=OuterRef("repository")))
+        own = self if user.is_staff else self.filter(created_by=user.pk)
+        return own.annotate(has_readable_repository=readable)
 
 
 class FetchRun(Job):
@@ -315,9 +317,22 @@ class FetchRun(Job):
     @property
     def title(self) -> str:
         """What is fetched, for people."""
-        if self.repository_id and self.repository:
-            return self.repository.full_name
+        if self.named_repository:
+            return self.named_repository.full_name
         return self.requested.get("repository") or self.requested.get("file") or "a file"
+
+    @property
+    def named_repository(self) -> Repository | None:
+        """The repository, unless the reader may not see it any more: whoever asked for it then reads the name that they
+        asked for, and no later one. No query after `visible_to`, else one or two of a private one.
+        """
+        found = self.repository
+        if found is None or not found.private or self.created_by is None:
+            return found
+        is_readable = self.__dict__.get("has_readable_repository")
+        if is_readable is None:
+            is_readable = Repository.objects.visible_to(self.created_by).filter(pk=found.pk).exists()
+        return found if is_readable else None
 
     @property
     def n_read(self) -> int:

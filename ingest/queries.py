@@ -266,7 +266,7 @@ def run_as_document(run: FetchRun, *, refusals_most: int = 100) -> dict[str, Any
     return {
         "id": run.pk,
         "kind": run.kind,
-        "repository": run.repository.full_name if run.repository else run.requested.get("repository"),
+        "repository": run.named_repository.full_name if run.named_repository else run.requested.get("repository"),
         "file": run.requested.get("file"),
         "requested": {key: run.requested.get(key) for key in ASKED} | {"what": run.what},
         "state": run.state,

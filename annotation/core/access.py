@@ -637,13 +637,15 @@ def get_invitation(seat: Seat, pk: int) -> Invitation:
 def items_by_identifier(study: Study, names: Iterable[str]) -> dict[str, Item]:
     """The items of a study by these identifiers, also by those of before their repository was renamed.
 
-    One query, and two where some are not found.
+    An item without an issue has one name: whether a repository has it now, may be hidden. One query, and two where some
+    are not found.
     """
     wanted = list(dict.fromkeys(names))
     rows = Item.objects.filter(study=study)
     found = {item.identifier: item for item in rows.filter(identifier__in=wanted)}
     if present := present_identifiers(name for name in wanted if name not in found):
-        renamed = {item.identifier: item for item in rows.filter(identifier__in=present.values())}
+        taken = rows.filter(identifier__in=present.values(), issue__isnull=False)
+        renamed = {item.identifier: item for item in taken}
         found |= {name: renamed[now] for name, now in present.items() if now in renamed}
     return found
 
@@ -653,7 +655,7 @@ def get_item(seat: Seat, identifier: str) -> Item:
     rows = Item.objects.select_related("issue__repository").filter(study=seat.study)
     found = rows.filter(identifier=identifier).first()
     if found is None and (present := present_identifiers([identifier])):
-        found = rows.filter(identifier=present[identifier]).first()
+        found = rows.filter(identifier=present[identifier], issue__isnull=False).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no item “{identifier}”.")
     return found

@@ -57,7 +57,8 @@ class RunState:
 
     @property
     def title(self) -> str:
-        return full_name(*self.name)
+        """The repository in messages: by the name that was asked for where another one may be hidden from who asked."""
+        return full_name(*(self.run.requested["name"] if self.is_restricted else self.name))
 
     @property
     def covers_everything(self) -> bool:

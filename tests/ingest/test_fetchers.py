@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.actions import make_token
@@ -584,3 +586,53 @@ def test_members_read_of_a_private_issue_the_snapshots_that_their_studies_pin_an
             for query in (f"snapshot={at}", f"from={at}&to={now}", f"from={now}&to={at}"):
                 shown = pages.get(f"{page}?{query}").content + pages.get(f"{page}comments/?{query}").content
                 assert (snapshot.title.encode() in shown) == (listed == 3)
+
+
+def told_of(run: FetchRun) -> str:
+    """All that pages and REST tell bob of a run of his, also when it is cancelled and continued."""
+    script, pages = Script("bob"), Client()
+    pages.force_login(make.user("bob"))
+    answers = [pages.get(path) for path in ("/repositories/", "/", "/start/", "/start/codebook/")]
+    answers += [pages.get(f"/fetches/{run.pk}/{part}") for part in ("", "progress/")]
+    answers += [script.send("GET", path) for path in (f"fetches/{run.pk}/", "fetches/")]
+    answers += [script.send("POST", f"fetches/{run.pk}/{act}/") for act in ("continue", "cancel", "continue")]
+    return "".join(answer.content.decode() for answer in answers)
+
+
+def test_who_fetched_a_repository_reads_no_name_that_it_got_in_private(world: World, fetch: Fetch) -> None:
+    home = world.repository("ren/pub")
+    home.issue("One")
+    run = fetch("ren/pub", user=make.user("bob"))
+    assert run.state == "done" and told_of(run).count("ren/pub") > 5
+    home.private = True
+    home.rename("ren/topsecret")
+    assert fetch("ren/topsecret", user=make.user("sam", staff=True)).state == "done"
+    assert Repository.objects.get().full_name == "ren/topsecret"
+    text = told_of(run)
+    assert "topsecret" not in text and text.count("ren/pub") > 5
+    assert Script("sam").send("GET", f"fetches/{run.pk}/").json()["repository"] == "ren/topsecret"
+    many = [FetchRun(kind="github", state="done", created_by=run.created_by, repository=run.repository) for _ in "123"]
+    with CaptureQueriesContext(connection) as one:
+        Script("bob").send("GET", "fetches/")
+    FetchRun.objects.bulk_create(many)
+    with CaptureQueriesContext(connection) as four:
+        assert "topsecret" not in Script("bob").send("GET", "fetches/").content.decode()
+    assert len(four) == len(one)
+
+
+def test_a_run_that_goes_on_says_no_name_that_its_repository_got_in_private(
+    world: World, github: GitHub, fetch: Fetch
+) -> None:
+    home = world.repository("ren/pub")
+    for _ in range(80):
+        home.issue()
+    github.fault("secondary", "/graphql", skip=1)
+    run = worked(start_fetch(user=make.user("bob"), repository="ren/pub", send=False))
+    assert run.state == "waiting"
+    home.private = True
+    home.rename("ren/topsecret")
+    assert fetch("ren/topsecret", user=make.user("sam", staff=True)).state == "done"
+    FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
+    run = worked(FetchRun.objects.get(pk=run.pk))
+    assert (run.state, run.error) == ("failed", f"ren/pub {NOT_THERE}")
+    assert "topsecret" not in told_of(run)

@@ -31,12 +31,13 @@ def stored_repositories(user: User, first: str = "") -> list[StoredRepository]:
     return sorted(rows, key=lambda row: row.full_name != first)
 
 
-def repository_of(run: FetchRun) -> str:
-    """The name of the repository whose issues a run brought; of several, the first. Two queries at most."""
+def repository_of(user: User, run: FetchRun) -> str:
+    """The name of the repository whose issues a run brought, as this person may read it; of several, the first."""
     if run.repository is not None:
-        return run.repository.full_name
-    brought = Snapshot.objects.filter(run=run).select_related("issue__repository").order_by("pk").first()
-    return brought.issue.repository.full_name if brought is not None else ""
+        return run.title
+    brought = Snapshot.objects.takeable_by(user).filter(run=run).select_related("issue__repository").order_by("pk")
+    first = brought.first()
+    return first.issue.repository.full_name if first is not None else ""
 
 
 def n_read(run: FetchRun) -> int:
@@ -59,7 +60,8 @@ def issues_in_words(user: User, repository: str, run: FetchRun | None) -> str:
 def newest_run(user: User, after: int = 0) -> FetchRun | None:
     """The last fetch or upload of issues that this person started, if it is newer than the ID `after`; one query."""
     found: FetchRun | None = (
-        FetchRun.objects.filter(created_by=user, kind__in=[FetchRun.Kind.GITHUB, FetchRun.Kind.FILE], pk__gt=after)
+        FetchRun.objects.visible_to(user)
+        .filter(created_by=user, kind__in=[FetchRun.Kind.GITHUB, FetchRun.Kind.FILE], pk__gt=after)
         .select_related("repository", "created_by")
         .order_by("-pk")
         .first()

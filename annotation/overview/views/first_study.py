@@ -113,7 +113,7 @@ def origin(request: HttpRequest) -> tuple[str, FetchRun | None]:
         run = get_run(user, kept["run"]) if "run" in kept else queries.newest_run(user, kept.get("after", 0))
     except NotFound:
         run = queries.newest_run(user)
-    return (queries.repository_of(run), run) if run is not None else ("", None)
+    return (queries.repository_of(user, run), run) if run is not None else ("", None)
 
 
 @login_required

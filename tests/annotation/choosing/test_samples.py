@@ -16,6 +16,7 @@ from annotation.choosing.actions.items import items_for
 from annotation.choosing.forms import SampleForm
 from annotation.choosing.queries.samples import flow
 from annotation.choosing.sampling import draw
+from annotation.core.access import get_item
 from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
@@ -652,3 +653,18 @@ def test_lists_cost_the_same_at_any_size(study: Study, sample: Sample) -> None:
     for path, n in [(path.replace(f"/{sample.pk}/", f"/{large.pk}/"), n) for path, n in paths]:
         with assert_queries(n):
             assert owner.get(path).status_code == 200, path
+
+
+def test_an_item_without_an_issue_does_not_tell_which_repository_has_its_name_now(study: Study) -> None:
+    (issue,) = make.issues(1, "acme/merger", private=True)
+    keep_former_name(issue.repository, ("github.com", "acme", "before"))
+    Item.objects.create(study=study, identifier="acme/merger#1")
+    olga, screened = Caller("olga"), {"screening": "out", "reason": "no bug"}
+    for name in ("acme/before#1", "acme/never#1"):
+        answer = olga.post("studies/study/screening/", {"items": [name], **screened})
+        assert answer.status_code == 422 and "is neither an item of this study" in answer.content.decode()
+        with pytest.raises(NotFound):
+            get_item(make.owner_seat(study), name)
+    Item.objects.filter(identifier="acme/merger#1").update(issue=issue, snapshot=issue.current_snapshot)
+    assert olga.post("studies/study/screening/", {"items": ["acme/before#1"], **screened}).status_code == 200
+    assert get_item(make.owner_seat(study), "acme/before#1").issue == issue
