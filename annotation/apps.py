@@ -18,6 +18,7 @@ class AnnotationConfig(AppConfig):
         from accounts.access import LinkKeeper, links_of_owners
         from accounts.passwords import not_as_password
         from accounts.permissions import public_accounts
+        from annotation.choosing.actions.duplicates import forget_marks
         from annotation.core.access import (
             issues_without_a_reader,
             snapshots_of_own_studies,
@@ -27,7 +28,7 @@ class AnnotationConfig(AppConfig):
         from annotation.labels.queries.screening import screening_taxonomies
         from annotation.members.actions.password_links import may_still_make, record_use
         from annotation.studies.queries.studies import words_of_studies
-        from ingest.models import also_visible, read_by_strangers
+        from ingest.models import also_visible, forgotten_in_public, read_by_strangers
         from taxonomy.models import Circle, only_for_some
 
         not_as_password(words_of_studies)
@@ -35,4 +36,5 @@ class AnnotationConfig(AppConfig):
         links_of_owners(LinkKeeper(may_still_make, record_use))
         also_visible(snapshots_of_own_studies)
         read_by_strangers(issues_without_a_reader)
+        forgotten_in_public(forget_marks)
         only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))

@@ -31,6 +31,7 @@ NEVER, NO_COUNT = datetime(1, 1, 2, tzinfo=UTC), -1
 
 _snapshot_rules: list[Callable[[Any], Any]] = []
 _strangers: list[Callable[[int], Any]] = []
+_forgotten: list[Callable[[int], Any]] = []
 
 
 def or_unknown(column: str) -> Coalesce:
@@ -55,6 +56,21 @@ def read_by_strangers(rule: Callable[[int], Any]) -> Callable[[int], Any]:
     if rule not in _strangers:
         _strangers.append(rule)
     return rule
+
+
+def forgotten_in_public(forget: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Has `forget(id of the repository)` called when a private repository becomes public, in the same transaction: it
+    deletes what is stored elsewhere of that repository's private history, which may name other private repositories.
+    """
+    if forget not in _forgotten:
+        _forgotten.append(forget)
+    return forget
+
+
+def forget_history(repository_id: int) -> None:
+    """Calls what `forgotten_in_public` named."""
+    for forget in _forgotten:
+        forget(repository_id)
 
 
 def issues_read_by_strangers(repository_id: int, issues: Iterable[int]) -> set[int]:

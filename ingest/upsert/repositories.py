@@ -7,7 +7,16 @@ from django.conf import settings
 from django.db.models import Q
 
 from ingest.identifiers import full_name
-from ingest.models import Activity, ClosingChange, FetchRun, FormerName, Issue, Repository, Validator
+from ingest.models import (
+    Activity,
+    ClosingChange,
+    FetchRun,
+    FormerName,
+    Issue,
+    Repository,
+    Validator,
+    forget_history,
+)
 from ingest.records import IssueRecord
 from ingest.totals import expect_other_totals
 
@@ -96,13 +105,15 @@ def forget_changes(repository: Repository) -> None:
 def forget_others(repository: Repository) -> None:
     """Drops what may name other private repositories beside the issues of one that becomes public.
 
-    The next fetch reads all of it again and stores what everyone may know. A check brings places of issues.
+    The next fetch reads all of it again and stores what everyone may know. A check brings places of issues. What is
+    stored elsewhere goes last: who stores more of it waits for this repository's row, and then sees that it is public.
     """
     forget_changes(repository)
     Issue.objects.filter(repository=repository).exclude(moved_to="").update(moved_to="")
     Validator.objects.filter(repository=repository).delete()
     repository.complete_until = None
     repository.save(update_fields=["complete_until"])
+    forget_history(repository.pk)
 
 
 def repositories_of(run: FetchRun, records: Sequence[IssueRecord]) -> dict[Key, Repository]:

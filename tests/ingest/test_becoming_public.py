@@ -7,7 +7,10 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from annotation.choosing.actions.duplicates import DuplicateSearch
+from annotation.choosing.actions.samples import draw_sample
 from annotation.labeling.views.labeling import issue_html
+from annotation.models import BulkJob, LikelyDuplicate
 from ingest import run_steps
 from ingest.actions.fetches import start_check, start_closing_fetch, start_fetch
 from ingest.models import Activity, ClosingChange, FetchRun, Issue, Repository, Snapshot
@@ -156,3 +159,29 @@ def test_raters_are_shown_no_page_that_was_rendered_while_the_repository_was_pri
     assert fetch("lab/app", user=make.user("eve")).state == "done"
     assert Issue.objects.get(repository__name="app", number=1).changes_known
     assert "topsecret" not in page()
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_duplicates_in_samples_name_no_private_repository_when_theirs_becomes_public(
+    home: Home, fetch: Fetch, is_late: bool
+) -> None:
+    seat = make.owner_seat(make.study(owner="sam"))
+    n = Issue.objects.filter(repository__name="app").count()
+    sample = draw_sample(seat=seat, size=n, seed=1, filter={"repository": ["lab/app"]})
+    search, job = DuplicateSearch(seat, sample), BulkJob(sample=sample)
+    assert search.step(job)
+    if not is_late:
+        assert not search.step(job)
+        assert LikelyDuplicate.objects.filter(named__startswith="lab/topsecret#").count() == 1
+    home.private = False
+    assert fetch("lab/app", user=make.user("eve"), since="last").state == "done"
+    if is_late:
+        assert not search.step(job)
+    (row,) = LikelyDuplicate.objects.filter(how="marked")
+    assert (row.issue.number, row.named) == (4, "")
+    pages = Client()
+    pages.force_login(make.user("ada"))
+    answers = [pages.get(f"/studies/study/sample/{sample.pk}/duplicates/")]
+    answers += [Script("ada").send("GET", f"studies/study/samples/{sample.pk}/duplicates/")]
+    assert {answer.status_code for answer in answers} == {200}
+    assert not any(b"topsecret" in answer.content for answer in answers)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation.choosing.actions.batches import require_whole, start_job
@@ -15,10 +16,13 @@ from annotation.core.audit import record
 from annotation.core.errors import Invalid
 from annotation.core.locks import hold_study, require_prepared
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
+from ingest.models import Repository
 
 JOB_FROM = 500
 """A job searches samples of more issues."""
 BATCH = 500
+PRIVATE_MARK = Q(snapshot=None) & ~Q(named="")
+"""The condition that a row names what only a private history does."""
 REASON = "Duplicate of another issue"
 """Why issues are out that are excluded as duplicates, unless another reason is given."""
 
@@ -122,7 +126,16 @@ class DuplicateSearch:
             rows.append(row)
         LikelyDuplicate.objects.filter(sample=self.sample).delete()
         LikelyDuplicate.objects.bulk_create(rows, batch_size=5000)
+        self._forget_public()
         return {"groups": len(firsts) + len(alone), "issues": len(rows)}
+
+    def _forget_public(self) -> None:
+        """Forgets the private marks of repositories that became public since their marks were read."""
+        marked = LikelyDuplicate.objects.filter(PRIVATE_MARK, sample=self.sample).values("issue__repository")
+        homes = Repository.objects.select_for_update(no_key=True).filter(pk__in=marked).order_by("pk")
+        for home in homes:
+            if not home.private:
+                forget_marks(home.pk)
 
     def _row(self, each: GroupMember) -> LikelyDuplicate:
         how = LikelyDuplicate.How.TEXT
@@ -141,6 +154,11 @@ class DuplicateSearch:
             named=f"{name}#{number}" if name else "",
             similarity=each.similarity,
         )
+
+
+def forget_marks(repository_id: int) -> None:
+    """Drops which issues the issues of a repository were marked as duplicates of, as only its private history said."""
+    LikelyDuplicate.objects.filter(PRIVATE_MARK, issue__repository=repository_id).update(named="")
 
 
 @transaction.atomic
