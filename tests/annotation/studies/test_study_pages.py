@@ -411,7 +411,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
     pages = [
         (owner, address("items", study.slug), 14),
         (owner, address("rounds", study.slug), 13),
-        (owner, address("members", study.slug), 6),
+        (owner, address("members", study.slug), 7),
         (owner, address("audit", study.slug), 9),
         (owner, address("samples", study.slug), 14),
         (owner, address("round", study.slug, 2), 18),
