@@ -19,6 +19,7 @@ class AnnotationConfig(AppConfig):
         from accounts.passwords import not_as_password
         from accounts.permissions import public_accounts
         from annotation.choosing.actions.duplicates import forget_marks
+        from annotation.choosing.actions.screening_rounds import note_screening_version
         from annotation.core.access import (
             issues_without_a_reader,
             snapshots_of_own_studies,
@@ -37,4 +38,4 @@ class AnnotationConfig(AppConfig):
         also_visible(snapshots_of_own_studies)
         read_by_strangers(issues_without_a_reader)
         forgotten_in_public(forget_marks)
-        only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies))
+        only_for_some(Circle("screening", screening_taxonomies, taxonomies_of_own_studies, note_screening_version))

@@ -22,6 +22,8 @@ class Circle:
     """The ids of all of them, without NULL, as a subquery."""
     of: Callable[[User], Ids]
     """The ids of those that a person may read, and maybe of others; as a subquery."""
+    note: Callable[["TaxonomyVersion", User | None, str], None]
+    """Notes who published or retired a version (the verb), of whatever taxonomy, where the circle has its log."""
 
 
 _circles: dict[str, Circle] = {}
@@ -30,6 +32,12 @@ _circles: dict[str, Circle] = {}
 def only_for_some(circle: Circle) -> None:
     """Let another app keep taxonomies to its circle, their maintainers and staff."""
     _circles[circle.word] = circle
+
+
+def note_in_circles(version: "TaxonomyVersion", user: User | None, verb: str) -> None:
+    """Has each circle note what became of a version that is its own."""
+    for circle in _circles.values():
+        circle.note(version, user, verb)
 
 
 class TaxonomyQuerySet(models.QuerySet["Taxonomy"]):

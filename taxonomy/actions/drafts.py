@@ -14,7 +14,7 @@ from accounts.audit import record
 from accounts.models import User
 from accounts.permissions import is_shell_command
 from shared.rate_limits import UNAVAILABLE_IDS, require_tries, require_tries_left
-from taxonomy.actions.rows import lock_version, no_draft, require_revision, write, write_changes
+from taxonomy.actions.rows import lock_taxonomy, lock_version, no_draft, require_revision, write, write_changes
 from taxonomy.checking import load
 from taxonomy.editing import has_shape
 from taxonomy.errors import InvalidDocument, TaxonomyConflict
@@ -155,7 +155,7 @@ def new_draft(*, user: User | None, taxonomy: Taxonomy, text: str | bytes) -> Ta
 
     Raises UnreadableDocument, or InvalidDocument: also where `was` names what isn't there, or the slug is another.
     """
-    taxonomy = Taxonomy.objects.select_for_update().get(pk=taxonomy.pk)
+    taxonomy = lock_taxonomy(user, taxonomy.pk)
     parent = newest_published(taxonomy)
     before = document_of(parent) if parent else None
     document = load(text, slug=taxonomy.slug, before=before, ignored=IGNORED)
@@ -168,7 +168,7 @@ def start_draft(*, user: User | None, taxonomy: Taxonomy) -> TaxonomyVersion:
 
     Raises TaxonomyConflict where nothing is published.
     """
-    taxonomy = Taxonomy.objects.select_for_update().get(pk=taxonomy.pk)
+    taxonomy = lock_taxonomy(user, taxonomy.pk)
     parent = newest_published(taxonomy)
     if parent is None:
         raise TaxonomyConflict(
@@ -206,7 +206,7 @@ def replace_draft(
     `expected` is the revision that the writer had read. Raises StaleDraft where the draft has another one by now,
     TaxonomyConflict where it is no draft any more, TaxonomyNotFound where it was discarded, and what new_draft raises.
     """
-    version = lock_version(version)
+    version = lock_version(user, version)
     if not version.is_draft:
         raise no_draft(version, "changed")
     require_revision(version, expected)
@@ -229,7 +229,7 @@ def keep_unfinished(
     Such a draft can't be published. Raises what replace_draft raises, and InvalidDocument for what the editor could
     not open again.
     """
-    version = lock_version(version)
+    version = lock_version(user, version)
     if not version.is_draft:
         raise no_draft(version, "changed")
     require_revision(version, expected)
@@ -260,7 +260,7 @@ def discard_draft(*, user: User | None, version: TaxonomyVersion, expected: int 
     With its only version a taxonomy goes, too, and its slug is free. Raises StaleDraft as replace_draft does, and
     TaxonomyConflict where it is no draft, or where something stands on it.
     """
-    version = lock_version(version)
+    version = lock_version(user, version)
     taxonomy = version.taxonomy
     if not version.is_draft:
         raise no_draft(version, "discarded")

@@ -8,7 +8,7 @@ from accounts.models import User
 from taxonomy.actions.drafts import problems_of
 from taxonomy.actions.rows import lock_version, no_draft, require_revision, write_changes
 from taxonomy.errors import TaxonomyConflict
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import TaxonomyVersion, note_in_circles
 from taxonomy.queries import document as document_of
 from taxonomy.queries import forget_trees, newest_published
 
@@ -22,7 +22,7 @@ def publish_version(*, user: User | None, version: TaxonomyVersion, expected: in
     where it is no draft any more, or where a later version was published already, and InvalidDocument where the editor
     left it unfinished, or another version was published meanwhile that lacks what its `was` names.
     """
-    version = lock_version(version)
+    version = lock_version(user, version)
     taxonomy = version.taxonomy
     if not version.is_draft:
         raise no_draft(version, "published again")
@@ -47,7 +47,7 @@ def publish_version(*, user: User | None, version: TaxonomyVersion, expected: in
     taxonomy.title = version.title
     taxonomy.save(update_fields=["title"])
     forget_trees()
-    record(verb="taxonomy published", user=user, taxonomy=taxonomy.slug, version=version.number)
+    _record("taxonomy published", user, version)
     return version
 
 
@@ -57,7 +57,7 @@ def retire_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVe
 
     Raises TaxonomyConflict unless it is published.
     """
-    version = lock_version(version)
+    version = lock_version(user, version)
     if version.state != TaxonomyVersion.State.PUBLISHED:
         raise TaxonomyConflict(
             f"Version {version.number} of {version.taxonomy.slug} is {version.state}. Only a published "
@@ -67,5 +67,10 @@ def retire_version(*, user: User | None, version: TaxonomyVersion) -> TaxonomyVe
     version.state = TaxonomyVersion.State.RETIRED
     version.retired_by, version.retired_at = user, timezone.now()
     version.save(update_fields=["state", "retired_by", "retired_at"])
-    record(verb="taxonomy retired", user=user, taxonomy=version.taxonomy.slug, version=version.number)
+    _record("taxonomy retired", user, version)
     return version
+
+
+def _record(verb: str, user: User | None, version: TaxonomyVersion) -> None:
+    record(verb=verb, user=user, taxonomy=version.taxonomy.slug, version=version.number)
+    note_in_circles(version, user, verb)

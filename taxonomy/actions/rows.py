@@ -5,23 +5,37 @@ from collections.abc import Sequence
 from django.utils import timezone
 
 from accounts.models import User
+from accounts.permissions import is_shell_command
 from taxonomy import comparison
+from taxonomy.access import require_maintainer
 from taxonomy.errors import StaleDraft, TaxonomyConflict, TaxonomyNotFound
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import PEOPLE
 from taxonomy.schema import CategorySpec, Document
 
 
-def lock_version(version: TaxonomyVersion) -> TaxonomyVersion:
+def lock_taxonomy(user: User | None, taxonomy_id: int) -> Taxonomy:
+    """The taxonomy, locked until the commit, for someone who still maintains it; the shell may change all.
+
+    They may have waited here for the one who took it from them. Raises Forbidden.
+    """
+    taxonomy = Taxonomy.objects.select_for_update().get(pk=taxonomy_id)
+    if user is not None and not is_shell_command():
+        require_maintainer(user, taxonomy)
+    return taxonomy
+
+
+def lock_version(user: User | None, version: TaxonomyVersion) -> TaxonomyVersion:
     """The version as it stands now; its taxonomy's row is locked, so that one change goes after the other.
 
-    Raises TaxonomyNotFound where it was discarded meanwhile.
+    Raises TaxonomyNotFound where it was discarded meanwhile, and Forbidden as `lock_taxonomy` does.
     """
-    taxonomy = Taxonomy.objects.select_for_update().filter(pk=version.taxonomy_id).first()
-    rows = TaxonomyVersion.objects.select_related("parent__taxonomy", *PEOPLE)
-    found = rows.filter(pk=version.pk).first() if taxonomy else None
-    if taxonomy is None or found is None:
-        raise TaxonomyNotFound(f"Version {version.number} was discarded.")
+    try:
+        taxonomy = lock_taxonomy(user, version.taxonomy_id)
+        rows = TaxonomyVersion.objects.select_related("parent__taxonomy", *PEOPLE)
+        found = rows.get(pk=version.pk)
+    except (Taxonomy.DoesNotExist, TaxonomyVersion.DoesNotExist):
+        raise TaxonomyNotFound(f"Version {version.number} was discarded.") from None
     found.taxonomy = taxonomy
     return found
 

@@ -21,6 +21,7 @@ def lines() -> list[tuple[str, str, int]]:
 def test_each_step_in_the_life_of_a_taxonomy_leaves_a_line_with_its_person() -> None:
     olga, ada = make.user("olga"), make.user("ada")
     first = publish_version(user=olga, version=load_document(user=olga, text=make.SYMPTOMS))
+    first.taxonomy.maintainers.add(ada)
     second = start_draft(user=ada, taxonomy=first.taxonomy)
     replace_draft(user=ada, version=second, text=make.SYMPTOMS)
     discard_draft(user=ada, version=second)

@@ -270,6 +270,7 @@ def test_a_draft_whose_parent_is_retired_goes_on_from_it(maria: User) -> None:
 def test_each_write_of_a_draft_is_a_revision_with_who_and_when(maria: User) -> None:
     otto = User.objects.create_user("otto")
     draft = load_document(user=maria, text=FIRST)
+    draft.taxonomy.maintainers.add(otto)
     assert (draft.revision, draft.edited_by, draft.edited_at is not None) == (1, maria, True)
     replace_draft(user=otto, version=draft, text=THIRD.replace(", was: [stop]", ""), expected=1)
     draft.refresh_from_db()
@@ -282,6 +283,7 @@ def test_each_write_of_a_draft_is_a_revision_with_who_and_when(maria: User) -> N
 def test_who_read_an_older_revision_overwrites_nothing(maria: User) -> None:
     otto = User.objects.create_user("otto", first_name="Otto", last_name="O.")
     draft = load_document(user=maria, text=FIRST)
+    draft.taxonomy.maintainers.add(otto)
     replace_draft(user=otto, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
     with pytest.raises(
         StaleDraft, match="Otto O. saved version 1 after you opened it \\(revision 2; you have revision 1\\)"

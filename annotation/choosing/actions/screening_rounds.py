@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.models import User
+from annotation.assignments.actions.reading_locks import mark_unblinded
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
-from annotation.core.access import Seat
+from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.locks import require_prepared
 from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.queries.screening import newest_fitting, owns_screening
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.labels.screening import IN, OUT, REASON, USUAL, Outcome, first_document, next_document, outcome, slug_of
-from annotation.models import Assignment, Item, Round, RoundItem, Study
+from annotation.models import Assignment, Item, Membership, Round, RoundItem, Study
 from taxonomy import actions as taxonomy_actions
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version
 from taxonomy.schema import dump
 
@@ -40,6 +42,7 @@ def screening_version(*, seat: Seat, study: Study, reasons: Sequence[str] | None
         if changed is None:
             return newest
         text = dump(changed)
+    owners_maintain_screening(study)
     draft = taxonomy_actions.new_draft(user=seat.user, taxonomy=taxonomy, text=text)
     return taxonomy_actions.publish_version(user=seat.user, version=draft)
 
@@ -51,7 +54,33 @@ def _first_version(seat: Seat, study: Study, reasons: Sequence[str]) -> Taxonomy
     version = taxonomy_actions.publish_version(user=seat.user, version=draft)
     study.screening_taxonomy = version.taxonomy
     study.save(update_fields=["screening_taxonomy"])
+    owners_maintain_screening(study)
     return version
+
+
+def owners_maintain_screening(study: Study) -> None:
+    """Makes the owners of a study, and no one else, the maintainers of the taxonomy that it screens by.
+
+    Call it in the transaction that changes who owns the study, with the study's row locked. Owners who read drafts by
+    it from now on are no longer blind to what others proposed in a study that labels by this taxonomy.
+    """
+    asked = Study.objects.filter(pk=study.pk).order_by().values("screening_taxonomy")
+    taxonomy = Taxonomy.objects.select_for_update().filter(pk__in=asked).first()
+    if taxonomy is None:
+        return
+    own = Membership.objects.filter(study__screening_taxonomy=taxonomy, user__isnull=False, roles__contains=[OWNER])
+    owners = set(own.values_list("user", flat=True))
+    before = set(taxonomy.maintainers.values_list("pk", flat=True))
+    taxonomy.maintainers.set(owners)
+    elsewhere = Membership.objects.select_related("user").filter(study__taxonomy=taxonomy, user__in=owners - before)
+    for each in elsewhere.order_by("pk"):
+        mark_unblinded(each)
+
+
+def note_screening_version(version: TaxonomyVersion, user: User | None, verb: str) -> None:
+    """Writes into the audit of the study that screens by a taxonomy who published or retired a version of it."""
+    for study in Study.objects.filter(screening_taxonomy=version.taxonomy_id, deleted_at=None).order_by("pk"):
+        record(study=study, user=user, verb=verb, taxonomy=version.taxonomy.slug, version=version.number)
 
 
 def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = None) -> None:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts import actions as account_actions
 from accounts.models import User, digest
 from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
+from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members, require_no_demo_person
@@ -107,6 +108,8 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
     if is_new and (marked := mark_unblinded(membership)):
         detail["unblinded"] = marked
     record(study=study, user=user, verb="invitation accepted", **detail)
+    if membership.has_role(OWNER):
+        owners_maintain_screening(study)
     return membership
 
 

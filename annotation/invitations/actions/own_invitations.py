@@ -4,7 +4,8 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import mark_unblinded
-from annotation.core.access import RATER, get_own_invitation
+from annotation.choosing.actions.screening_rounds import owners_maintain_screening
+from annotation.core.access import OWNER, RATER, get_own_invitation
 from annotation.core.audit import record
 from annotation.core.demo_people import require_no_demo_person
 from annotation.core.memberships import come_in
@@ -27,6 +28,8 @@ def accept(*, user: User, key: str) -> Membership:
     marked = mark_unblinded(found)
     said = {"unblinded": marked} if marked else {}
     record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles, **said)
+    if found.has_role(OWNER):
+        owners_maintain_screening(found.study)
     return found
 
 

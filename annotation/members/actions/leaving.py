@@ -11,6 +11,7 @@ from accounts.models import User
 from accounts.permissions import require_private_account
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import DepartureOutcome
+from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
@@ -149,6 +150,8 @@ def _leave(seat: Seat, pk: int, verb: str) -> Departure:
     member.save(update_fields=["name", "user", "former_user", "left_at"])
     record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
     offers, others = end_offers(seat, user) if member.has_role(OWNER) else (None, [])
+    if member.has_role(OWNER):
+        owners_maintain_screening(seat.study)
     return Departure(member, user.display_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.models import User
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
+from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
@@ -153,6 +154,8 @@ def _set_member(
     verb = "member invited" if membership.is_invited else "member set"
     record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
     offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])
+    if loses_ownership or OWNER in wanted:
+        owners_maintain_screening(seat.study)
     return MembershipResult(
         membership, not is_in and not is_waiting, offers, [round_id for round_id, _ in rounds], was_public
     )

@@ -6,6 +6,7 @@ from django.db.models import ProtectedError
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.queries import rounds_to_rate_blind
+from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
@@ -66,6 +67,8 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     said = {"code": member.code} if member.code else {}
     verb = "member invited" if member.is_invited else "member joined"
     record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, **said)
+    if member.has_role(OWNER):
+        owners_maintain_screening(seat.study)
     if seat.user.pk == user.pk:
         seat.membership = member
     return member

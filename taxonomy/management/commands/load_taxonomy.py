@@ -35,8 +35,8 @@ class Command(BaseCommand):
             person = get_user(user) if user else User.objects.order_by("-is_staff", "pk").first()
             with shell_command():
                 version, is_new = add_document(user=person, text=self._text(source))
-            if publish and version.is_draft:
-                version = publish_version(user=person, version=version)
+                if publish and version.is_draft:
+                    version = publish_version(user=person, version=version)
         except InvalidDocument as error:
             raise CommandError("\n".join([f"{source}:", *(str(problem) for problem in error.problems)])) from error
         except ConcordError as error:
