@@ -1,9 +1,12 @@
 """Screening taxonomies and owners: who owns the study maintains what it screens by, and no one else does."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from accounts.confirmation import Confirmation
 from annotation.core.access import get_seat
@@ -197,3 +200,22 @@ def test_a_copy_of_a_study_screens_by_what_its_own_owners_maintain() -> None:
     rounds.create_round(seat=make.seat(copy, "carl"), asked=asked)
     removed(study)
     assert (maintainers(), maintainers("copy-screening")) == (["olga"], ["carl"])
+
+
+def test_an_upgrade_gives_what_a_study_screens_by_to_its_present_owners_alone() -> None:
+    study = screened_by_carl()
+    Taxonomy.objects.get(slug="symptoms").maintainers.set([make.user("carl")])
+    removed(study)
+    taxonomy = Taxonomy.objects.get(slug=SLUG)
+    taxonomy.maintainers.set([make.user("carl"), make.user("eve")])
+    migration = import_module("annotation.migrations.0059_owners_maintain_screening")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FORMER_OWNERS_GO)
+        cursor.execute(migration.OWNERS_COME)
+    assert (maintainers(), maintainers("symptoms")) == (["olga"], ["carl"])
+    Study.objects.filter(pk=study.pk).update(deleted_at=timezone.now())
+    Membership.objects.filter(study=study).update(user=None, name="Left")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FORMER_OWNERS_GO)
+        cursor.execute(migration.OWNERS_COME)
+    assert maintainers() == ["olga"]
