@@ -8,11 +8,13 @@ from taxonomy.actions.drafts import (
     free_slug,
     keep_unfinished,
     load_document,
+    load_ready_made,
     new_draft,
     new_taxonomy,
     problems_of,
     replace_draft,
     start_draft,
+    take_ready_made,
 )
 from taxonomy.actions.publishing import publish_version, retire_version
 
@@ -24,6 +26,7 @@ __all__ = [
     "free_slug",
     "keep_unfinished",
     "load_document",
+    "load_ready_made",
     "new_draft",
     "new_taxonomy",
     "problems_of",
@@ -31,4 +34,5 @@ __all__ = [
     "replace_draft",
     "retire_version",
     "start_draft",
+    "take_ready_made",
 ]

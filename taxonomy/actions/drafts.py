@@ -20,8 +20,8 @@ from taxonomy.editing import has_shape
 from taxonomy.errors import InvalidDocument, TaxonomyConflict
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
-from taxonomy.queries import newest_published, version_of
-from taxonomy.schema import KEY_MAX, DimensionSpec, Document, key_of, plain, without_was
+from taxonomy.queries import newest_published, stored_as, stored_ones, version_of
+from taxonomy.schema import KEY_MAX, DimensionSpec, Document, dump, key_of, plain, without_was
 
 IGNORED = (
     "number",
@@ -85,6 +85,22 @@ def free_slug(user: User, slug: str) -> str:
     if number > 1:
         count_try(user)
     return free
+
+
+def load_ready_made(*, user: User, asked: Document) -> TaxonomyVersion:
+    """A ready-made document as a new draft, under the next free ID where its own has another one.
+
+    Raises TaxonomyConflict where the person reads it here already, and what load_document raises.
+    """
+    slug = asked.slug if stored_ones(user, [asked], drafts=True) else free_slug(user, asked.slug)
+    return load_document(user=user, text=dump(replace(asked, slug=slug)))
+
+
+def take_ready_made(*, user: User, asked: Document) -> TaxonomyVersion:
+    """The version of a ready-made document to make a study with: published by someone, else a new draft."""
+    if (stored := stored_as(user, asked)) is not None:
+        return stored
+    return load_document(user=user, text=dump(replace(asked, slug=free_slug(user, asked.slug))))
 
 
 @transaction.atomic

@@ -17,6 +17,7 @@ from taxonomy.access import get_maintained_taxonomy, get_maintained_version, get
 from taxonomy.actions import (
     discard_draft,
     load_document,
+    load_ready_made,
     new_draft,
     new_taxonomy,
     publish_version,
@@ -31,9 +32,9 @@ from taxonomy.queries import (
     appendix_of,
     compare_versions,
     document,
-    loaded_slugs,
     n_changes,
     read_dimensions,
+    stored_ones,
     taxonomy_with_versions,
     version_before,
 )
@@ -50,19 +51,19 @@ def taxonomies(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {}
     status = 200
     if request.method == "POST":
-        made, context = _stored(request, lambda text: load_document(user=user, text=text))
+        made, context = _stored(request, lambda text: _loaded(user, text))
         if made is not None:
             messages.success(request, f"{made.title} is loaded as a draft. Read it, then publish it.")
             return redirect("taxonomy_version", made.taxonomy.slug, made.number)
         status = context["error"].status
     after = request.GET.get("after", "")
+    stored = stored_ones(user, [each.document for each in presets()], drafts=True)
     rows = list(queries.taxonomies(user).filter(slug__gt=after)[: PAGE_SIZE + 1])
     context |= {
         "taxonomies": rows[:PAGE_SIZE],
         "next_url": f"?after={rows[PAGE_SIZE - 1].slug}" if len(rows) > PAGE_SIZE else "",
         "previous_url": "?" if after else "",
-        "presets": presets(),
-        "loaded": loaded_slugs(user, [each.document.slug for each in presets()]),
+        "presets": [(each, stored.get(each.document.slug)) for each in presets()],
         "form": context.get("form") or DocumentForm(),
     }
     return render(request, "taxonomy/taxonomies.html", context, status=_page_status(status))
@@ -282,6 +283,11 @@ def _stored(
         problems = getattr(error, "problems", ())
         again = DocumentForm(initial={"text": shown[:500_000] if not form.cleaned_data.get("preset") else ""})
         return None, {"error": error, "problems": problems, "form": again}
+
+
+def _loaded(user: User, text: str | bytes) -> TaxonomyVersion:
+    found = next((each for each in presets() if each.text == text), None)
+    return load_ready_made(user=user, asked=found.document) if found else load_document(user=user, text=text)
 
 
 def _form(request: HttpRequest, version: TaxonomyVersion) -> DocumentForm:

@@ -18,8 +18,8 @@ from annotation.models import Spelling
 from annotation.studies.actions.studies import create_study
 from shared.names import clean_name
 from taxonomy.access import require_maintainer
-from taxonomy.actions import free_slug, load_document, new_draft, publish_version
-from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.actions import free_slug, load_document, new_draft, publish_version, take_ready_made
+from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import document as document_of
 from taxonomy.queries import newest_published
 from taxonomy.ready_made import preset
@@ -63,13 +63,10 @@ def _ready_made(user: User, new: NewStudy) -> str:
     """The slug of the taxonomy chosen; one that is ready-made is loaded and published where it is not there yet."""
     if not new.taxonomy.startswith(READY_MADE):
         return new.taxonomy
-    found = preset(new.taxonomy.removeprefix(READY_MADE))
-    there = Taxonomy.objects.readable_by(user).filter(slug=found.document.slug).first()
-    if there is not None and newest_published(there) is not None:
-        return there.slug
-    document = plain(found.document) | {"slug": free_slug(user, found.document.slug)}
-    version = load_document(user=user, text=json.dumps(document))
-    return publish_version(user=user, version=version).taxonomy.slug
+    version = take_ready_made(user=user, asked=preset(new.taxonomy.removeprefix(READY_MADE)).document)
+    if version.is_draft:
+        version = publish_version(user=user, version=version)
+    return version.taxonomy.slug
 
 
 def extend_taxonomy(seat: Seat, added: Sequence[tuple[str, str]]) -> TaxonomyVersion:

@@ -46,7 +46,7 @@ from ingest.tables.files import TableRow
 from shared import cached_values
 from taxonomy.checking import load
 from taxonomy.models import Taxonomy
-from taxonomy.queries import newest_published, published_version
+from taxonomy.queries import newest_published, published_version, stored_ones
 from taxonomy.ready_made import Preset, presets
 from taxonomy.tree import VersionTree
 
@@ -239,9 +239,8 @@ def _known(tree: VersionTree | None) -> Vocabulary:
 
 def taxonomies_to_choose(user: User) -> tuple[list[Taxonomy], list[Preset]]:
     """Taxonomies that a new study can have: those that are there, and ready-made ones that are not."""
-    there = list(usable_taxonomies(user))
-    slugs = {each.slug for each in there}
-    return there, [each for each in presets() if each.document.slug not in slugs]
+    stored = stored_ones(user, [each.document for each in presets()])
+    return list(usable_taxonomies(user)), [each for each in presets() if each.document.slug not in stored]
 
 
 def imports_of(seat: Seat) -> QuerySet[Workbook]:

@@ -22,8 +22,7 @@ from annotation.studies.actions.studies import create_study
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import Issue
-from taxonomy.actions import load_document, publish_version
-from taxonomy.models import Taxonomy
+from taxonomy.actions import publish_version, take_ready_made
 from taxonomy.queries import published_version
 from taxonomy.ready_made import preset
 from taxonomy.tree import VersionTree
@@ -89,15 +88,14 @@ def _person(name: str) -> User:
 
 def _make_study(people: dict[str, User]) -> None:
     owner = people["demo-olga"]
-    taxonomy = Taxonomy.objects.filter(slug="liu-2023").first()
-    if taxonomy is None:
-        draft = load_document(user=owner, text=preset("liu-2023").text)
-        taxonomy = publish_version(user=owner, version=draft).taxonomy
+    version = take_ready_made(user=owner, asked=preset("liu-2023").document)
+    if version.is_draft:
+        version = publish_version(user=owner, version=version)
     create_study(
         user=owner,
         slug=SLUG,
         title="Faults in distributed training",
-        taxonomy=taxonomy.slug,
+        taxonomy=version.taxonomy.slug,
         guidelines=GUIDELINES,
         primary={
             "issue-type": {"coefficient": "cohen_kappa", "threshold": 0.8},

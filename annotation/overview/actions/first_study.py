@@ -3,7 +3,6 @@
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from django.core.files.base import File
@@ -25,12 +24,18 @@ from annotation.studies.actions.studies import create_study, register_primary
 from ingest.actions.uploads import start_file_fetch
 from ingest.models import FetchRun
 from shared.wording import plural
-from taxonomy.actions import add_taxonomy, copy_taxonomy, load_document, new_taxonomy, publish_version
+from taxonomy.actions import (
+    add_taxonomy,
+    copy_taxonomy,
+    load_document,
+    new_taxonomy,
+    publish_version,
+    take_ready_made,
+)
 from taxonomy.category_lists import read_categories
-from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import preset
-from taxonomy.schema import key_of, plain, without_was
+from taxonomy.schema import key_of
 
 SAMPLE_SIZE = 200
 """How many issues the first sample has at most: the pilot takes some, later rounds the next ones in its order."""
@@ -66,13 +71,7 @@ def start_study(
 
 def _codebook(user: User, title: str, source: str, chosen: Mapping[str, Any]) -> TaxonomyVersion:
     if source == "ready":
-        found = preset(chosen["preset"])
-        stored = Taxonomy.objects.readable_by(user).filter(slug=found.document.slug).first()
-        if stored is not None and (version := _published(stored)) is not None:
-            return version
-        with suppress(TaxonomyConflict):
-            return load_document(user=user, text=found.text)
-        return add_taxonomy(user=user, title=found.document.title, document=plain(without_was(found.document)))
+        return take_ready_made(user=user, asked=preset(chosen["preset"]).document)
     if source == "new":
         return new_taxonomy(user=user, title=title)
     if source == "list":
