@@ -318,7 +318,7 @@ def import_sheet(
     with transaction.atomic():
         if seat is None:
             assert new is not None
-            seat = make_study(user, new, sheet, name)
+            seat = make_study(user, new, sheet)
         elif added:
             extend_taxonomy(seat, added)
         work = _Import(seat, sheet, name, is_new=new is not None, on_progress=on_progress, adds_accounts=adds_accounts)

@@ -41,16 +41,16 @@ class NewStudy:
     scales: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_study(user: User, new: NewStudy, sheet: GatheredSheet, name: str) -> Seat:
+def make_study(user: User, new: NewStudy, sheet: GatheredSheet) -> Seat:
     """The study with its taxonomy; raises Invalid and Conflict as `create_study`."""
     title = new.title or " ".join(re.split(r"[-_]+", new.slug)).capitalize() or new.slug
-    taxonomy = _ready_made(user, new) if new.taxonomy else _from_values(user, new, title, sheet, name)
+    taxonomy = _ready_made(user, new) if new.taxonomy else _from_values(user, new, title, sheet)
     create_study(user=user, slug=new.slug, title=title, taxonomy=taxonomy)
     return get_seat(user, new.slug)
 
 
-def _from_values(user: User, new: NewStudy, title: str, sheet: GatheredSheet, name: str) -> str:
-    note = f"Made from the values of {name}." if name else "Made from the values of an imported sheet."
+def _from_values(user: User, new: NewStudy, title: str, sheet: GatheredSheet) -> str:
+    note = "Made from the values of an imported sheet."  # everyone reads it, so it does not name the file
     slug = free_slug(user, new.slug)
     document = document_from_values(
         sheet, slug=slug, title=title, note=note, several=new.several, levels=new.levels, scales=new.scales

@@ -260,6 +260,19 @@ def test_no_study_is_made_where_nothing_fits_the_taxonomy_that_was_chosen() -> N
     assert not Study.objects.exists()
 
 
+def test_a_taxonomy_made_from_a_sheet_does_not_name_its_file_and_the_page_tells_who_reads_it() -> None:
+    client = visitor()
+    address = upload(client, [file(name="layoffs_secret.csv")])
+    told = "A new taxonomy gets the title and ID of the study. Everyone who is signed in can read both"
+    assert told in client.get(address).content.decode()
+    assert imported(client, address, slug="made", title="Made").state == "done"
+    version = Study.objects.get(slug="made").taxonomy.versions.get()
+    assert version.note == "Made from the values of an imported sheet."
+    shown = Client()
+    shown.force_login(make.user("mallory"))
+    assert "secret" not in shown.get("/taxonomies/made/versions/1/").content.decode()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "name", "words"),

@@ -99,6 +99,14 @@ def test_every_kind_of_codebook_begins_a_study(chosen: dict[str, str], slug: str
     assert ("Open round 1" in page) == is_published
 
 
+def test_the_page_tells_who_reads_the_title_that_a_new_taxonomy_gets() -> None:
+    make.issues(1)
+    client = signed_in("olga")
+    client.post("/start/", {"source": "stored", "stored": "acme/rocket"})
+    told = "A taxonomy that is created here, from a list too, and a copy get their title and ID from the study’s title"
+    assert told in text(client.get("/start/codebook/"))
+
+
 def test_what_is_wrong_stays_beside_its_field_and_nothing_is_created() -> None:
     make.version()
     make.issues(3)
