@@ -1,7 +1,10 @@
 """Audit log of a study, as its members may read it."""
 
-from django.db.models import Q, QuerySet
+from collections.abc import Sequence
 
+from django.db.models import BooleanField, F, Func, JSONField, Q, QuerySet, Value
+
+from annotation.agreement_report.queries.headline import FIXED
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
 from annotation.exports.queries.files import why_hidden
@@ -15,8 +18,9 @@ TELLS_NOTHING = (
     "rater withdrawn",
     "rater added",
     "quota changed",
+    FIXED,
 )
-"""What is recorded of a round without telling what anybody answered there."""
+"""What is recorded of a round, or several, without telling what anybody answered there."""
 
 
 THIRD_WITHDRAWN = "third_raters_withdrawn"
@@ -30,9 +34,9 @@ WITHDRAWN_BY_SCREENING = "unanswered_withdrawn"
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     """The study's audit log, newest first.
 
-    Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, and no entry that
-    quotes their agreement or the hash of a file that holds such answers. Who read answers is not shown to who is blind
-    there, because a line more means an answer more.
+    Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, also where an
+    entry names several rounds, and no entry that quotes their agreement or the hash of a file that holds such answers.
+    Who read answers is not shown to who is blind there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
     blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
@@ -52,7 +56,14 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     closed = [export.number for export in removed if why_hidden(seat, export)]
     rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
     told = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_key=THIRD_WITHDRAWN) | Q(verb=READ, detail__round__in=for_others)
-    return rows.filter(told | ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers))
+    elsewhere = ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers)
+    return rows.filter(told | elsewhere & ~Q(_names_one_of(numbers)))
+
+
+def _names_one_of(numbers: Sequence[int]) -> Func:
+    """Whether an entry names one of these rounds among several: in a list, or by what a sheet calls them."""
+    path, given = Value("$.rounds.** ? (@ == $numbers[*])"), Value({"numbers": [*numbers]}, JSONField())
+    return Func(F("detail"), path, given, function="jsonb_path_exists", output_field=BooleanField())
 
 
 def people_of_audit(study: Study) -> list[str]:

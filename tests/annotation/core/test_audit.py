@@ -13,8 +13,10 @@ from accounts.actions import add_user, change_password, make_token, revoke_token
 from accounts.audit import FAILURES_A_MINUTE, SIGN_IN_FAILED, record_failure, verbs
 from accounts.models import ServerEvent
 from annotation.core.audit import record
+from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.members import add_member
 from annotation.models import AuditEvent, Study
+from annotation.rounds.actions.rounds import resolve_round
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -92,6 +94,31 @@ def test_what_a_blind_owner_may_not_read_is_neither_found_nor_in_the_file(study:
     assert shown(client, what="resolved") == shown(client, of="item acme/rocket#1") == []
     assert ("ada", "resolved") not in shown(client)
     assert "resolved</option>" not in client.get(PAGE).content.decode()
+
+
+@pytest.mark.parametrize("name", ["carl", "stan"])
+def test_what_a_sheet_brings_into_an_open_round_is_only_in_the_log_of_who_reads_its_answers(
+    study: Study, owner: Client, name: str
+) -> None:
+    """Carl is an owner who rates in the round, and stan of the staff; olga rates nowhere."""
+    make.user("carl")
+    make.user("stan", staff=True)
+    add_member(seat=make.owner_seat(study), username="carl", roles=["owner", "rater"])
+    make.accept("carl")
+    make.open_round(study, 2, raters=("bob", "carl"))
+    sheet = b"item,rater,round,symptom\nacme/rocket#1,bob,1,hang\n"
+    report = import_ratings(user=make.user("olga"), study="study", file=sheet, name="a.csv", dimensions=["symptom"])
+    assert report.n_ratings == 1
+    record(study=study, user=make.user("olga"), verb="study imported", sha256="0" * 64, rounds=[1, 2])
+    for verb, rounds in (("study imported", [2]), ("headline fixed", [1])):
+        record(study=study, user=make.user("olga"), verb=verb, rounds=rounds)
+    client = Client()
+    client.force_login(make.user(name))
+    imports, studies, headlines = "ratings imported", "study imported", "headline fixed"
+    assert [len(shown(client, what=verb)) for verb in (imports, studies, headlines)] == [0, 1, 1]
+    assert [len(shown(owner, what=verb)) for verb in (imports, studies, headlines)] == [1, 2, 1]
+    resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
+    assert len(shown(client, what=imports)) == 1
 
 
 @pytest.mark.parametrize("name", ["ada", "bob", "mia", None])

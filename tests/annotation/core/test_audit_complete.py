@@ -80,6 +80,33 @@ WITHOUT = {
 }
 
 
+OF_NO_ROUND = {
+    "plan run": "its number of items is hidden from people from whom a label is withheld",
+    "plan undone": "it names versions",
+    "export asked for": "it names what was asked for",
+    "export cancelled": "it names the file",
+    "export removed": "the hash is hidden from people who may not open the file",
+    "AuditEvent.DOWNLOADED": "it names what was asked for",
+    "saved an analysis": "it names the kind",
+    "removed an analysis": "it names the kind",
+    "absence set": "it names a rater",
+}
+"""Lines that name no round, and why nobody reads an answer of an open round in them."""
+SETTINGS = ("studies", "members", "invitations", "transfer", "choosing")
+"""Features whose lines are about people, settings and items. Those about a round name it there, too."""
+
+
+def lines_without_round(path: Path) -> set[str]:
+    """The verbs that a module records without naming one round or several."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "record":
+            given = {each.arg: each.value for each in node.keywords}
+            if not given.keys() & {"round", "rounds"}:
+                found.add(ast.unparse(given["verb"]).strip("'"))
+    return found
+
+
 def silent(path: Path) -> set[str]:
     """Actions of a module in which nothing writes a line, neither there nor in a function of the module they call."""
     functions = {each.name: each for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
@@ -109,3 +136,9 @@ def test_an_action_leaves_a_line_or_has_its_reason(path: Path) -> None:
 
 def test_no_reason_is_given_for_an_action_that_is_not_there_or_leaves_a_line() -> None:
     assert set(WITHOUT) - {name for path in ACTIONS for name in silent(path)} == set()
+
+
+def test_a_line_about_answers_names_its_rounds() -> None:
+    """The log hides it from everyone from whom the answers of one of them are hidden."""
+    paths = [path for path in (BASE_DIR / "annotation").rglob("*.py") if not set(path.parts) & set(SETTINGS)]
+    assert {verb for path in paths for verb in lines_without_round(path)} == set(OF_NO_ROUND)
