@@ -22,7 +22,7 @@ from annotation.core.download_log import record_download
 from annotation.exports import actions
 from annotation.exports.columns import CONTENT_TYPES
 from annotation.exports.package_options import LICENCES, TEXTS
-from annotation.exports.queries.files import exports_of, require_download, rounds_held, why_hidden
+from annotation.exports.queries.files import exports_of, is_hidden, require_download, rounds_held
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.queries.options import REFUSED, SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, file_response
@@ -74,7 +74,7 @@ class ExportShape(serializers.Serializer[Any]):
     state = serializers.ChoiceField(Export.State.choices)
     step = serializers.CharField()
     rows = serializers.IntegerField(
-        allow_null=True, help_text="Null, as bytes and sha256, while answers in the file are hidden from who asks."
+        allow_null=True, help_text="Null, as bytes and sha256, while who asks may not open the file."
     )
     rows_expected = serializers.IntegerField(allow_null=True)
     rounds = serializers.ListField(child=serializers.IntegerField(), help_text="Whose answers are in it.")
@@ -92,8 +92,8 @@ class ExportShape(serializers.Serializer[Any]):
 
 
 def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
-    """An export as REST shows it; without its length and hash to someone from whom the answers in it are hidden."""
-    is_hidden = bool(why_hidden(seat, export))
+    """An export as REST shows it; without its length and hash to someone who may not open it."""
+    hides = is_hidden(seat, export)
     download = request.build_absolute_uri(reverse("api_export_download", args=[export.public_id]))
     return {
         "id": export.public_id,
@@ -104,12 +104,12 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
         "options": export.asked,
         "state": export.state,
         "step": export.step,
-        "rows": None if is_hidden else export.n_rows,
-        "rows_expected": None if is_hidden else export.n_expected,
+        "rows": None if hides else export.n_rows,
+        "rows_expected": None if hides else export.n_expected,
         "rounds": export.rounds,
         "left_out": export.left_out,
-        "bytes": None if is_hidden else export.n_bytes,
-        "sha256": None if is_hidden else export.sha256 or None,
+        "bytes": None if hides else export.n_bytes,
+        "sha256": None if hides else export.sha256 or None,
         "error": export.error or None,
         "created_by": export.created_by.username,
         "created_at": export.created_at,

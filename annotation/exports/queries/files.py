@@ -25,28 +25,40 @@ def rounds_held(export: Export) -> list[Round]:
 
 
 def require_download(seat: Seat, export: Export) -> None:
-    """Raises NotFound or Conflict where there is no file (any more), Blind where it holds what is hidden from them.
-
-    Another owner may have made it, or it was made before this person was given something in an open round. A whole
-    study that someone else had made is Forbidden.
-    """
+    """Raises NotFound or Conflict where there is no file (any more), and as `require_content` does."""
     if export.state == Export.State.REMOVED:
         raise NotFound(f"The file of export {export.number} was deleted.")
     if export.state != Export.State.DONE:
         raise Conflict(f"Export {export.number} is {export.state}. It has no file to download.")
+    require_content(seat, export)
+
+
+def require_content(seat: Seat, export: Export) -> None:
+    """Raises Blind where a file holds what is hidden from this person, Forbidden where it is for others only.
+
+    Another owner may have made it, or it was made before this person was given something in an open round. A whole
+    study that someone else had made is Forbidden, and so are single answers that only others read. The number of rows
+    and bytes of a file, and its hash, depend on the answers in it: they are for who may open it.
+    """
     if export.what == WHOLE and export.created_by_id != seat.user.pk:
         raise Forbidden("Only the person who created a full export can download it. Create your own.")
-    if why := why_hidden(seat, export):
+    if why := _why_blind(seat, export):
         raise Blind(why)
-    for round_ in rounds_held(export):
+    for round_ in rounds_held(export) if export.rounds and seat.sealed_round_ids else ():
         seat.require_answers(round_)
 
 
-def why_hidden(seat: Seat, export: Export) -> str:
-    """Why this person may not open a file or learn how long it is, in a sentence; empty where they may.
+def is_hidden(seat: Seat, export: Export) -> bool:
+    """Whether this person may neither open a file nor learn how long it is, or its hash."""
+    try:
+        require_content(seat, export)
+    except Forbidden:
+        return True
+    return False
 
-    The number of rows and bytes of a file, and its hash, depend on the answers in it.
-    """
+
+def _why_blind(seat: Seat, export: Export) -> str:
+    """Why a file holds what is hidden from this person, in a sentence; empty where it does not."""
     if export.what in KINDS and KINDS[export.what].names_queues:
         left_out = set(map(tuple, export.hidden))
         if any((pk, item) not in left_out for pk, items in seat.withheld_queues.items() for item in items):

@@ -19,7 +19,7 @@ from annotation.core.pages import in_archive_too, me
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.exports import actions
 from annotation.exports.queries import FORMATS, rows
-from annotation.exports.queries.files import exports_of, require_download, rounds_held, why_hidden
+from annotation.exports.queries.files import exports_of, is_hidden, require_download, rounds_held
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.views.downloads import file_response
 from annotation.exports.views.words import FORMAT_WORDS, OPTION_WORDS
@@ -136,7 +136,7 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
             for name, value in export.asked.items()
         ],
         "why_not": why_not,
-        "is_hidden": bool(why_hidden(seat, export)),
+        "is_hidden": is_hidden(seat, export),
         "makes": seat.has_role(OWNER),
     }
 

@@ -7,7 +7,7 @@ from django.db.models import BooleanField, F, Func, JSONField, Q, QuerySet, Valu
 from annotation.agreement_report.queries.headline import FIXED
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
-from annotation.exports.queries.files import why_hidden
+from annotation.exports.queries.files import is_hidden
 from annotation.models import AuditEvent, Export, Round, Study
 
 TELLS_NOTHING = (
@@ -39,6 +39,12 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     Who read answers is not shown to who is blind there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
+    removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
+    if closed := [export.number for export in removed if is_hidden(seat, export)]:
+        rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
+    if seat.sealed_round_ids:  # the file of a study that came from another server
+        sealed = Round.objects.filter(pk__in=seat.sealed_round_ids).values_list("number", flat=True)
+        rows = rows.exclude(Q(_names_one_of(list(sealed))), detail__has_key="sha256")
     blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
     hidden = seat.hidden_round_ids | blind
     if not hidden:
@@ -52,9 +58,6 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
         rows = rows.exclude(detail__has_key="items_asked_again").exclude(
             detail__round__in=queues, verb="rater withdrawn"
         )
-    removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
-    closed = [export.number for export in removed if why_hidden(seat, export)]
-    rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
     told = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_key=THIRD_WITHDRAWN) | Q(verb=READ, detail__round__in=for_others)
     elsewhere = ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers)
     return rows.filter(told | elsewhere & ~Q(_names_one_of(numbers)))

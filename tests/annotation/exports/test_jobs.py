@@ -220,6 +220,32 @@ def test_the_audit_tells_nobody_the_hash_of_a_removed_file_that_is_closed_to_the
     assert read_by("olga").count(digest) >= 3
 
 
+def test_nothing_of_a_file_is_shown_to_who_may_not_open_it(study: Study) -> None:
+    """Staff read no single answers of a round that is resolved, and another owner no file of a whole study."""
+    add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
+    make.user("stan", staff=True)
+    for what, format in (("ratings", "csv"), ("evidence", "csv"), ("study", "zip"), ("labels", "csv")):
+        export = made(study, what, format)
+        path = f"exports/{export.public_id}/"
+        for name in ("olga", "rea", "stan"):
+            client = Client()
+            client.force_login(make.user(name))
+            opens = Script(name).send("GET", f"{path}download/").status_code == 200
+            assert opens == (name == "olga" or what == "labels" or (what != "study" and name == "rea")), (name, what)
+            row = Script(name).send("GET", path).json()
+            assert [row[key] is not None for key in ("rows", "rows_expected", "bytes", "sha256")] == [opens] * 4
+            digest = export.sha256
+            assert (digest in client.get("/studies/study/exports/").content.decode()) == opens
+        assert Script("olga").send("DELETE", path).status_code == 200
+        for name in ("olga", "rea", "stan"):
+            client = Client()
+            client.force_login(make.user(name))
+            opens = name == "olga" or what == "labels" or (what != "study" and name == "rea")
+            for end in ("audit/", "audit/audit.csv", "audit/audit.jsonl", "exports/"):
+                page = b"".join(client.get(f"/studies/study/{end}"))
+                assert (export.sha256.encode() in page) == opens, (name, what, end)
+
+
 def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was_asked_for(study: Study) -> None:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
