@@ -15,7 +15,7 @@ from annotation.calibration.actions.training import seen_warnings
 from annotation.calibration.calibration import read_gold_sheet, short_of
 from annotation.calibration.forms import KnownForm, MinimumForm, ReasonForm, SheetForm
 from annotation.calibration.queries import training as queries
-from annotation.calibration.queries.gate import Gate, gate, gate_then
+from annotation.calibration.queries.gate import Gate, gate_then, shown_gate
 from annotation.core.access import OWNER, Seat, get_item_at, get_round, get_seat
 from annotation.core.errors import ConcordError, Forbidden, Invalid, NotFound, WrongState
 from annotation.core.pages import me, study_page
@@ -36,7 +36,7 @@ def calibration(seat: Seat, round_: Round, reason: ReasonForm | None = None) -> 
     trained = [] if is_draft else queries.training_results(seat, round_)
     has_minimum = bool(round_.gold_minimum) and not is_draft
     tries = queries.tries(seat, round_) if has_minimum or trained else []
-    advised = gate(seat) if is_owner and is_draft and round_.kind == Round.Kind.MAIN else None
+    advised = shown_gate(seat) if is_owner and is_draft and round_.kind == Round.Kind.MAIN else None
     return {
         "training": queries.training_items(seat, round_) if is_owner else [],
         "trained": trained,
@@ -126,7 +126,7 @@ def reason_form(request: HttpRequest, seat: Seat, round_: Round) -> ReasonForm |
     """The form with the reason where one is needed to open the round; None where none is."""
     if round_.kind != Round.Kind.MAIN or round_.state != Round.State.DRAFT or not seat.has_role(OWNER):
         return None
-    found = gate(seat)
+    found = shown_gate(seat)
     return ReasonForm(request.POST) if found is not None and found.is_wait else None
 
 

@@ -298,7 +298,7 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     """What is kept of the last pilot's advice with a main round that is being opened; None where there is none.
 
     Where the advice is to wait the round opens with a reason alone, which is kept. Raises Invalid, Conflict without a
-    reason, and Blind for someone who still has to answer as a third rater in that pilot.
+    reason, and Blind for someone from whom something of that pilot is withheld.
     """
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         raise Invalid(
@@ -307,8 +307,6 @@ def passed_gate(*, seat: Seat, round_: Round, reason: object) -> Known | None:
     found = gate(seat) if round_.kind == Round.Kind.MAIN else None
     if found is None:
         return None
-    if seat.withheld_in(found.pilot):
-        seat.require_nothing_withheld("What the pilot says of the main round")
     if found.is_wait and not reason.strip():
         raise Conflict(
             f"Round {round_.number} was not opened. {found.sentence} To open it anyway, give a reason (`reason`).",

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from annotation.agreement_report.queries.coefficients import Headline, of_rounds
 from annotation.calibration.calibration import NO_THRESHOLD, OPEN, UNDEFINED, WAIT, advice, verdict
 from annotation.core.access import Seat
+from annotation.core.errors import Blind
 from annotation.labels.registration import is_registered
 from annotation.models import Assignment, Round, RoundItem
 from annotation.models.assignment_kinds import RATERS
@@ -62,21 +63,23 @@ class Gate:
 
 
 def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
-    """What the pilot said when a round was opened; None for someone who still has to answer as a third rater there.
+    """What the pilot said when a round was opened; None where something of it, or a later one, is withheld.
 
-    Who opened it is not named to those who read by a link. One query where the person owes such an answer.
+    Which pilot was the last one follows from labels. Who opened the round is not named to those who read by a link. One
+    query where something is withheld.
     """
     found: dict[str, Any] | None = round_.gate
     if found and seat.withheld:
-        owed = seat.study.rounds.filter(number=found["round"], pk__in={each for each, _ in seat.withheld})
-        return None if owed.exists() else found
+        later = Round.objects.filter(pk__in=seat.unsettled_round_ids, kind=Round.Kind.PILOT)
+        return None if later.filter(number__gte=found["round"]).exists() else found
     return found | {"by": ""} if found and seat.link is not None else found
 
 
 def last_pilot(seat: Seat) -> Round | None:
     """The newest pilot round of the study under its taxonomy that is over and has an item that two raters labeled.
 
-    A pilot of training items alone says nothing of agreement and stands in for none. One query.
+    A pilot of training items alone says nothing of agreement and stands in for none. One of which something is withheld
+    from the person stands there whether it has such an item or not. One query.
     """
     place = {"round": OuterRef("round"), "item": OuterRef("item")}
     labeled = Assignment.objects.filter(RATERS, state=Assignment.State.SUBMITTED)
@@ -85,7 +88,8 @@ def last_pilot(seat: Seat) -> Round | None:
         Exists(labeled.filter(**place).exclude(rater=OuterRef("rater"))),
         round=OuterRef("pk"),
     )
-    rounds = Round.objects.filter(Exists(twice), study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
+    stands = Exists(twice) | Q(pk__in=seat.unsettled_round_ids)
+    rounds = Round.objects.filter(stands, study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
     rounds = rounds.filter(taxonomy_version__taxonomy=seat.study.taxonomy_id)
     return rounds.select_related("taxonomy_version").order_by("-number").first()
 
@@ -93,7 +97,8 @@ def last_pilot(seat: Seat) -> Round | None:
 def gate(seat: Seat) -> Gate | None:
     """What the last pilot says; None without one, or where the study registered no threshold.
 
-    Three queries where the pilot's numbers were computed before and hold, else as many as its headline takes.
+    Raises Blind where something of that pilot is withheld from the person. Three queries where the pilot's numbers were
+    computed before and hold, else as many as its headline takes.
     """
     fixed = [each for each in seat.study.primary.values() if is_registered(each)]
     if not any(each.get("threshold") is not None for each in fixed):
@@ -101,7 +106,17 @@ def gate(seat: Seat) -> Gate | None:
     pilot = last_pilot(seat)
     if pilot is None:
         return None
+    if pilot.pk in seat.unsettled_round_ids:
+        seat.require_nothing_withheld("What the pilot says of the main round")
     numbers = [each if each.fixed_at else replace(each, threshold=None) for each in of_rounds(seat, [pilot])]
     lines = [(each, verdict(each.value, each.threshold)) for each in numbers]
     found = advice(each for _, each in lines)
     return None if found is None else Gate(pilot, found, lines)
+
+
+def shown_gate(seat: Seat) -> Gate | None:
+    """What the last pilot says, as pages show it; None also where it is withheld from the person."""
+    try:
+        return gate(seat)
+    except Blind:
+        return None

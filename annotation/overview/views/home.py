@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from annotation.agreement_report.queries.coefficients import of_rounds
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.agreement_report.views.words import which_rounds
-from annotation.calibration.queries.gate import gate
+from annotation.calibration.queries.gate import shown_gate
 from annotation.calibration.views import gate_context
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.errors import NotFound
@@ -98,7 +98,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         has_opened=any(labels_here(line.round) for line in lines),
         members=members,
         lost=n_lost_labels(seat),
-        **gate_context(gate(seat) if is_drafted and seat.has_role(OWNER) else None),
+        **gate_context(shown_gate(seat) if is_drafted and seat.has_role(OWNER) else None),
     )
 
 

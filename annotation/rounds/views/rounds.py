@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.assignments.queries import candidates, stuck, third_raters
 from annotation.calibration.forms import ReasonForm
-from annotation.calibration.queries.gate import gate
+from annotation.calibration.queries.gate import shown_gate
 from annotation.calibration.queries.training import is_held, training_rounds
 from annotation.calibration.views import calibration, gate_context, reason_form
 from annotation.choosing.queries import samples
@@ -116,7 +116,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
         has_raters=bool(raters),
         has_samples=bool(form.samples),
         has_version=bool(versions),
-        **gate_context(gate(seat)),
+        **gate_context(shown_gate(seat)),
     )
 
 

@@ -58,6 +58,9 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
         rows = rows.exclude(detail__has_key="items_asked_again").exclude(
             detail__round__in=queues, verb="rater withdrawn"
         )
+        if Round.objects.filter(pk__in=hidden, kind=Round.Kind.PILOT).exists():  # which pilot was the last one
+            mains = Round.objects.filter(study=seat.study, kind=Round.Kind.MAIN).values_list("number", flat=True)
+            rows = rows.exclude(verb="round opened", detail__round__in=list(mains))
     told = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_key=THIRD_WITHDRAWN) | Q(verb=READ, detail__round__in=for_others)
     elsewhere = ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers)
     return rows.filter(told | elsewhere & ~Q(_names_one_of(numbers)))

@@ -174,7 +174,39 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("world", [in_an_open_round, rated_again, training, relabeled])
+def after_a_pilot(slug: str, differ: bool) -> list[Any]:
+    """Olga labels the one item of the second pilot again, which another rater labeled or skipped."""
+    text = make.SYMPTOMS.replace("slug: symptoms", f"slug: {slug}")
+    primary = {"symptom": {"coefficient": "krippendorff_alpha", "threshold": 0.8, "reason": "-"}}
+    study = make.study(slug, text=text, raters=("bob", "carol", "zed"), primary=primary)
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.user("mia")
+    members.add_member(seat=make.owner_seat(study), username="mia", roles=["owner"])
+    make.accept("mia")
+    make.rate(make.open_round(study, 3, kind="pilot"), "item bob carol\n1 crash hang\n2 hang crash\n3 slow slow")
+    make.rate(make.open_round(study, 1, kind="pilot", first=4), f"item bob carol\n4 crash {'-' if differ else 'crash'}")
+    for number in (1, 2):
+        rounds.close_round(seat=make.owner_seat(study), number=number, leave_open=True)
+    make.open_round(study, 1, raters=("olga", "zed"), first=4)
+    mia, olga, client = Script("mia"), Script("olga"), Client()
+    client.force_login(make.user("olga"))
+    asked = {"kind": "main", "raters": ["bob", "carol"], "issues": ["acme/rocket#1"], "raters_per_item": 2}
+    for _ in range(2):
+        assert mia.send("POST", f"studies/{slug}/rounds/", asked).status_code == 201
+    opened = mia.send("POST", f"studies/{slug}/rounds/4/open/", {"unregistered": True, "reason": "-"})
+    assert opened.status_code == 200 and mia.send("GET", f"studies/{slug}/rounds/4/").json()["gate"], opened.content
+    found: list[Any] = []
+    for path in ("", "rounds/new/", "rounds/4/", "rounds/5/", "methods/"):
+        page = client.get(f"/studies/{slug}/{path}").content.decode()
+        found.append([path, re.findall(r"[^.<>]*[Pp]ilot[^.<>]*", page)])
+    found.append(olga.send("GET", f"studies/{slug}/rounds/4/").json())
+    refused = olga.send("POST", f"studies/{slug}/rounds/5/open/", {"unregistered": True})
+    found.append([refused.status_code, refused.json()["code"]])
+    log = b"".join(client.get(f"/studies/{slug}/audit/audit.jsonl").streaming_content).decode()  # type: ignore[attr-defined]
+    return [*found, [line for line in log.splitlines() if "round opened" in line]]
+
+
+@pytest.mark.parametrize("world", [in_an_open_round, rated_again, training, relabeled, after_a_pilot])
 def test_nothing_hangs_on_what_others_answered(world: Callable[[str, bool], list[Any]]) -> None:
     agreeing, differing = both(world)
     assert agreeing == differing
