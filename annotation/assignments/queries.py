@@ -59,8 +59,16 @@ def training_of(round_: Round) -> QuerySet[Any]:
 
 
 def n_taken(round_: Round, rater: int | None = None) -> dict[int, int]:
-    """How many slots each rater (by the membership's id), or one of them, holds, finished ones too; one query."""
-    held = slots(round_) if rater is None else slots(round_).filter(rater=rater)
+    """How many slots each rater (by the membership's id), or one of them, holds, finished ones too; one query.
+
+    In a planned round also those that come back to them if an item is screened in again: which ones a rater has
+    answered is for nobody.
+    """
+    held = slots(round_)
+    if round_.mode == Round.Mode.PLANNED:
+        aside = n_set_aside([round_.pk]).exclude(item__in=training_of(round_))
+        held = Assignment.objects.filter(Q(pk__in=held.values("pk")) | Q(pk__in=aside.values("pk"))).order_by()
+    held = held if rater is None else held.filter(rater=rater)
     return dict(held.values_list("rater").annotate(n=Count("pk")))
 
 
@@ -165,6 +173,22 @@ def n_set_aside(rounds: Collection[int]) -> QuerySet[Assignment]:
     )  # fmt: skip
 
 
+def free_aside(rounds: Collection[int]) -> tuple[QuerySet[RoundItem], QuerySet[Assignment]]:
+    """The places of open rounds (ids) that have slots aside, and what raters hold of these; the others are free."""
+    is_open = Q(round__in=rounds, round__state=Round.State.OPEN)
+    places = RoundItem.objects.filter(is_open, excluded=True, known__isnull=True).order_by()
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    return places, n_set_aside(rounds).filter(is_open, ~Exists(training)).order_by()
+
+
+def n_free_aside(rounds: Collection[int]) -> Counter[int]:
+    """How many free slots each of these rounds (ids) would have more if no item were screened out; two queries."""
+    places, held = free_aside(rounds)
+    found = Counter(dict(places.values_list("round").annotate(n=Sum("n_aside"))))
+    found.subtract(dict(held.values_list("round").annotate(n=Count("pk"))))
+    return found
+
+
 def third_from_outside(
     rounds: Iterable[Round], unsettled: Collection[int] = ()
 ) -> dict[tuple[int, int], tuple[int, int]]:
@@ -227,6 +251,14 @@ class UnfinishedAssignment(NamedTuple):
 def unfinished_of(round_: Round, rater: int) -> QuerySet[Assignment]:
     """What a rater (by the membership's id) of a round did not answer."""
     return Assignment.objects.filter(round=round_, rater=rater, state__in=Assignment.UNFINISHED).order_by()
+
+
+def left_by(round_: Round, rater: int) -> QuerySet[Assignment]:
+    """What a rater who leaves a round leaves to others: what they did not answer, also of items that are screened out.
+
+    Else the number of these would show whether the rater answered an item, to whoever screens it out.
+    """
+    return unfinished_of(round_, rater) | n_set_aside([round_.pk]).filter(rater=rater).order_by()
 
 
 @dataclass(frozen=True)
@@ -302,7 +334,7 @@ def leaving(round_: Round, leaver: RoundRater, *, for_job: bool = False) -> Depa
     In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
     What is unfinished is only counted where it is so much that a job moves it, unless it is `for_job`.
     """
-    own = unfinished_of(round_, leaver.rater_id)
+    own = left_by(round_, leaver.rater_id)
     rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
     seen = rows if for_job else rows[: JOB_FROM + 1]
     unfinished = [UnfinishedAssignment(*row, kind_of(row[-1], leaver.rater.kind)) for row in seen]
@@ -374,15 +406,17 @@ class StuckSlots:
     at_quota: Sequence[Membership]
 
 
-def stuck(round_: Round) -> StuckSlots | None:
+def stuck(round_: Round, n_slots: int | None = None) -> StuckSlots | None:
     """The free slots of an open round, if no rater can take any of them; None where someone can, or none is free.
 
-    In a planned round whoever could take a slot holds it already. Three queries at most.
+    `n_slots`: how many the person who reads counts. In a planned round whoever could take a slot holds it already.
+    Three queries at most.
     """
     if round_.state != Round.State.OPEN:
         return None
     free = RoundItem.objects.filter(round=round_, n_free__gt=0)
-    n_slots = free.aggregate(n=Sum("n_free"))["n"] or 0
+    if n_slots is None:
+        n_slots = free.aggregate(n=Sum("n_free"))["n"] or 0
     if not n_slots:
         return None
     present = RoundRater.objects.filter(round=round_, left_at__isnull=True, rater__kind=Membership.Kind.PERSON)

@@ -1,6 +1,6 @@
 """Rounds as pages list them: progress of raters, double coding, and plans."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.assignments.planning import raters_planned, slots_short
-from annotation.assignments.queries import ASKED_MEANWHILE, third_from_outside, uncounted
+from annotation.assignments.queries import ASKED_MEANWHILE, n_free_aside, third_from_outside, uncounted
 from annotation.core.access import Seat
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
@@ -195,6 +195,9 @@ def round_lines(
     """
     rows: Any = rounds.select_related("taxonomy_version", "study").annotate(**_counts_of_rounds()).order_by("-number")
     found: list[Any] = list(rows)
+    is_open = {row.pk for row in found if row.n_out and row.state == Round.State.OPEN}
+    screened = is_open & seat.sealed_round_ids if seat else set()
+    n_aside = n_free_aside(screened) if screened else Counter[int]()
     unsettled = seat.unsettled_round_ids if seat else frozenset()
     meanwhile = uncounted(found, seat)
     queued = _n_queued(seat) if seat else {}
@@ -203,6 +206,8 @@ def round_lines(
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
     for (round_id, _), (n, n_done) in third_from_outside(found, unsettled).items():
         more[round_id] = (more[round_id][0] - n, more[round_id][1] - n_done)
+    for round_id, n in n_aside.items():
+        more[round_id] = (more[round_id][0] - n, more[round_id][1])
     told = {row.pk for row in found if row.n_skipped and _tells_skipped(seat, row)}
     days = {row.pk: last_days(row, is_unsettled=row.pk in unsettled) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
@@ -230,7 +235,7 @@ def round_lines(
             row.n_done - more[row.pk][1],
             row.n_total - (more[row.pk][0] if row.mode == Round.Mode.PLANNED else more[row.pk][1] if is_over else 0),
             by_round[row.pk],
-            row.n_free,
+            row.n_free + n_aside[row.pk],
             row.n_out,
             row.n_skipped if row.pk in told else None,
         )

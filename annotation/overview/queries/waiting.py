@@ -110,14 +110,15 @@ class StudyLine:
 
 
 def study_lines(user: User, studies: Sequence[Study]) -> list[StudyLine]:
-    """One line for each study; two queries, a few more for each relabeling queue under way."""
+    """One line for each study; two queries, a few more for each queue, and round with items that are screened out."""
     mine = {row.study_id: row for row in Membership.objects.filter(user=user, study__in=[each.pk for each in studies])}
     counting = Round.objects.exclude(state=Round.State.UNDONE)
     newest = counting.filter(study=OuterRef("study")).order_by("-number").values("pk")[:1]
     version_mapping = ~Q(state=Round.State.CLOSED) | Q(pk=Subquery(newest))
     by_study: dict[int, list[RoundLine]] = defaultdict(list)
     for line in reversed(round_lines(counting.filter(version_mapping, study__in=[each.pk for each in studies]))):
-        if line.round.kind == Round.Kind.RELABEL:  # without the items whose labels are withheld from this person
+        if line.round.kind == Round.Kind.RELABEL or (line.n_out and line.round.state != Round.State.CLOSED):
+            # Without the items whose labels are withheld from this person, and as if none were screened out.
             seat = Seat(user, line.round.study, mine.get(line.round.study_id))
             (line,) = round_lines(Round.objects.filter(pk=line.round.pk), seat=seat)
         by_study[line.round.study_id].append(line)

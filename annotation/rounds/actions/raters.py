@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -21,11 +22,11 @@ from annotation.assignments.queries import (
     asked_meanwhile,
     free_slots,
     leaving,
+    left_by,
     n_taken,
     needs_job,
     raters_by_name,
     training_of,
-    unfinished_of,
 )
 from annotation.calibration.queries.training import seen_answers
 from annotation.choosing.actions import batches
@@ -117,11 +118,12 @@ def _hand_over(round_: Round, moves: Moves, *, is_given_up: bool) -> int:
     """Withdraws assignments, and gives their slots to others or frees them; how many wait for a rater."""
     assignment_states.withdraw(Assignment.objects.filter(pk__in=[each.pk for each, _ in moves]))
     free = [each.item_id for each, to in moves if each.kind == Assignment.Kind.RATER and to is None]
+    places = RoundItem.objects.filter(round=round_, item__in=[each.item_id for each, _ in moves], known__isnull=True)
+    aside = set(places.filter(excluded=True).values_list("item", flat=True))
     n_waiting = 0
     if free and not is_given_up:
-        places = RoundItem.objects.counting().filter(round=round_, item__in=free)
-        n_waiting = places.update(n_free=F("n_free") + 1)
-    _append(round_, [(each.item_id, each.slot or 0, to.pk) for each, to in moves if to is not None])
+        n_waiting = places.counting().filter(item__in=free).update(n_free=F("n_free") + 1) + len(aside & set(free))
+    _append(round_, [(each.item_id, each.slot or 0, to.pk) for each, to in moves if to is not None], aside)
     return n_waiting
 
 
@@ -192,7 +194,7 @@ class LeavingByJob:
     def _still(self, round_: Round, leaver: RoundRater, batch: Moves) -> Moves:
         """Those that are still unfinished; a slot waits if its new rater got the item in another way since."""
         pks = [each.pk for each, _ in batch]
-        unfinished = set(unfinished_of(round_, leaver.rater_id).filter(pk__in=pks).values_list("pk", flat=True))
+        unfinished = set(left_by(round_, leaver.rater_id).filter(pk__in=pks).values_list("pk", flat=True))
         rows = Assignment.objects.filter(round=round_, item__in=[each.item_id for each, to in batch if to is not None])
         held = rows.exclude(state=Assignment.State.WITHDRAWN).exclude(rater=leaver.rater_id).order_by()
         has = set(held.values_list("item_id", "rater_id"))
@@ -208,10 +210,11 @@ def _require_open(round_: Round, does: str) -> None:
         raise WrongState(f"Round {round_.number} is {round_.state}. Only an open round {does}.")
 
 
-def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
+def _append(round_: Round, given: Sequence[tuple[int, int, int]], aside: AbstractSet[int] = frozenset()) -> None:
     """Gives slots (item, slot, rater) of a planned round, each at the end of its rater's order; four statements.
 
-    Whoever had the item before and was withdrawn gets the same assignment again, with what they had typed.
+    Whoever had the item before and was withdrawn gets the same assignment again, with what they had typed. The items
+    (ids) that are `aside`, screened out, are theirs as soon as they are screened in again.
     """
     raters = {rater for _, _, rater in given}
     own = Assignment.objects.filter(round=round_, rater=OuterRef("rater")).order_by("-position").values("position")[:1]
@@ -230,7 +233,10 @@ def _append(round_: Round, given: Sequence[tuple[int, int, int]]) -> None:
             made.append((item, rater, slot, last[rater]))
     assignment_states.give(round_, made)
     assignment_states.give_slots_again(again)
-    for rater, n in Counter(rater for _, _, rater in given).items():
+    if aside:
+        rows = Assignment.objects.filter(round=round_, item__in=aside, rater__in=raters)
+        assignment_states.withdraw(rows.filter(state__in=Assignment.UNFINISHED))
+    for rater, n in Counter(rater for item, _, rater in given if item not in aside).items():
         RoundRater.objects.filter(round=round_, rater=rater).update(n_assigned=F("n_assigned") + n)
 
 

@@ -14,7 +14,7 @@ from annotation.assignments.actions import states_and_leases as assignment_state
 from annotation.assignments.actions.finishing import start_resolving
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import raters_planned, slots_short
-from annotation.assignments.queries import raters_by_name
+from annotation.assignments.queries import n_free_aside, n_set_aside, raters_by_name
 from annotation.calibration.actions.training import (
     Known,
     give_training,
@@ -671,6 +671,8 @@ def resolve_round(*, seat: Seat, number: int, withdraw: bool = False) -> Round:
     free = RoundItem.objects.filter(round=round_, n_free__gt=0)
     n_out = unfinished.count() + (free.aggregate(n=Sum("n_free"))["n"] or 0)
     if n_out and not withdraw:
+        if round_.pk in seat.sealed_round_ids:  # as if no item were screened out
+            n_out += n_set_aside([round_.pk]).count() + n_free_aside([round_.pk])[round_.pk]
         out = plural(n_out, f"assignment of round {number} is", f"assignments of round {number} are")
         raise WrongState(
             f"{out} unfinished. Wait, or withdraw what is left.",

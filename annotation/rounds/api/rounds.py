@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.assignments.queries import ASKED_MEANWHILE, n_set_aside
+from annotation.assignments.queries import ASKED_MEANWHILE, free_aside, n_set_aside
 from annotation.calibration.actions.training import MOST
 from annotation.calibration.queries.gate import gate_then
 from annotation.core.access import Seat, get_round
@@ -215,6 +215,10 @@ def detailed(rounds: Any, seat: Seat) -> Any:
     if seat.sealed_round_ids:
         counts |= Q(pk__in=n_set_aside(seat.sealed_round_ids).values("pk"))
     places = RoundItem.objects.filter(seat.not_queued(), round=OuterRef("pk"))
+    n_free: Any = _summed(places.filter(n_free__gt=0), "n_free")
+    if seat.sealed_round_ids:
+        free, held = free_aside(seat.sealed_round_ids)
+        n_free += _summed(free.filter(round=OuterRef("pk")), "n_aside") - _counted(held.filter(round=OuterRef("pk")))
     return (
         rounds.select_related("taxonomy_version__taxonomy")
         .prefetch_related("round_raters__rater", "bulk_jobs")
@@ -222,7 +226,7 @@ def detailed(rounds: Any, seat: Seat) -> Any:
             n_assignments=_counted(assignments.filter(counts)),
             n_finished=_counted(assignments.filter(state__in=Assignment.FINISHED)),
             n_items=_counted(places),
-            n_free=_summed(places.filter(n_free__gt=0), "n_free"),
+            n_free=n_free,
         )
     )
 

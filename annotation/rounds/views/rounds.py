@@ -219,7 +219,7 @@ def _raters(seat: Seat, round_: Round, line: RoundLine) -> dict[str, Any]:
         "may_add": may_add,
         "has_shares": any(each.n_double is not None for each in line.raters),
         "has_quotas": any(each.quota is not None for each in line.raters),
-        "stuck": stuck(round_) if line.n_free else None,
+        "stuck": stuck(round_, line.n_free),
         "candidates": candidates(round_) if may_add else [],
     }
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from django.db.models import BooleanField, F, Func, JSONField, Q, QuerySet, Value
+from django.db.models import BooleanField, Exists, F, Func, JSONField, OuterRef, Q, QuerySet, Value
 
 from annotation.agreement_report.queries.headline import FIXED
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
 from annotation.exports.queries.files import is_hidden
-from annotation.models import AuditEvent, Export, Round, Study
+from annotation.models import AuditEvent, Export, Round, RoundItem, Study
 
 TELLS_NOTHING = (
     "round made",
@@ -42,9 +42,12 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     if closed := [export.number for export in removed if is_hidden(seat, export)]:
         rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
-    if seat.sealed_round_ids:  # the file of a study that came from another server
+    if seat.sealed_round_ids:
         sealed = Round.objects.filter(pk__in=seat.sealed_round_ids).values_list("number", flat=True)
+        # The file of a study that came from another server, and how much was unanswered without what is screened out.
         rows = rows.exclude(Q(_names_one_of(list(sealed))), detail__has_key="sha256")
+        screened = sealed.filter(Exists(RoundItem.objects.filter(round=OuterRef("pk"), excluded=True)))
+        rows = rows.exclude(verb="round moved to resolving", detail__round__in=list(screened))
     blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
     hidden = seat.hidden_round_ids | blind
     if not hidden:
