@@ -146,8 +146,8 @@ def uncounted(rounds: Sequence[Round], seat: Seat | None) -> dict[tuple[int, int
     """
     found = asked_meanwhile(rounds, seat.unsettled_round_ids if seat else ())
     if seat is not None and (sealed := [each.pk for each in rounds if each.pk in seat.sealed_round_ids]):
-        aside = n_set_aside(sealed).order_by().values_list("round_id", "rater_id").annotate(n=Count("pk"))
-        for round_id, rater, n in aside:
+        aside = n_set_aside(sealed).filter(seat.not_queued()).order_by().values_list("round_id", "rater_id")
+        for round_id, rater, n in aside.annotate(n=Count("pk")):
             before = found.get((round_id, rater), (0, 0))
             found[round_id, rater] = (before[0] - n, before[1])
     queues = [each.pk for each in rounds if seat and each.pk in seat.withheld_queues]

@@ -322,11 +322,12 @@ class Seat:
         return found
 
     def require_queue(self, round_: Round) -> None:
-        """Raises Blind where items of a relabeling round are withheld: how many a rater has shows what they gave."""
+        """Raises Blind where items of a relabeling round can be withheld: what it holds, and whose, shows labels."""
         if round_.pk in self.withheld_queues:
             raise Blind(
-                f"You label items of round {round_.number} again in another round, so how many items its raters have "
-                "stays hidden until your round closes. Ask another owner."
+                f"Items that you label in another round can be in round {round_.number}, a relabeling queue. What it "
+                "holds stays hidden from you, and you can’t change it, until your labels there are final. Ask another "
+                "owner."
             )
 
     def withheld_in(self, round_: Round) -> frozenset[int]:

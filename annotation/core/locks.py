@@ -46,8 +46,15 @@ def hold_study(seat: Seat) -> Study:
 def hold_round(seat: Seat, number: int) -> Round:
     """The round, locked until the commit: a submit there and taking an item wait. Conflict while a job works on it.
 
-    Raises Forbidden for someone who lost a role that was required of their seat.
+    Raises Forbidden for someone who lost a role that was required of their seat, and Blind for a relabeling queue of
+    which something is withheld from them: what an act answers would show what the queue holds.
     """
+    seat.require_queue(get_round(seat, number))
+    return hold_any_round(seat, number)
+
+
+def hold_any_round(seat: Seat, number: int) -> Round:
+    """The same also for a queue, for an act on many rounds, whose answer leaves out `Seat.withheld_queues`."""
     found = get_round(seat, number)
     if (job := job_at_work(seat.study)) is not None and found.pk in rounds_of(job):
         raise _at_work(job)

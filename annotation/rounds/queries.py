@@ -12,12 +12,20 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.assignments.planning import raters_planned, slots_short
-from annotation.assignments.queries import ASKED_MEANWHILE, n_free_aside, third_from_outside, uncounted
+from annotation.assignments.queries import (
+    ASKED_MEANWHILE,
+    DepartureOutcome,
+    leaving,
+    n_free_aside,
+    third_from_outside,
+    uncounted,
+)
 from annotation.core.access import Seat
+from annotation.core.bulk_jobs import job_of
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.labels.registration import not_registered
-from annotation.models import Annotation, Assignment, Item, Membership, Round, RoundItem, RoundRater
+from annotation.models import Annotation, Assignment, BulkJob, Item, Membership, Round, RoundItem, RoundRater
 from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
 from annotation.studies.queries.studies import labeling_has_begun
 from shared.compiled_queries import CompiledQuery
@@ -209,7 +217,7 @@ def round_lines(
     for round_id, n in n_aside.items():
         more[round_id] = (more[round_id][0] - n, more[round_id][1])
     told = {row.pk for row in found if row.n_skipped and _tells_skipped(seat, row)}
-    days = {row.pk: last_days(row, is_unsettled=row.pk in unsettled) for row in found} if with_days else {}
+    days = {row.pk: last_days(row, seat) for row in found} if with_days else {}
     by_round: dict[int, list[RaterLine]] = defaultdict(list)
     if with_raters:
         wanted: Any = RoundRater.objects.filter(round__in=[row.pk for row in found]).select_related(
@@ -236,7 +244,7 @@ def round_lines(
             row.n_total - (more[row.pk][0] if row.mode == Round.Mode.PLANNED else more[row.pk][1] if is_over else 0),
             by_round[row.pk],
             row.n_free + n_aside[row.pk],
-            row.n_out,
+            0 if row.pk in queued else row.n_out,
             row.n_skipped if row.pk in told else None,
         )
         for row in found
@@ -245,11 +253,27 @@ def round_lines(
 
 
 def _n_queued(seat: Seat) -> dict[int, int]:
-    """How many places of relabeling rounds are withheld from this person; one query, none where nothing is."""
+    """How many places of each relabeling round are withheld from this person; one query, none where nothing can be."""
     if not seat.withheld_queues:
         return {}
     places = RoundItem.objects.filter(~seat.not_queued(), round__in=seat.withheld_queues).order_by()
-    return dict(places.values_list("round").annotate(n=Count("pk")))
+    return dict.fromkeys(seat.withheld_queues, 0) | dict(places.values_list("round").annotate(n=Count("pk")))
+
+
+def leaves(seat: Seat, member: Membership) -> list[tuple[Round, RoundRater, DepartureOutcome]]:
+    """Each open round that a member rates in, and what becomes of their items there.
+
+    Without relabeling queues of which something is withheld from this person.
+    """
+    rows = RoundRater.objects.filter(round__study=seat.study, round__state=Round.State.OPEN, rater=member)
+    rows = rows.exclude(round__in=seat.withheld_queues)
+    rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")
+    return [(row.round, row, leaving(row.round, row)) for row in rows]
+
+
+def shown_job(seat: Seat, round_: Round) -> BulkJob | None:
+    """The job of a round, none of a relabeling queue of which something is withheld: its progress counts the items."""
+    return None if round_.pk in seat.withheld_queues else job_of(round_)
 
 
 def leases(round_: Round) -> dict[int, datetime]:
@@ -301,13 +325,16 @@ def with_shares(line: RoundLine) -> RoundLine:
     return replace(line, raters=raters)
 
 
-def last_days(round_: Round, *, is_unsettled: bool = False) -> dict[int, date]:
+def last_days(round_: Round, seat: Seat | None = None) -> dict[int, date]:
     """The day (UTC) of each rater's last answer in a round, by the membership's id; one pass over its answers.
 
     Imported answers are left out: their day is not known. The day and not the time: a time would tell an owner who
-    rates, too, how long each answer took. Third answers of an open round, or one that `is_unsettled` for who reads, are
-    left out, as they are from every count.
+    rates, too, how long each answer took. Third answers of an open round, or one that is unsettled for who reads, are
+    left out, as they are from every count, and so is every answer of a queue of which something is withheld.
     """
+    if seat and round_.pk in seat.withheld_queues:
+        return {}
+    is_unsettled = seat is not None and round_.pk in seat.unsettled_round_ids
     rows = (_last_answers_unsettled if is_unsettled else _last_answers).all(round_.pk)
     return {rater: at.astimezone(UTC).date() for rater, at in rows}
 

@@ -163,7 +163,9 @@ def _entry(
         clusters=clusters_of(found, codes, patterns_found),
     )
     numbers["warnings"] += [unsuited] if unsuited else []
-    if asked.keeps_out and (n := n_screened_out([each.round for each in found.counted])):
+    if asked.keeps_out and (
+        n := n_screened_out([each.round for each in found.counted], frozenset(asked.slice.without))
+    ):
         words = "1 item that is" if n == 1 else f"{n:,} items that are"
         numbers["warnings"].append(f"{words} screened out can be among the units, because this study keeps such items.")
     numbers["warnings"] += [left_astray(each, asked) for each in found.astray]

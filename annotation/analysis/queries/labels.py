@@ -65,7 +65,7 @@ def study_labels(seat: Seat, *, round_number: int | None = None, version: int | 
     named = None if round_number is None else get_round(seat, round_number)
     told_in = target_version(seat, version, named)
     rounds = in_sight(seat, round_number)
-    counting = Exists(RoundItem.objects.counting().filter(round=OuterRef("pk")))
+    counting = Exists(RoundItem.objects.counting().filter(seat.not_queued(), round=OuterRef("pk")))
     opened = Round.objects.filter(study=seat.study).exclude(state=Round.State.DRAFT)
     every = list(opened.annotate(has_labels=counting).order_by("number"))
     standing = None if told_in else standing_version(seat.study)
@@ -100,7 +100,9 @@ def study_labels(seat: Seat, *, round_number: int | None = None, version: int | 
     with_labels = {each.pk for each in every if each.has_labels}  # a round may hold training items alone
     rounds = [each for each in rounds if each.pk in with_labels]
     versions = {each.number: found.versions[each.number] for each in rounds if each.number in found.versions}
-    return StudyLabels(columns, rounds, versions, told_in, hidden, found.n_waiting, n_hidden, n_out)
+    queues = {each.number for each in every if each.pk in seat.withheld_queues}
+    n_waiting = found.n_waiting(without=queues)
+    return StudyLabels(columns, rounds, versions, told_in, hidden, n_waiting, n_hidden, n_out)
 
 
 def _with_attributes(seat: Seat, found: LabelColumns, rounds: Sequence[Round]) -> tuple[Columns, int]:

@@ -26,7 +26,8 @@ def follow_screening(rounds: Sequence[Round], items: Sequence[int] | None = None
     How many assignments were withdrawn is for nobody: it would show who has answered an item, and who differs. Give the
     rounds that `hold_coding_rounds` holds. What was answered or typed stays. An item that is excluded no more comes
     back to the raters who had it and are still in the open round; other slots of it are free. Third raters are asked
-    again by rules or people. Rounds in which nothing else is left to answer are resolved after the commit.
+    again by rules or people. Rounds in which nothing else is left to answer are resolved after the commit, except for
+    relabeling queues, which are not counted either: whether an item is in one can be withheld from who screens it.
     """
     out: set[int] = set()
     for round_ in rounds:
@@ -35,7 +36,7 @@ def follow_screening(rounds: Sequence[Round], items: Sequence[int] | None = None
         aside = list(places.filter(excluded=True).order_by("item"))
         _set_aside(round_, aside)
         _give_back(round_, list(places.filter(excluded=False, n_aside__gt=0).order_by("item")))
-        if round_.state == Round.State.OPEN:
+        if round_.state == Round.State.OPEN and round_.kind != Round.Kind.RELABEL:
             out |= {each.item_id for each in aside}
             _finish_later(round_.pk)
     return len(out)

@@ -5,7 +5,7 @@ The values are those of `rows.labels`: both ask consensus and map values in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,10 +64,9 @@ class LabelColumns:
     stretches: Sequence[LabeledChunk] = ()
     revisions: Sequence[RoundRevision] = ()
 
-    @property
-    def n_waiting(self) -> int:
-        """The items of these rounds that their raters are not done with yet."""
-        return sum(each.n_waiting for each in self.stretches)
+    def n_waiting(self, *, without: Collection[int]) -> int:
+        """The items of these rounds, but those of some numbers, that their raters are not done with yet."""
+        return sum(each.n_waiting for each in self.stretches if each.round not in without)
 
 
 @dataclass(frozen=True)

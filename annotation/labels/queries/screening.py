@@ -1,6 +1,6 @@
 """Screening rounds of a study: their questions, and the state of their items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,11 +76,16 @@ def screened_out_of(study: Study) -> list[int]:
     return list(Item.objects.filter(study=study, screening=Item.Screening.OUT).values_list("pk", flat=True))
 
 
-def n_screened_out(rounds: Sequence[Round]) -> int:
-    """How many items that count in these coding rounds are screened out all the same; one query."""
+def n_screened_out(rounds: Sequence[Round], without: Collection[tuple[int, int]]) -> int:
+    """How many items that count in these coding rounds are screened out all the same; one query.
+
+    `without` are places (round and item) that are withheld from who reads.
+    """
     places = RoundItem.objects.counting().filter(round__in=rounds, item__screening=Item.Screening.OUT)
     coding = places.exclude(round__kind=Round.Kind.SCREENING).order_by()
-    return coding.values("item").distinct().count()
+    return len(
+        {item for round_id, item in coding.values_list("round_id", "item_id") if (round_id, item) not in without}
+    )
 
 
 SHOWN = ("all", "open", "maybe", "in", "out", "skipped")

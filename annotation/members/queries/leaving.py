@@ -1,4 +1,4 @@
-"""Effects of leaving a study or giving up ownership: items in open rounds, and links of the owner."""
+"""Links and invitations of an owner, which end when they leave the study or give it up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,16 +7,8 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.assignments.queries import DepartureOutcome, leaving
 from annotation.core.access import OWNER
-from annotation.models import Invitation, Membership, ReaderLink, Round, RoundRater, Study
-
-
-def leaves(study: Study, member: Membership) -> list[tuple[Round, RoundRater, DepartureOutcome]]:
-    """Each open round that a member rates in, and what becomes of their items there."""
-    rows = RoundRater.objects.filter(round__study=study, round__state=Round.State.OPEN, rater=member)
-    rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")
-    return [(row.round, row, leaving(row.round, row)) for row in rows]
+from annotation.models import Invitation, Membership, ReaderLink, Study
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from annotation.core.access import OWNER, Seat, get_member_at, get_seat
 from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.core.pages import me, study_page
 from annotation.members.actions import leaving as actions
-from annotation.members.queries.leaving import leaves, offers_of
+from annotation.members.queries.leaving import offers_of
 from annotation.models import Membership
 from annotation.rounds.actions.absence import set_away
+from annotation.rounds.queries import leaves
 from shared.errors import TooMany
 from shared.forms import explaining, form_page, status_of
 
@@ -69,7 +70,7 @@ def away(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, seat: Seat, member: Membership, *, is_own: bool) -> HttpResponse:
-    lines = leaves(seat.study, member)
+    lines = leaves(seat, member)
     offers = offers_of(seat.study, member.user) if member.user and member.has_role(OWNER) else None
     return study_page(
         request, seat, "members/leave", "members", member=member, lines=lines, offers=offers, is_own=is_own

@@ -71,6 +71,7 @@ def _page_of(
     context = here.context | {"tab": "rounds", "is_owner": here.seat.has_role(OWNER), "filled": filled, "wrong": wrong}
     if not may_look(here):
         if round_.state == Round.State.OPEN:
+            here.seat.require_queue(round_)
             out = queries.unfinished_by_rater(round_)
             context |= {"out": out, "n_out": sum(n for _, n in out)}
         return render(request, "annotation/resolving/not_yet.html", context)

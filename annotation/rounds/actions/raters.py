@@ -30,12 +30,12 @@ from annotation.assignments.queries import (
 )
 from annotation.calibration.queries.training import seen_answers
 from annotation.choosing.actions import batches
-from annotation.core.access import OWNER, Seat, get_round_rater
+from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.audit import record
 from annotation.core.bulk_jobs import job_of
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.core.locks import hold_round, hold_study, require_prepared
+from annotation.core.locks import hold_any_round, hold_round, hold_study, require_prepared
 from annotation.core.member_lists import code_order
 from annotation.models import Assignment, BulkJob, InboxLine, Membership, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions.rounds import is_whole, quotas_short
@@ -52,6 +52,7 @@ def withdraw_rater(*, seat: Seat, number: int, rater: str) -> DepartureOutcome:
     Many items are moved by a job (`n_later`), after which the rater has left.
     """
     seat.require(OWNER)
+    seat.require_queue(get_round(seat, number))
     ((round_, found),) = _withdraw(seat, [number], rater)
     if found.moves:
         finish_if_done(round_.pk)
@@ -72,7 +73,12 @@ def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, 
 
 @transaction.atomic
 def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutcome]]:
-    """What withdrawing from a study does, for whoever may; `finish_if_done` is for after the commit."""
+    """What withdrawing from a study does, for whoever may; `finish_if_done` is for after the commit.
+
+    Relabeling queues of which something is withheld from this person are not among the rounds, and stay open: that they
+    were, or that one is done, would show that the member had items there.
+    """
+    withheld_queues = seat.withheld_queues  # before: who left a round is blind there no more
     rows = RoundRater.objects.filter(
         round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
     )
@@ -80,14 +86,14 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutco
     found = _withdraw(seat, numbers, member.code or "")
     asked = Assignment.objects.filter(round__study=seat.study, rater=member, round__state=Round.State.RESOLVING)
     withdraw_third_raters(asked)
-    return found
+    return [(round_, each) for round_, each in found if round_.pk not in withheld_queues]
 
 
 @transaction.atomic
 def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Round, DepartureOutcome]]:
     """Withdraws a rater from some rounds; one job does so in those where it is to move many items."""
     study = hold_study(seat)
-    found = [_withdraw_from(seat, hold_round(seat, number), rater) for number in numbers]
+    found = [_withdraw_from(seat, hold_any_round(seat, number), rater) for number in numbers]
     large = [(round_, each) for round_, each in found if each.n_later]
     if large:
         require_prepared(study)
@@ -99,7 +105,6 @@ def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Roun
 
 
 def _withdraw_from(seat: Seat, round_: Round, rater: str) -> tuple[Round, DepartureOutcome]:
-    seat.require_queue(round_)
     leaver = get_round_rater(round_, rater)
     if leaver.left_at is not None:
         return round_, DepartureOutcome(leaver.rater, [])

@@ -128,7 +128,7 @@ def rater_answer(
     may_know = seat.has_role(OWNER) or seat.user.is_staff
     meanwhile = uncounted([row.round], seat) if meanwhile is None else meanwhile
     if may_know and days is None:
-        days = last_days(row.round, is_unsettled=row.round_id in seat.unsettled_round_ids)
+        days = last_days(row.round, seat)
     until = leases(row.round) if until is None else until
     double = double_coded(row.round) if double is None else double
     unfinished = unfinished_by_rater(row.round) if unfinished is None else unfinished
@@ -199,8 +199,7 @@ class RoundRaters(APIView):
         seat = seat_of(request, slug)
         round_ = get_round(seat, number)
         meanwhile, third = uncounted([round_], seat), _third_raters(seat, round_)
-        is_unsettled = round_.pk in seat.unsettled_round_ids
-        days = last_days(round_, is_unsettled=is_unsettled) if seat.has_role(OWNER) or seat.user.is_staff else {}
+        days = last_days(round_, seat) if seat.has_role(OWNER) or seat.user.is_staff else {}
         of_round = {
             row.rater_id: row
             for row in RoundRater.objects.filter(round=round_)

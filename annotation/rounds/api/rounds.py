@@ -25,6 +25,7 @@ from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.rounds.actions import rounds as round_actions
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.due_dates import set_due
+from annotation.rounds.queries import shown_job
 
 
 class GateShape(serializers.Serializer[Any]):
@@ -246,7 +247,7 @@ def one_round(seat: Seat, round_: Round) -> dict[str, Any]:
 
 
 def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
-    job = job_of(round_)
+    job = shown_job(seat, round_)
     unseen = seat.unseen_queue_raters
     raters = [each for each in round_.round_raters.all() if (round_.pk, each.rater_id) not in unseen]
     return {

@@ -13,9 +13,10 @@ from annotation.assignments import queries
 from annotation.core.access import OWNER, get_member_at, get_round, get_round_rater, get_seat
 from annotation.core.errors import ConcordError, Forbidden, NotFound
 from annotation.core.pages import me, study_page
-from annotation.models import Membership, Round, RoundRater
+from annotation.models import Membership, Round
 from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import raters as actions
+from annotation.rounds.queries import leaves
 from shared.forms import form_page, in_messages
 from shared.wording import plural
 
@@ -84,11 +85,7 @@ def withdraw_from_study(request: HttpRequest, slug: str, pk: int) -> HttpRespons
         does = "is leaving" if any(each.n_later for _, each in found) else "left"
         messages.success(request, f"{member} {does} {plural(len(found), 'open round')}. {rounds}")
         return redirect("members", slug)
-    rows = RoundRater.objects.filter(round__study=seat.study, round__state=Round.State.OPEN, rater=member)
-    rows = rows.filter(left_at__isnull=True).select_related("round", "rater").order_by("round__number")
-    for row in rows:
-        seat.require_queue(row.round)
-    lines = [(row.round, row, queries.leaving(row.round, row)) for row in rows]
+    lines = leaves(seat, member)
     return study_page(request, seat, "rounds/withdraw_rater", "members", rater=member, lines=lines)
 
 

@@ -38,6 +38,7 @@ from annotation.rounds.queries import (
     rater_counts,
     round_lines,
     round_plan,
+    shown_job,
     with_shares,
 )
 from annotation.studies.actions import studies as study_actions
@@ -133,7 +134,7 @@ def _retry(request: HttpRequest, codes: Sequence[str | None]) -> dict[str, Any]:
 def round_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     seat = reading_seat(request, slug)
     found = get_round(seat, number)
-    return job_progress(request, lambda: job_of(found)) or _round_page(request, seat, found)
+    return job_progress(request, lambda: shown_job(seat, found)) or _round_page(request, seat, found)
 
 
 def _round_page(
@@ -157,7 +158,7 @@ def _round_page(
         rater_counts=_rater_counts(round_),
         own=own,
         is_held=own is not None and is_held(round_, own.rater),
-        job=job_of(round_),
+        job=shown_job(seat, round_),
         lacking=_lacking(seat, round_),
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,

@@ -56,11 +56,10 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
     rows = rows.exclude(detail__has_key=WITHDRAWN_BY_SCREENING)
-    if seat.withheld:  # how many items a relabeling queue, or a rater of it, has
+    if seat.withheld:  # how many items a relabeling queue has, and whose
+        rows = rows.exclude(detail__has_key="items_asked_again")
         queues = [rounds[pk] for pk in seat.withheld_queues]
-        rows = rows.exclude(detail__has_key="items_asked_again").exclude(
-            detail__round__in=queues, verb="rater withdrawn"
-        )
+        rows = rows.filter(~Q(detail__has_key="round") | ~Q(detail__round__in=queues) | Q(verb="round closed"))
         if Round.objects.filter(pk__in=hidden, kind=Round.Kind.PILOT).exists():  # which pilot was the last one
             mains = Round.objects.filter(study=seat.study, kind=Round.Kind.MAIN).values_list("number", flat=True)
             rows = rows.exclude(verb="round opened", detail__round__in=list(mains))
