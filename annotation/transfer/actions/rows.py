@@ -16,6 +16,7 @@ from accounts.models import User
 from annotation.assignments.queries import newest_annotation
 from annotation.calibration.actions.training import read_gold, read_minimum
 from annotation.choosing.queries.samples import is_readable
+from annotation.labels.queries.screening import screening_taxonomies
 from annotation.labels.screening import fits
 from annotation.models import (
     Annotation,
@@ -333,12 +334,15 @@ class _RowImport:
         study.screening_taxonomy = here[screening] if screening is not None else None
 
     def _may_screen_by(self, taxonomy: Taxonomy) -> bool:
-        """Whether a stored taxonomy can become the one that the study screens by: only this person's, and in no use.
+        """Whether a stored taxonomy can become the one that the study screens by: one of this person, in no use.
 
-        It is that of a study which was deleted and comes back.
+        It is that of a study which was deleted and comes back, whose other owners maintain it, too. Any other that has
+        other maintainers stays theirs.
         """
         in_use = Study.objects.filter(Q(taxonomy=taxonomy) | Q(screening_taxonomy=taxonomy)).exists()
-        return not in_use and list(taxonomy.maintainers.all()) == [self.user]
+        maintainers = set(taxonomy.maintainers.all())
+        is_closed = screening_taxonomies().filter(pk=taxonomy.pk).exists()
+        return not in_use and self.user in maintainers and (is_closed or len(maintainers) == 1)
 
     def _map(self, name: str, pairs: Iterable[tuple[int, int]]) -> None:
         study_import.map_table(name)

@@ -412,7 +412,7 @@ def test_lists_cost_the_same_whatever_their_size(study: Study) -> None:
         (owner, address("items", study.slug), 14),
         (owner, address("rounds", study.slug), 13),
         (owner, address("members", study.slug), 7),
-        (owner, address("audit", study.slug), 9),
+        (owner, address("audit", study.slug), 10),
         (owner, address("samples", study.slug), 14),
         (owner, address("round", study.slug, 2), 18),
         (owner, "/studies/", 8),
