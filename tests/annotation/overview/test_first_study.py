@@ -103,7 +103,7 @@ def test_the_page_tells_who_reads_the_title_that_a_new_taxonomy_gets() -> None:
     make.issues(1)
     client = signed_in("olga")
     client.post("/start/", {"source": "stored", "stored": "acme/rocket"})
-    told = "A taxonomy that is created here, from a list too, and a copy get their title and ID from the study’s title"
+    told = "A taxonomy that you create or copy here gets its title and ID from the study’s title"
     assert told in text(client.get("/start/codebook/"))
 
 
