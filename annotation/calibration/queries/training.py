@@ -544,7 +544,8 @@ def _under_way(round_: Round, items: Collection[int]) -> set[int]:
 def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
     """Item and rater where the rater may know what is right by their part in the study, whatever was answered.
 
-    Which training items they have answered hangs on nobody else: every rater begins with them.
+    Which training items they have answered hangs on nobody else: every rater begins with them. What is in a relabeling
+    round follows from labels, and its raters had the items before.
     """
     members = Membership.objects.filter(pk__in=list(raters))
     reading = members.filter(Q(roles__contains=[OWNER]) | Q(roles__contains=[ADJUDICATOR]))
@@ -552,7 +553,7 @@ def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) 
     same = {"round__study": round_.study_id, "item__in": list(items)}
     over = RoundItem.objects.filter(
         round__state__in=Round.OVER, round__round_raters__rater__in=list(raters), **same
-    ).exclude(round=round_)
+    ).exclude(Q(round=round_) | Q(round__kind=Round.Kind.RELABEL))
     found |= set(over.order_by().values_list("item", "round__round_raters__rater").distinct())
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
     trained = Assignment.objects.filter(

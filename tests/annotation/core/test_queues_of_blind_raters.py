@@ -9,12 +9,13 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
+from annotation.calibration.queries.training import seen_answers
 from annotation.core.access import get_item
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
-from annotation.models import Assignment, Export, Round, Study
+from annotation.models import Assignment, Export, Item, Round, Study
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
@@ -175,3 +176,19 @@ def test_nothing_shows_which_items_a_queue_holds_to_who_labels_them_again(
             worlds.append(read(new_study(queue, state, is_asked=is_asked), who))
             transaction.set_rollback(True)
     assert worlds[0] == worlds[1]
+
+
+def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> None:
+    study = make.study("study", raters=("al", "bob", "carl", "zed"))
+    make.rate(make.open_round(study, 2, raters=("al", "zed")), "item al zed\n1 hang hang\n2 hang hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob")
+    make.submit(queue, "bob", 1, {"symptom": ["hang-a"]})
+    Round.objects.filter(pk=queue.pk).update(state=Round.State.CLOSED)
+    again = make.open_round(study, 2, raters=("carl", "zed"))
+    items = list(Item.objects.filter(study=study).values_list("pk", flat=True))
+    asked = rounds.NewRound(raters=["bob"], raters_per_item=1, issues=["acme/rocket#2"])
+    draft = rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    assert again.state == Round.State.OPEN and len(items) == 2
+    assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
