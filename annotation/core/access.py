@@ -283,6 +283,12 @@ class Seat:
         return self.arbitrated | frozenset(elsewhere.all(self.study.pk, *asked, *rates))
 
     @cached_property
+    def closed_numbers(self) -> frozenset[int]:
+        """The numbers of the study's rounds that are closed; one query."""
+        closed = Round.objects.filter(study=self.study, state=Round.State.CLOSED)
+        return frozenset(closed.values_list("number", flat=True))
+
+    @cached_property
     def unsettled_round_ids(self) -> frozenset[int]:
         """Rounds in which something is withheld from this person: of third answers nothing is counted there."""
         return frozenset(round_id for round_id, _ in self.withheld)

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from annotation.agreement_report.queries.coefficients import Headline, of_rounds
 from annotation.calibration.calibration import NO_THRESHOLD, OPEN, UNDEFINED, WAIT, advice, verdict
-from annotation.core.access import Seat
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
 from annotation.core.errors import Blind
 from annotation.labels.registration import is_registered
 from annotation.models import Assignment, Round, RoundItem
@@ -65,10 +65,14 @@ class Gate:
 def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
     """What the pilot said when a round was opened; None where something of it, or a later one, is withheld.
 
-    Which pilot was the last one follows from labels. Who opened the round is not named to those who read by a link. One
-    query where something is withheld.
+    Which pilot was the last one follows from labels. Until the pilot is closed, it is told neither by a link nor to
+    raters, who may still be asked about its items. Who opened the round is not named to those who read
+    by a link. One query where something is withheld, and one for each of these people.
     """
     found: dict[str, Any] | None = round_.gate
+    may_be_asked = seat.has_role(RATER) and not seat.has_role(OWNER, ADJUDICATOR)
+    if found and (may_be_asked or seat.link is not None) and found["round"] not in seat.closed_numbers:
+        return None
     if found and seat.withheld:
         later = Round.objects.filter(pk__in=seat.unsettled_round_ids, kind=Round.Kind.PILOT)
         return None if later.filter(number__gte=found["round"]).exists() else found

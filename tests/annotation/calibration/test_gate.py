@@ -7,6 +7,7 @@ from django.test import Client
 
 from annotation.calibration import calibration
 from annotation.calibration.queries.gate import gate
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, Round, Study
 from annotation.rounds.actions import rounds
 from taxonomy.queries import forget_trees
@@ -119,7 +120,7 @@ def test_a_pilot_below_its_threshold_is_opened_on_the_page_only_with_a_reason_wh
     assert (kept["advice"], kept["reason"], kept["by"]) == ("wait", "The definitions are <clear> now.", "olga")
     (line,) = kept["dimensions"]
     assert (line["verdict"], line["threshold"]) == ("not met", 0.8)
-    text = page("bob", study, at).content.decode()
+    text = page("olga", study, at).content.decode()
     assert "Opened although Symptom was" in text
     assert "“The definitions are &lt;clear&gt; now.”" in text
     said = AuditEvent.objects.filter(verb="round opened").latest("pk").detail
@@ -208,3 +209,25 @@ def test_an_undefined_coefficient_speaks_against_opening_with_its_reason() -> No
     rounds.open_round(seat=make.owner_seat(study), number=round_.number, reason="All crashes.", unregistered=True)
     text = page("olga", study, f"rounds/{round_.number}/").content.decode()
     assert "Symptom was undefined (threshold 0.80)" in text
+
+
+def test_raters_and_links_are_told_what_the_pilot_said_when_it_is_closed() -> None:
+    study = a_study()
+    number = drafted(study, APART).number
+    rounds.open_round(seat=make.owner_seat(study), number=number, reason="Time is short.")
+    _, secret = make_reader_link(seat=make.owner_seat(study), label="Reviewer", with_issues=True)
+    link = Client()
+    link.get(f"/read/{secret}/")
+
+    def told() -> list[bool]:
+        by_link = link.get(f"/studies/{study.slug}/rounds/{number}/").content.decode()
+        over_rest = Caller("bob").get(f"studies/{study.slug}/rounds/{number}/").json()["gate"]
+        pages = [page(who, study, f"rounds/{number}/").content.decode() for who in ("olga", "bob")]
+        return [*("Time is short." in each for each in pages), over_rest is not None, "Time is short." in by_link]
+
+    pilot = study.rounds.get(kind="pilot")
+    if pilot.state == Round.State.OPEN:
+        rounds.resolve_round(seat=make.owner_seat(study), number=pilot.number)
+    assert told() == [True, False, False, False]
+    Round.objects.filter(pk=pilot.pk).update(state=Round.State.CLOSED)
+    assert told() == [True, True, True, True]

@@ -94,7 +94,7 @@ def test_people_stand_by_their_codes_for_who_reads_by_a_link(study: Study) -> No
     for name in ("bob", "carol", "ada"):
         User.objects.filter(username=name).update(first_name=f"zqname {name}", username=f"zqname-{name}")
     save_analysis(seat=make.owner_seat(study), title="Symptoms", kind="counts", question={"dimension": ["symptom"]})
-    gate = {"round": 2, "advice": "wait", "reason": "fine", "by": "zqname-olga", "dimensions": [LINE]}
+    gate = {"round": 1, "advice": "wait", "reason": "fine", "by": "zqname-olga", "dimensions": [LINE]}
     Round.objects.filter(study=study, number=1).update(gate=gate)
     User.objects.filter(username="olga").update(first_name="zqname olga")
     AuditEvent.objects.create(study=study, user=study.created_by, verb="headline fixed", detail={"rounds": [1]})
