@@ -43,6 +43,8 @@ def wrong_in_user_name(name: str) -> str:
             f"In {alphabets.pop()} letters, this looks like a name in Latin letters. Use Latin letters or add "
             "another letter."
         )
+    if "İ" in unicodedata.normalize("NFKC", name):  # the only letter of which the database's `lower` makes another one
+        return "In a user name, write İ as I."
     return ""
 
 

@@ -52,6 +52,10 @@ def test_a_user_name_that_reads_like_another_is_refused(name: str) -> None:
     assert wrong_in_user_name(name)
 
 
+def test_a_user_name_has_no_letter_that_the_database_takes_for_another() -> None:
+    assert "İ" in wrong_in_user_name("İvan") and wrong_in_user_name("ivan") == wrong_in_user_name("ıvan") == ""
+
+
 @pytest.mark.parametrize("name", ["alice", "мария", "ελένη", "josé", "王小明", "r1.bot+x@lab"])
 def test_a_user_name_of_one_alphabet_is_fine(name: str) -> None:
     assert wrong_in_user_name(name) == ""

@@ -96,12 +96,8 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
         wrong.append(f"List participants by a name or code of at most {LONGEST_NAME} characters each.")
         return []
     check_storable({"participants": given})
-    codes: dict[str, str] = {
-        name: code or ""
-        for user, code in seat.study.memberships.filter(code__isnull=False).values_list("user__username", "code")
-        for name in (user, code)
-        if name
-    }
+    members = list(seat.study.memberships.filter(code__isnull=False).values_list("user__username", "code"))
+    codes = {user: code or "" for user, code in members if user} | {code or "": code or "" for _, code in members}
     found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"

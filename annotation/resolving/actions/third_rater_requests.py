@@ -50,9 +50,8 @@ def ask_third_rater(
     blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):
-        named = str(rater).lower()
-        names = {each: {(each.code or "").lower(), each.user.username.lower() if each.user else ""} for each in free}
-        chosen = next((each for each in free if named in names[each]), None)
+        named = members_named(seat.study).get(folded(str(rater)))
+        chosen = next((each for each in free if each == named), None)
         if chosen is None:
             sentence = f"“{str(rater)[:40]}” can’t be assigned. Choose a rater of the study who has not had this item."
             raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
