@@ -20,7 +20,7 @@ from annotation.core.locks import hold_study
 from annotation.core.memberships import has_another_owner
 from annotation.invitations.queries.own_invitations import waiting_for
 from annotation.members.queries.leaving import Offers, offers_of
-from annotation.models import Invitation, Membership, ReaderLink, Study
+from annotation.models import Annotation, Invitation, Membership, ReaderLink, Study
 from annotation.rounds.actions.raters import take_out
 
 
@@ -61,8 +61,9 @@ def remove_member(*, seat: Seat, member: Membership) -> Departure:
 def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_owner: str = "") -> Departure:
     """Ends an invitation that waits for its answer; rounds that are open give its items to others.
 
-    Who was a member before is one who left, as they were. `former_owner` is for the audit: who made it, if that is why
-    it ends. Raises Conflict where it was answered meanwhile.
+    Who was a member before is one who left, as they were. A name with imported answers is that name again.
+    `former_owner` is for the audit: who made it, if that is why it ends. Raises Conflict where it was answered
+    meanwhile.
     """
     hold_study(seat)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
@@ -74,6 +75,8 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
         member.declined_at = timezone.now()
     if member.left_at is not None:
         member.former_user, member.invited_user = member.invited_user, None
+    elif Annotation.objects.filter(assignment__rater=member).exists():  # a sheet brought them, of someone else
+        member.invited_user, member.declined_at = None, None
     member.save()
     verb = "member declined" if is_declined else "member invitation withdrawn"
     said = {"former_owner": former_owner} if former_owner else {}

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.actions import add_user, rename_user
 from accounts.confirmation import Confirmation
@@ -14,8 +15,9 @@ from annotation.discussion.mentions import mentioned_members
 from annotation.discussion.queries import MemberNames
 from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions import members, name_only_members
-from annotation.members.actions.leaving import leave_study, remove_member
-from annotation.models import AuditEvent, Membership, RoundRater, Study
+from annotation.members.actions.leaving import decline, leave_study, remove_member
+from annotation.models import Assignment, AuditEvent, Membership, RoundRater, Study
+from annotation.resolving.actions.meetings import read_meeting
 from annotation.rounds.actions import raters as rater_actions
 from tests import builders as make
 from tests.scripts import Script
@@ -52,7 +54,7 @@ def invited_again(study: Study, full_name: str, *, is_removed: bool = False) -> 
 
 
 def account_r2(study: Study) -> Membership:
-    """An account of before such names were rejected, R4 in the study."""
+    """An account whose user name is the code of carol; R4 in the study."""
     return members.add_member(seat=make.owner_seat(study), username=make.user("R2").username, roles=["rater"])
 
 
@@ -165,6 +167,38 @@ def test_a_third_rater_that_is_withdrawn_is_the_one_of_the_code(study: Study) ->
     asked = "studies/study/rounds/1/third-raters/"
     assert Script("olga").send("POST", f"{asked}R5/withdraw/", {}).status_code == 404  # the account R5 is R4
     assert Script("olga").send("POST", f"{asked}r4/withdraw/", {}).status_code == 200
+
+
+def test_asking_a_third_rater_and_a_meeting_mean_the_raters_of_the_codes(study: Study) -> None:
+    account_r5 = members.add_member(seat=make.owner_seat(study), username=make.user("R5").username, roles=["rater"])
+    zed = members.add_member(seat=make.owner_seat(study), username=make.user("zed").username, roles=["rater"])
+    assert (account_r5.code, zed.code) == ("R4", "R5")
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    Script("olga").send("POST", "studies/study/rounds/1/resolve/", {})
+    ask = {"round": 1, "item": "acme/rocket#1", "rater": "R5"}
+    assert Script("olga").send("POST", "studies/study/third-raters/", ask).status_code == 201
+    assert Assignment.objects.get(round__study=study, slot=None).rater.code == "R5"
+    held = {"held_on": str(timezone.now().date()), "participants": ["R5", "zed", "R1"]}
+    meeting = read_meeting(make.owner_seat(study), study.rounds.get(), held, {})
+    assert meeting is not None and meeting.participants == ["R5", "R1"]
+
+
+@pytest.mark.parametrize("ends", ["withdrawn", "declined"])
+def test_a_name_with_answers_that_was_linked_by_mistake_is_that_name_again(study: Study, ends: str) -> None:
+    imported(study, SHEET.replace(b"R2", b"Ann"))
+    ann = Membership.objects.get(study=study, name="Ann")
+    make.user("real")
+    name_only_members.join_member(seat=make.owner_seat(study), member=ann, username="real")
+    if ends == "withdrawn":
+        remove_member(seat=make.owner_seat(study), member=Membership.objects.get(pk=ann.pk))
+    else:
+        decline(user=make.user("real"), key=Membership.objects.get(pk=ann.pk).invitation_key)
+    ann.refresh_from_db()
+    assert (ann.state, ann.name, ann.invited_user) == (Membership.State.NAME_ONLY, "Ann", None)
+    assert invite(study, "real").pk != ann.pk
+    own = make.user("ann")
+    linked = name_only_members.join_member(seat=make.owner_seat(study), member=ann, username="ann")
+    assert linked.invited_user == own
 
 
 def test_mentions_mean_the_rater_of_a_code(study: Study) -> None:
