@@ -227,6 +227,12 @@ class Seat:
             return {}
         return dict(_not_closed_here.all(self.study.pk, self.membership.pk if self.membership else 0))
 
+    @cached_property
+    def closed_numbers(self) -> frozenset[int]:
+        """The numbers of the study's rounds that are closed; one query."""
+        closed = Round.objects.filter(study=self.study, state=Round.State.CLOSED)
+        return frozenset(closed.values_list("number", flat=True))
+
     def require_answers(self, round_: Round) -> None:
         """Raises Blind or Forbidden where this person does not read the single answers of this round."""
         self.require_sight(round_)
@@ -281,12 +287,6 @@ class Seat:
         elsewhere = _elsewhere(len(rates), is_asked=bool(self.arbitrated))
         asked = (member,) if self.arbitrated else ()
         return self.arbitrated | frozenset(elsewhere.all(self.study.pk, *asked, *rates))
-
-    @cached_property
-    def closed_numbers(self) -> frozenset[int]:
-        """The numbers of the study's rounds that are closed; one query."""
-        closed = Round.objects.filter(study=self.study, state=Round.State.CLOSED)
-        return frozenset(closed.values_list("number", flat=True))
 
     @cached_property
     def unsettled_round_ids(self) -> frozenset[int]:
