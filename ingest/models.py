@@ -339,7 +339,7 @@ class FetchRun(Job):
 
     @property
     def named_repository(self) -> Repository | None:
-        """The repository, unless the reader may not see it any more: whoever asked for it then reads the name that they
+        """The repository, unless the reader may not see it any more: the one who asked for it then reads the name they
         asked for, and no later one. No query after `visible_to`, else one or two of a private one.
         """
         found = self.repository

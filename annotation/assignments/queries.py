@@ -256,7 +256,7 @@ def unfinished_of(round_: Round, rater: int) -> QuerySet[Assignment]:
 def left_by(round_: Round, rater: int) -> QuerySet[Assignment]:
     """What a rater who leaves a round leaves to others: what they did not answer, also of items that are screened out.
 
-    Else the number of these would show whether the rater answered an item, to whoever screens it out.
+    Else the number of these would show anyone who screens an item out whether the rater answered it.
     """
     return unfinished_of(round_, rater) | n_set_aside([round_.pk]).filter(rater=rater).order_by()
 
@@ -409,7 +409,7 @@ class StuckSlots:
 def stuck(round_: Round, n_slots: int | None = None) -> StuckSlots | None:
     """The free slots of an open round, if no rater can take any of them; None where someone can, or none is free.
 
-    `n_slots`: how many the person who reads counts. In a planned round whoever could take a slot holds it already.
+    `n_slots`: how many the person who reads counts. In a planned round, those who could take a slot hold it already.
     Three queries at most.
     """
     if round_.state != Round.State.OPEN:

@@ -42,7 +42,7 @@ class MemberNames:
 
     @cached_property
     def by_name(self) -> dict[str, int]:
-        """User names and codes, as `folded`, each with the member's id; codes stand before names, former names last."""
+        """User names and codes, as `folded`, each with the member's id; codes before names, former names last."""
         named = {folded(user.told_name): each.pk for each in self.members for user in each.accounts}
         named |= {folded(each.user.told_name): each.pk for each in self.members if each.user}
         return named | {folded(each.code): each.pk for each in self.members if each.code}

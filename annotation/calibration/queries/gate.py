@@ -66,8 +66,8 @@ def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
     """What the pilot said when a round was opened; None where something of it, or a later one, is withheld.
 
     Which pilot was the last one follows from labels. Until the pilot is closed, it is told neither by a link nor to
-    raters, who may still be asked about its items. Who opened the round is not named to those who read
-    by a link. One query where something is withheld, and one for each of these people.
+    raters, who may still be asked about its items. Who opened the round is not named to those who read by a link. One
+    query where something is withheld, and one for each of these people.
     """
     found: dict[str, Any] | None = round_.gate
     may_be_asked = seat.has_role(RATER) and not seat.has_role(OWNER, ADJUDICATOR)
@@ -82,8 +82,8 @@ def gate_then(seat: Seat, round_: Round) -> dict[str, Any] | None:
 def last_pilot(seat: Seat) -> Round | None:
     """The newest pilot round of the study under its taxonomy that is over and has an item that two raters labeled.
 
-    A pilot of training items alone says nothing of agreement and stands in for none. One of which something is withheld
-    from the person stands there whether it has such an item or not. One query.
+    A pilot of training items alone says nothing of agreement and is passed over. One of which something is withheld
+    from the person counts whether it has such an item or not. One query.
     """
     place = {"round": OuterRef("round"), "item": OuterRef("item")}
     labeled = Assignment.objects.filter(RATERS, state=Assignment.State.SUBMITTED)
@@ -92,8 +92,8 @@ def last_pilot(seat: Seat) -> Round | None:
         Exists(labeled.filter(**place).exclude(rater=OuterRef("rater"))),
         round=OuterRef("pk"),
     )
-    stands = Exists(twice) | Q(pk__in=seat.unsettled_round_ids)
-    rounds = Round.objects.filter(stands, study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
+    counts = Exists(twice) | Q(pk__in=seat.unsettled_round_ids)
+    rounds = Round.objects.filter(counts, study=seat.study, kind=Round.Kind.PILOT, state__in=Round.OVER)
     rounds = rounds.filter(taxonomy_version__taxonomy=seat.study.taxonomy_id)
     return rounds.select_related("taxonomy_version").order_by("-number").first()
 

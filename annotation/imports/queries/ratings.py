@@ -31,7 +31,7 @@ def decided_spellings(study: Study) -> dict[tuple[str, str], str]:
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:
-    """Members by rater code, by user name, and by name, as `folded`; the former stand before the latter.
+    """Members by rater code, by user name, and by name, as `folded`; in this order.
 
     What looks like a code is no name. Who left is found by code and user name: the name is a full name there.
     """

@@ -63,7 +63,7 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
 
     Who was a member before is one who left, as they were. A name with imported answers is that name again.
     `former_owner` is for the audit: who made it, if that is why it ends. Raises Conflict where it was answered
-    meanwhile.
+    already.
     """
     hold_study(seat)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)

@@ -73,7 +73,7 @@ def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, 
 
 @transaction.atomic
 def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutcome]]:
-    """What withdrawing from a study does, for whoever may; `finish_if_done` is for after the commit.
+    """What withdrawing from a study does, for anyone who may; `finish_if_done` is for after the commit.
 
     Relabeling queues of which something is withheld from this person are not among the rounds, and stay open: that they
     were, or that one is done, would show that the member had items there.
@@ -218,8 +218,8 @@ def _require_open(round_: Round, does: str) -> None:
 def _append(round_: Round, given: Sequence[tuple[int, int, int]], aside: AbstractSet[int] = frozenset()) -> None:
     """Gives slots (item, slot, rater) of a planned round, each at the end of its rater's order; four statements.
 
-    Whoever had the item before and was withdrawn gets the same assignment again, with what they had typed. The items
-    (ids) that are `aside`, screened out, are theirs as soon as they are screened in again.
+    A rater who had the item before and was withdrawn gets the same assignment again, with what they had typed. The
+    items (ids) that are `aside`, screened out, are theirs as soon as they are screened in again.
     """
     raters = {rater for _, _, rater in given}
     own = Assignment.objects.filter(round=round_, rater=OuterRef("rater")).order_by("-position").values("position")[:1]
