@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 
 from accounts.models import User
 from annotation.core.errors import Blind, Forbidden, NotFound, WrongState
-from annotation.core.member_lists import members_named
+from annotation.core.member_lists import member_named
 from annotation.models import (
     Arrival,
     Assignment,
@@ -33,7 +33,6 @@ from annotation.models.assignment_kinds import EXTRA_RATERS
 from ingest.access import present_identifiers
 from ingest.models import Repository
 from shared.compiled_queries import CompiledQuery
-from shared.names import folded
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -607,7 +606,7 @@ def get_round_rater(round_: Round, name: str, seat: Seat | None = None) -> Round
     if seat is not None:
         rows = rows.exclude(rater__in=[rater for round_id, rater in seat.unseen_queue_raters if round_id == round_.pk])
     found = rows.filter(rater__code__iexact=name).first()
-    if found is None and (member := members_named(round_.study).get(folded(name))) is not None:
+    if found is None and (member := member_named(round_.study, name)) is not None:
         found = rows.filter(rater=member).first()
     if found is None:
         raise NotFound(f"Round {round_.number} has no rater “{name[:40]}”.")

@@ -21,6 +21,11 @@ def members_named(study: Study) -> dict[str, Membership]:
     return found | {folded(each.code): each for each in members if each.code}
 
 
+def member_named(study: Study, name: object) -> Membership | None:
+    """The member whom a rater code or a user name means, as `members_named`; one query."""
+    return members_named(study).get(folded(str(name)))
+
+
 def code_order(code: str | None) -> tuple[int, str]:
     """Sorts R2 before R10."""
     return len(code or ""), code or ""

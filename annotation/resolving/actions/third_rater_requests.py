@@ -14,11 +14,10 @@ from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
 from annotation.core.locks import hold_round
-from annotation.core.member_lists import members_named
+from annotation.core.member_lists import member_named
 from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.resolving.actions.resolutions import hold_item
-from shared.names import folded
 
 NOT_ASKED = "Third rater not assigned."
 
@@ -50,7 +49,7 @@ def ask_third_rater(
     blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):
-        named = members_named(seat.study).get(folded(str(rater)))
+        named = member_named(seat.study, rater)
         chosen = next((each for each in free if each == named), None)
         if chosen is None:
             sentence = f"“{str(rater)[:40]}” can’t be assigned. Choose a rater of the study who has not had this item."
@@ -119,7 +118,7 @@ def _asked(seat: Seat, number: int, rater: str) -> tuple[Round, Membership, Quer
         )
     round_ = hold_round(seat, number)
     asked = Assignment.objects.filter(THIRD_RATERS, round=round_)
-    member = members_named(seat.study).get(folded(rater))
+    member = member_named(seat.study, rater)
     if member is None or not asked.filter(rater=member).exists():
         raise NotFound(f"Round {number} has no third rater “{rater[:40]}”.")
     if round_.state == Round.State.CLOSED:

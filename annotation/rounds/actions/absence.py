@@ -9,9 +9,8 @@ from annotation.assignments.queries import raters_by_name
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid
-from annotation.core.member_lists import members_named
+from annotation.core.member_lists import member_named
 from annotation.models import Membership
-from shared.names import folded
 
 NOT_SET = "Absence not saved."
 
@@ -33,7 +32,7 @@ def set_away(*, seat: Seat, until: object, user: object = None) -> Membership:
 
 def _member(seat: Seat, user: object) -> Membership:
     own = seat.membership
-    is_own = user in (None, "") or members_named(seat.study).get(folded(str(user))) == own
+    is_own = user in (None, "") or member_named(seat.study, user) == own
     if own is not None and own.has_role(RATER) and is_own:
         return own
     if user in (None, ""):
