@@ -15,6 +15,7 @@ from annotation.core.errors import Conflict, Invalid
 from annotation.core.locks import hold_study
 from annotation.core.memberships import come_in
 from annotation.labels.queries.changed_items import forget_queue
+from annotation.labels.queries.screening import screening_taxonomies
 from annotation.labels.registration import not_registered
 from annotation.labels.screening import read_keywords
 from annotation.models import Membership, Round, Study
@@ -52,6 +53,11 @@ def create_study(
     found = Taxonomy.objects.readable_by(user).filter(slug=taxonomy).first()
     if found is None:
         fields["taxonomy"] = [f"Taxonomy “{taxonomy}” not found, or you may not use it. Load one first."]
+    elif screening_taxonomies().filter(pk=found.pk).exists():
+        fields["taxonomy"] = [
+            f"“{taxonomy}” is what a study screens by, and only its members read it. Load its document with another "
+            "title and an ID without “-screening”, or choose another taxonomy."
+        ]
     if fields:
         raise Invalid("Study not created.", fields=fields)
     assert found is not None

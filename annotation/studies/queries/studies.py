@@ -3,6 +3,7 @@
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
+from annotation.labels.queries.screening import screening_taxonomies
 from annotation.models import Round, Study
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
@@ -27,10 +28,10 @@ def visible_studies(user: User, *, archived: bool = False) -> QuerySet[Study]:
 
 
 def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:
-    """Taxonomies this person may make a study with: readable, published, and not what another study screens by."""
+    """Taxonomies this person may make a study with: readable, published, and not what a study screens by."""
     published = TaxonomyVersion.objects.filter(taxonomy=OuterRef("pk"), state=TaxonomyVersion.State.PUBLISHED)
-    screening = Study.objects.filter(screening_taxonomy=OuterRef("pk"))
-    return Taxonomy.objects.readable_by(user).filter(Exists(published), ~Exists(screening)).order_by("title", "slug")
+    readable = Taxonomy.objects.readable_by(user).exclude(pk__in=screening_taxonomies())
+    return readable.filter(Exists(published)).order_by("title", "slug")
 
 
 def labeling_has_begun(study: Study) -> bool:

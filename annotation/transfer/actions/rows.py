@@ -307,7 +307,7 @@ class _RowImport:
                 row=row,
                 versions=versions.get(row["id"], []),
                 people=self.people,
-                may_use=self._may_screen_by if row["id"] == screening else lambda _: True,
+                may_use=self._may_screen_by if row["id"] == screening else _may_label_by,
                 is_further=row["id"] in here or row["id"] not in (study_row["taxonomy_id"], screening),
             )
             here[row["id"]], known = found, known | ids
@@ -428,6 +428,10 @@ def _value(model: type[Model], column: Any, study: Study) -> str:
         f"CASE WHEN {name} IS NULL THEN NULL "  # noqa: S608
         f"ELSE coalesce((SELECT m.new FROM {found} m WHERE m.old = {name}), {NOWHERE}) END"
     )
+
+
+def _may_label_by(taxonomy: Taxonomy) -> bool:
+    return not screening_taxonomies().filter(pk=taxonomy.pk).exists()
 
 
 def table_names() -> list[str]:

@@ -7,9 +7,8 @@ from annotation.core.access import get_seat
 from annotation.exports import jobs as exports
 from annotation.exports.actions import request_export
 from annotation.imports.actions.ratings import ImportReport, import_ratings
-from annotation.models import Proposal, Rating, Round, Study
+from annotation.models import Membership, Proposal, Rating, Round, Study
 from annotation.rounds.actions import rounds
-from annotation.studies.actions.studies import create_study
 from annotation.transfer import jobs as transfer
 from annotation.transfer.actions import life
 from annotation.transfer.actions.study_import import bring_study
@@ -101,12 +100,27 @@ def test_a_draft_of_a_screening_taxonomy_is_its_maintainers_alone(study: Study) 
     assert codes == {name: 200 if name in ("olga", "sam") else 404 for name in MEMBERS + OTHERS}
 
 
-def test_who_labels_by_a_screening_taxonomy_elsewhere_reads_it_too(study: Study) -> None:
-    create_study(user=make.user("olga"), slug="second", title="Second", taxonomy=SLUG)
-    assert client("eve").get(f"/taxonomies/{SLUG}/versions/1/").status_code == 404
-    Script("olga").send("POST", "studies/second/members/", {"user": "eve", "roles": ["rater"]})
-    make.accept("eve")
-    assert client("eve").get(f"/taxonomies/{SLUG}/versions/1/").status_code == 200
+@pytest.mark.parametrize("name", ["olga", "bob", "rea", "sam"])
+def test_no_study_is_made_that_labels_by_a_screening_taxonomy(study: Study, name: str) -> None:
+    """Its members would read what it screens by, also when whoever made it has left."""
+    given = {"slug": "second", "title": "Second", "taxonomy": SLUG}
+    said = Script(name).refused("POST", "studies/", given, 422)
+    assert list(said) == ["taxonomy"] and "screens by" in said["taxonomy"][0]
+    page = client(name).post("/studies/new/", given)
+    assert page.status_code == 422 and not Study.objects.filter(slug="second").exists()
+
+
+def test_a_study_from_a_file_gets_a_taxonomy_of_its_own_for_one_that_is_screened_by_here() -> None:
+    """The file of a study that labels by what has the ID and the questions of a screening taxonomy of this server."""
+    study = make.study()
+    screening(study, 2, reasons=REASONS)
+    study.refresh_from_db()
+    old = Study.objects.create(slug="old", title="Old", taxonomy=study.screening_taxonomy, created_by=study.created_by)
+    members = Membership.objects.filter(study=study, roles=["owner"])
+    Membership.objects.create(study=old, user=members.get().user, roles=["owner"])
+    copy = bring_study(user=make.user("olga"), file=brought(old), slug="copy")[0].study
+    assert copy.taxonomy not in (study.screening_taxonomy, study.taxonomy)
+    assert client("eve").get(f"/taxonomies/{copy.taxonomy.slug}/versions/1/").status_code == 404
 
 
 def open_and_screened() -> Study:

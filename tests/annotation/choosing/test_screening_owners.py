@@ -178,7 +178,10 @@ def test_an_owner_who_labels_by_it_elsewhere_is_not_blind_to_proposals_that_its_
     study = screened_by_carl()
     for name in ("dora", "ed"):
         members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=["reader"])
-    other = create_study(user=make.user("olga"), slug="other", title="Other", taxonomy=SLUG)
+    other = create_study(user=make.user("olga"), slug="other", title="Other", taxonomy="symptoms")
+    study.refresh_from_db()
+    Study.objects.filter(pk=other.pk).update(taxonomy=study.screening_taxonomy)  # as versions before 0.2.0 allowed
+    other.refresh_from_db()
     for name in ("dora", "ed"):
         members.add_member(seat=make.owner_seat(other), username=name, roles=["rater"])
     round_ = make.open_round(other, 1, raters=("dora", "ed"))
