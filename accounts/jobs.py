@@ -1,11 +1,14 @@
 """Jobs of accounts: sends e-mail, and deletes expired sessions, links, and log entries."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
+from hashlib import sha256
 from smtplib import SMTPException
 
 from celery import shared_task
+from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
 from django.core.mail import send_mail
 from django.urls import reverse
@@ -66,12 +69,26 @@ def send_password_links(address: str, site: str) -> None:
         if count((RESETS_OF_EMAIL, _mailbox(address).decode())).wait_seconds:
             return
         if links := "\n".join(line for user in people[found] for line in _link_of(user, site)):
-            send_message.delay(
+            send_later(
                 found,
                 "Set a new password for Concord",
                 f"Hello,\n\nyou or someone else requested a new password at {site}\n\nSet it here within 24 "
                 f"hours:\n\n{links}\nIf this was not you, ignore this e-mail. Your password stays as it is.\n",
             )
+
+
+def send_later(address: str, subject: str, text: str) -> None:
+    """Queues one e-mail. Its text waits there encrypted, because links in it are kept nowhere else.
+
+    Raises OperationalError where the queue does not answer.
+    """
+    send_message.delay(address, subject, _cipher().encrypt(text.encode()).decode(), encrypted=True)
+
+
+def _cipher() -> MultiFernet:
+    """Encrypts with SECRET_KEY, and reads what was encrypted with earlier ones, too."""
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(urlsafe_b64encode(sha256(f"e-mail:{each}".encode()).digest())) for each in keys])
 
 
 def _mailbox(address: str) -> bytes:
@@ -102,9 +119,9 @@ def send_link_notice(user_id: int, address: str = "") -> None:
 
 
 @shared_task(name="accounts.jobs.send_message", **TRIES)
-def send_message(address: str, subject: str, text: str) -> None:
-    """One e-mail; its subject is a line, whatever the name in it holds."""
-    _send(clean_name(subject), text, address)
+def send_message(address: str, subject: str, text: str, encrypted: bool = False) -> None:
+    """One e-mail; its subject is a line, whatever the name in it holds. Earlier versions queued it as it is."""
+    _send(clean_name(subject), _cipher().decrypt(text).decode() if encrypted else text, address)
 
 
 @shared_task(name="accounts.jobs.remove_what_is_over")

@@ -1,10 +1,12 @@
 """System checks of an installation, for `manage.py check --deploy`."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
 
+from config.env import LOOPBACK
 from shared.file_modes import openings
 
 
@@ -46,3 +48,21 @@ def pages_have_time_limits(app_configs: Any, **_: Any) -> list[checks.CheckMessa
     sentence = "PGBOUNCER is set and WEB_DATABASE_URL is not, so pages have no time limits in PostgreSQL."
     hint = "Add the entry for web processes of deploy/pgbouncer.ini to yours, and set WEB_DATABASE_URL to it."
     return [checks.Warning(sentence, hint=hint, id="concord.W004")]
+
+
+@checks.register(checks.Tags.security, deploy=True)
+def redis_has_a_password(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:
+    """A warning where others reach Redis, who could read links in it and change jobs.
+
+    A name without a dot is that of a container, which only those of its network reach.
+    """
+    parts = urlsplit(settings.REDIS_URL)
+    host = parts.hostname or ""
+    is_reached = parts.scheme in ("redis", "rediss") and ("." in host or ":" in host or host in LOOPBACK)
+    if not is_reached or parts.password:
+        return []
+    sentence = (
+        f"REDIS_URL has no password. Everyone who reaches {host}, as all users of that machine do, can change jobs."
+    )
+    hint = "Set requirepass in redis.conf, and write it into REDIS_URL: redis://:PASSWORD@HOST:6379/0."
+    return [checks.Warning(sentence, hint=hint, id="concord.W005")]

@@ -159,6 +159,7 @@ CACHES = {
         "LOCATION": REDIS_URL.replace("redis+socket://", "unix://"),
         "KEY_PREFIX": "concord",
         "OPTIONS": {
+            "serializer": "config.patient_cache.PlainSerializer",
             "socket_connect_timeout": 1,
             "socket_timeout": 1,
             "retry": Retry(

@@ -70,7 +70,7 @@ def change_profile(request: HttpRequest) -> HttpResponse:
             )
             if settings.SENDS_EMAIL and address and user.email != address and not was_changed:
                 with suppress(OperationalError):  # the address is saved, and the log has it
-                    jobs.send_message.delay(address, "Your e-mail address for Concord was changed", _moved(user))
+                    jobs.send_later(address, "Your e-mail address for Concord was changed", _moved(user))
             messages.success(request, "Your name and address are saved.")
             return redirect("me")
     return _page(request, profile=form)

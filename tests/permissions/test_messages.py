@@ -24,10 +24,10 @@ pytestmark = pytest.mark.django_db
 BASE_DIR = Path(__file__).resolve().parents[2]
 SECRETS = OF_OPEN | OF_ROUND_1 | {"known": KNOWN}
 SENDERS = {
-    "accounts/views/me.py": {"send_message"},
+    "accounts/views/me.py": {"send_later"},
     "accounts/views/passwords.py": {"send_password_links", "send_link_notice"},
-    "annotation/members/views/invitations.py": {"send_message"},
-    "annotation/overview/actions/mails.py": {"send_message"},
+    "annotation/members/views/invitations.py": {"send_later"},
+    "annotation/overview/actions/mails.py": {"send_later"},
     "annotation/jobs.py": {"send_due_mails"},
     "config/settings.py": {"send_due_mails"},
 }

@@ -56,7 +56,7 @@ def _sent(seat: Seat, made: Invitation, link: str) -> bool:
         "not expect this, ignore this e-mail.\n"
     )
     try:
-        jobs.send_message.delay(made.email, f"An invitation to “{seat.study.title}”", text)
+        jobs.send_later(made.email, f"An invitation to “{seat.study.title}”", text)
     except OperationalError:
         return False
     return True

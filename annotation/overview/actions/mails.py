@@ -38,7 +38,7 @@ def send_due_mails(now: datetime | None = None) -> int:
         is_weekly = user.wants(User.Mail.SUMMARY) and User.objects.filter(weekly, pk=user.pk).update(summed_up_on=today)
         if text := _text(user, is_weekly=bool(is_weekly)):
             subject = "Your week in Concord" if text.startswith(WEEKLY) else "Waiting for you in Concord"
-            jobs.send_message.delay(user.email, subject, text)
+            jobs.send_later(user.email, subject, text)
             n += 1
     return n
 
