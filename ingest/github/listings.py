@@ -102,6 +102,7 @@ def is_unchanged(job: RunState) -> bool:
 def store_rest(job: RunState) -> None:
     """New and edited comments of stored issues that were not listed (an edit does not always touch the issue)."""
     while numbers := _rest_numbers(job):
+        job.look_again()
         known = job.known(numbers)
         staged = _staged_threads(job, numbers)
         records = [
@@ -208,6 +209,8 @@ def _read(
             return
         if any(not _is_of(job, row) for row in answer.value):
             job.start_over_name()
+        if kind == "issues":  # listings do not say whether the repository is public
+            job.look_again()
         edge = {tuple(mark) for mark in cursor.get("edge", [])}
         rows = [row for row in answer.value if _mark(row) not in edge]
         if kind == "issues" and not cursor.get("begun"):

@@ -135,7 +135,7 @@ class RunState:
         return found
 
     def look_again(self) -> None:
-        """Asks, before a run goes on that found its repository earlier, whether the repository is still as public.
+        """Asks, before more is stored of a repository that the run found earlier, whether it is still as public.
 
         Someone who may not use the tokens gets FetchFailed, as if it were not there. For others a repository that
         became private while the run waited is found again, which makes it private here before anything more is stored.

@@ -24,10 +24,11 @@ from annotation.transfer.actions import study_import
 from config.env import PeopleSetting
 from ingest import run_steps
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
-from ingest.models import ClosingChange, FetchRun, Issue, Repository, Snapshot
+from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
 from tests.annotation.transfer.test_study_import import changed
 from tests.github import GitHub, World, shapes
+from tests.ingest.test_incremental import now
 from tests.ingest.test_webhooks import Hook
 from tests.scripts import Script
 
@@ -230,21 +231,45 @@ def test_a_run_of_staff_makes_a_repository_private_that_became_so_while_it_waite
     assert Issue.objects.count() == len(home.issues) and not Issue.objects.visible_to(eve).exists()
 
 
+@pytest.mark.parametrize("way", WAYS)
 def test_a_run_ends_when_the_repository_becomes_private_while_it_is_read(
-    world: World, github: GitHub, fetch: Fetch, eve: User
+    world: World, github: GitHub, fetch: Fetch, eve: User, way: str
 ) -> None:
-    home = world.repository("o/r")
-    for _ in range(80):
+    home, path = world.repository("o/r"), "/graphql" if way == "graphql" else "/repos/o/r/issues"
+    for _ in range(80 if way == "graphql" else 220):
         home.issue()
+    if way == "rest":
+        github.fault("no_graphql", "/graphql")
 
     def before(asked: Any) -> None:
-        home.private = sum(each.path == "/graphql" for each in github.asked) > 1
+        home.private = sum(each.path == path for each in github.asked) > 1
 
     github.before_answer = before
     run = fetch(user=eve)
     github.before_answer = None
     assert (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
-    assert 0 < Issue.objects.count() < 80
+    assert 0 < Issue.objects.count() < len(home.issues)
+
+
+def test_edits_of_comments_that_were_read_before_a_repository_became_private_are_not_stored(
+    world: World, github: GitHub, fetch: Fetch, eve: User
+) -> None:
+    """A run for changes by GraphQL ends with the listing of comments, whose pages do not say what is public."""
+    home = world.repository("o/r")
+    issue = home.issue()
+    comment = issue.comment("before")
+    assert fetch(user=eve).state == "done"
+    now(world)
+    issue.edit_comment(comment, "private words")
+
+    def before(asked: Any) -> None:
+        home.private = home.private or asked.path.endswith("/issues/comments")
+
+    github.before_answer = before
+    run = fetch(user=eve, since="last")
+    github.before_answer = None
+    assert (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    assert [each.body for each in Comment.objects.all()] == ["before"]
 
 
 def test_a_name_that_leads_to_a_private_repository_is_not_there(world: World, fetch: Fetch, eve: User) -> None:
