@@ -398,6 +398,8 @@ def _children(data_dir: Path, user: server_user.ServerUser | None) -> list[super
         "unix_socket_directories": str(sockets),
         "unix_socket_permissions": "0700",
         "log_timezone": "UTC",
+        "log_min_error_statement": "panic",  # statements hold what people wrote
+        "log_error_verbosity": "terse",  # details hold values of rows
         "timezone": "UTC",
     }
     postgres: list[str | Path] = [postgres_program("postgres"), "-D", data_dir.resolve() / "postgres"]

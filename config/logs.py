@@ -13,7 +13,10 @@ SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic|token)\s+[\w.~+/=-]{8,}"), r"\1 …"),
     (re.compile(r"(://[^\s/:@]*):[^\s/@]+@"), r"\1:…@"),
     (
-        re.compile(r"(?i)\b(password|secret|secret_key|sessionid|csrftoken)(['\"]?\s*[=:]\s*)['\"]?[^\s'\",;&]+"),
+        re.compile(
+            r"(?i)\b(\w*password|\w*secret|secret_key|sessionid|csrftoken|\w+_token|code_verifier)"
+            r"(['\"]?\s*[=:]\s*)['\"]?[^\s'\",;&]+"
+        ),
         r"\1\2…",
     ),
 )

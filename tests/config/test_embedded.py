@@ -73,8 +73,13 @@ def test_data_are_found_again_after_the_servers_were_stopped(data_dir: Path) -> 
         assert _ask(data_dir, "SHOW server_version_num").startswith("18")
         assert _ask(data_dir, "SELECT current_setting('fsync') || current_setting('synchronous_commit')") == "onon"
         assert _ask(data_dir, "SELECT upper('zürich')") == "ZÜRICH"
+        _ask(data_dir, "CREATE UNIQUE INDEX once ON kept (name)")
+        with pytest.raises(psycopg2.errors.UniqueViolation):
+            _ask(data_dir, "INSERT INTO kept VALUES ('Zürich 🚀')")
         assert redis.Redis.from_url(embedded.redis_url(data_dir).replace("redis+socket", "unix")).ping()
     assert _gone(data_dir, 5)
+    logged = (data_dir / "logs" / "postgres.log").read_text()
+    assert "duplicate key" in logged and "INSERT" not in logged and "Zürich" not in logged
     with embedded.servers(data_dir):
         assert _ask(data_dir, "SELECT name FROM kept") == "Zürich 🚀"
 

@@ -128,6 +128,9 @@ def test_what_breaks_is_logged_with_its_number_and_without_what_the_row_held(
         "concord_abcdefghijklmnop",
         "postgresql://concord:abcdefghijklmnop@host/db",
         "password='abcdefghijklmnop' was wrong",
+        """Error retrieving access token: b'{"id_token": "abcdefghijklmnop", "access_token":"abcdefghijklmnop"}'""",
+        """b'{"error": "invalid_grant", "client_secret": "abcdefghijklmnop"}'""",
+        "code_verifier=abcdefghijklmnop&grant_type=x",
         "duplicate key\nDETAIL:  Key (title)=(abcdefghijklmnop) already exists.",
     ],
 )
