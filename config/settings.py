@@ -159,7 +159,7 @@ CACHES = {
         "LOCATION": REDIS_URL.replace("redis+socket://", "unix://"),
         "KEY_PREFIX": "concord",
         "OPTIONS": {
-            "serializer": "config.patient_cache.PlainSerializer",
+            "serializer": "config.patient_cache.SignedSerializer",
             "socket_connect_timeout": 1,
             "socket_timeout": 1,
             "retry": Retry(

@@ -37,10 +37,13 @@ def server() -> Iterator[redis.Redis]:
 
 def test_reading_an_entry_that_someone_else_wrote_runs_nothing(tmp_path: Path, server: redis.Redis) -> None:
     made = tmp_path / "made"
-    server.set(cache.make_key("forged"), pickle.dumps(Touching(made)), ex=60)
-    assert cache.get("forged", "nothing") == "nothing" and not made.exists()
+    for forged in (pickle.dumps(Touching(made)), b"x" * 32 + pickle.dumps(Touching(made)), b"x"):
+        server.set(cache.make_key("forged"), forged, ex=60)
+        assert cache.get("forged", "nothing") == "nothing" and not made.exists()
     cache.set("plain", {"a": (1, b"b", None)}, 60)
     assert cache.get("plain") == {"a": (1, b"b", None)}
+    with override_settings(SECRET_KEY="the key of another server, of many signs"):
+        assert cache.get("plain") is None
 
 
 @pytest.mark.django_db

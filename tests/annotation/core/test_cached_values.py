@@ -20,6 +20,7 @@ from annotation.analysis.queries.labels import study_labels
 from annotation.imports.actions import workbooks
 from annotation.imports.queries.workbooks import opened_book
 from annotation.resolving.queries.queue import queue_of
+from config.patient_cache import MARK_BYTES
 from shared import cached_values
 from tests import builders as make
 
@@ -43,7 +44,7 @@ def pickled_words() -> set[str]:
     server = redis.Redis.from_url(settings.REDIS_URL.replace("redis+socket://", "unix://"))
     found = set()
     for key in server.scan_iter(f"{settings.CACHES['default']['KEY_PREFIX']}:*"):
-        value = server.get(key) or b""
+        value = (server.get(key) or b"")[MARK_BYTES:]
         if value.startswith(b"\x80"):
             found |= {str(given) for _, given, _ in pickletools.genops(io.BytesIO(value)) if isinstance(given, str)}
     return found
