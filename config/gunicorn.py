@@ -130,17 +130,16 @@ def _count_in_a_folder_of_our_own() -> None:
     """
     shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
     ours = f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-"
-    for left in shared.glob(f"{ours}*"):
-        if left.name == f"{ours}{os.getpid()}" or not psutil.pid_exists(int(left.name.rpartition("-")[2])):
+    for left in shared.glob(f"{ours}*"):  # some may be someone else's, of any name
+        pid = left.name.removeprefix(ours).partition("-")[0]
+        if pid == str(os.getpid()) or not (pid.isdecimal() and psutil.pid_exists(int(pid))):
             shutil.rmtree(left, ignore_errors=True)
-    folder = shared / f"{ours}{os.getpid()}"
-    folder.mkdir(mode=0o700)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix=f"{ours}{os.getpid()}-", dir=shared)
     atexit.register(_forget_counts)
 
 
 def _has_a_folder() -> bool:
-    return os.environ["PROMETHEUS_MULTIPROC_DIR"].endswith(f"-{os.getpid()}")
+    return f"-{os.getpid()}-" in Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).name
 
 
 def _forget_counts() -> None:

@@ -56,7 +56,8 @@ def make_data_folder(data_folder: Path) -> None:
     """Make the data folder if it is missing: 0700.
 
     Missing folders above it get the caller's usual modes. Where root makes them, everyone can pass them: PostgreSQL
-    then runs as another user. A mode given to mkdir would be masked, so each is set afterwards. Raises OSError.
+    then runs as another user. A mode given to mkdir would be masked, so each is set afterwards. Raises OSError, also
+    for a folder that another user made where everyone may make one, as in /tmp.
     """
     is_root = os.geteuid() == 0
     for folder in reversed([each for each in data_folder.parents if not each.exists()]):
@@ -68,6 +69,8 @@ def make_data_folder(data_folder: Path) -> None:
         return
     if not data_folder.is_dir():
         raise NotADirectoryError(20, "Not a directory", str(data_folder))
+    if data_folder.stat().st_uid not in (os.geteuid(), 0) and data_folder.resolve().parent.stat().st_mode & 0o002:
+        raise PermissionError(13, "Another user made this folder, and may read what is stored in it", str(data_folder))
 
 
 def let_group_pass(data_folder: Path, gid: int) -> None:

@@ -1,6 +1,7 @@
 """Stored files of a backup: files that rows name, and a few of the data folder."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -94,7 +95,8 @@ def put_data_file(name: str, content: bytes) -> bool:
         return False
     path = settings.DATA_DIR / name
     draft = path.with_name(f"{name}.restored")
-    draft.touch(mode=0o600)
-    draft.write_bytes(content)
+    draft.unlink(missing_ok=True)  # what lies there may be open to others
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
     draft.replace(path)
     return True

@@ -21,6 +21,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from config import gunicorn
+from config.backups.stored_files import put_data_file
 from shared import file_modes
 from shared.storage_folder import Folder
 from tests import builders as make
@@ -215,6 +216,30 @@ def test_a_folder_for_everyone_and_one_that_has_the_code_in_it_stay_as_they_are(
     file_modes.let_group_pass(tmp_path, 12)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
     assert not file_modes._is_closable(BASE_DIR.parent)
+
+
+def test_a_data_folder_that_another_user_made_where_everyone_may_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "trial").mkdir(mode=0o777)
+    if os.geteuid() == 0:
+        os.chown(folder, 4711, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    file_modes.make_data_folder(folder)
+    tmp_path.chmod(0o1777)
+    with pytest.raises(PermissionError, match="Another user made this folder"):
+        file_modes.make_data_folder(folder)
+
+
+def test_a_restored_key_is_not_written_into_a_file_that_lies_there(tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path
+    (planted := tmp_path / "demo-sign-ins.json.restored").touch()
+    planted.chmod(0o666)
+    with planted.open() as reader:
+        put_data_file("demo-sign-ins.json", b"[]")
+        assert reader.read() == "" and (tmp_path / "demo-sign-ins.json").read_text() == "[]"
+    assert stat.S_IMODE((tmp_path / "demo-sign-ins.json").stat().st_mode) == 0o600
 
 
 def test_stored_files_are_their_owners_alone_whatever_the_umask_is(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """What the web server does with a connection after Django has answered: a real one, and gunicorn's own parser."""
 
+import hashlib
 import os
 import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -122,3 +125,20 @@ def test_the_address_to_listen_on_is_a_setting(environment: dict[str, str], addr
     done = subprocess.run(command, env=kept | environment, check=True, capture_output=True, text=True)
     host, _, port = address.rpartition(":")
     assert done.stdout.split() == [f"('{host.strip('[]')}',", f"{port})"]
+
+
+def test_a_folder_that_someone_else_made_for_counts_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where metrics are on, each process counts in a folder of its own, next to those of others in /dev/shm."""
+    monkeypatch.setattr(gunicorn, "DATA_DIR", tmp_path)
+    monkeypatch.setattr(gunicorn, "Path", lambda path: tmp_path if path == "/dev/shm" else Path(path))
+    monkeypatch.setattr(gunicorn, "atexit", SimpleNamespace(register=lambda _: None))
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    ours = f"concord-{os.getuid()}-{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:12]}-"
+    for name in ("x", f"{os.getpid()}", f"{os.getpid()}-left", "1-of-a-living-one"):
+        (tmp_path / f"{ours}{name}").mkdir()
+    gunicorn._count_in_a_folder_of_our_own()
+    made = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+    assert made.parent == tmp_path and stat.S_IMODE(made.stat().st_mode) == 0o700 and gunicorn._has_a_folder()
+    assert {each.name for each in tmp_path.iterdir()} == {made.name, f"{ours}1-of-a-living-one"}
