@@ -132,7 +132,7 @@ def _count_in_a_folder_of_our_own() -> None:
     ours = f"concord-{os.getuid()}-{hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:12]}-"
     for left in shared.glob(f"{ours}*"):  # some may be someone else's, of any name
         pid = left.name.removeprefix(ours).partition("-")[0]
-        if pid == str(os.getpid()) or not (pid.isdecimal() and psutil.pid_exists(int(pid))):
+        if pid == str(os.getpid()) or not (pid.isdecimal() and len(pid) < 10 and psutil.pid_exists(int(pid))):
             shutil.rmtree(left, ignore_errors=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix=f"{ours}{os.getpid()}-", dir=shared)
     atexit.register(_forget_counts)

@@ -136,7 +136,7 @@ def test_a_folder_that_someone_else_made_for_counts_is_no_obstacle(
     monkeypatch.setattr(gunicorn, "atexit", SimpleNamespace(register=lambda _: None))
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
     ours = f"concord-{os.getuid()}-{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:12]}-"
-    for name in ("x", f"{os.getpid()}", f"{os.getpid()}-left", "1-of-a-living-one"):
+    for name in ("x", f"{os.getpid()}", f"{os.getpid()}-left", "9" * 30, "1-of-a-living-one"):
         (tmp_path / f"{ours}{name}").mkdir()
     gunicorn._count_in_a_folder_of_our_own()
     made = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
