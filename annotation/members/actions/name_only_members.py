@@ -51,9 +51,13 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         if there.code:
             sentence = f"{user.username} is already {there.code} in this study. Nobody can be two raters of it."
             raise Conflict(sentence, fields={"username": [sentence]})
+        if there.formerly_id is not None and member.formerly_id is not None:
+            sentence = f"{user.username} already has the place of {there.name or there} here. Choose another account."
+            raise Conflict(sentence, fields={"username": [sentence]})
         roles |= set(there.roles) if is_in else roles_asked(there)
         _require_blind(there, member)
         member.could_read_until = there.could_read_until
+        member.formerly_id = member.formerly_id or there.formerly_id
         _give_way(there, user)
     elif there is None and directly:  # others are marked when they accept: before, nothing tells whether they are staff
         _require_blind(Membership(study=seat.study, user=user, roles=[]), member)

@@ -264,6 +264,36 @@ def test_an_account_that_has_read_is_marked_when_it_accepts_an_invitation_of_an_
     assert AuditEvent.objects.get(verb="member accepted").detail["unblinded"] == [1]
 
 
+@pytest.mark.parametrize(("was_there", "another_name"), [(True, False), (True, True), (False, False)])
+def test_a_role_that_a_name_had_on_another_server_counts_though_its_account_never_has_it_here(
+    was_there: bool, another_name: bool
+) -> None:
+    study = in_state("open")
+    there = make.user("elsewhere-rae") if was_there else None
+    code = None if another_name else "R9"
+    rae = Membership.objects.create(study=study, name="Rae", code=code, formerly=there, roles=["adjudicator", "rater"])
+    make.user("nina")
+    join(rae, "nina")
+    if another_name:
+        join(Membership.objects.create(study=study, name="Rae K.", code="R9", roles=["rater"]), "nina")
+    olga = Script("olga")
+    assert olga.send("POST", "studies/study/members/", {"user": "nina", "roles": ["rater"]}).status_code == 200
+    accept("nina")
+    assert make.member(study, "nina").code == "R9"
+    answer = olga.send("POST", "studies/study/rounds/1/raters/", {"user": "nina"})
+    assert answer.status_code == (409 if was_there else 201)
+
+
+def test_nobody_takes_the_places_of_two_accounts_of_another_server() -> None:
+    study = in_state("open")
+    for name, code in (("Rae", None), ("Sue", "R9")):
+        there = make.user(f"elsewhere-{name.lower()}")
+        Membership.objects.create(study=study, name=name, code=code, formerly=there, roles=["rater"])
+    make.user("nina")
+    join(study.memberships.get(name="Rae"), "nina")
+    assert "nina already has the place of Rae" in join(study.memberships.get(name="Sue"), "nina")
+
+
 # Drafts of the taxonomy
 
 
