@@ -20,7 +20,7 @@ from annotation.core.locks import hold_study
 from annotation.core.memberships import has_another_owner
 from annotation.invitations.queries.own_invitations import waiting_for
 from annotation.members.queries.leaving import Offers, offers_of
-from annotation.models import Annotation, Invitation, Membership, ReaderLink, Study
+from annotation.models import Annotation, AuditEvent, Invitation, Membership, ReaderLink, Study
 from annotation.rounds.actions.raters import take_out
 
 
@@ -61,7 +61,7 @@ def remove_member(*, seat: Seat, member: Membership) -> Departure:
 def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_owner: str = "") -> Departure:
     """Ends an invitation that waits for its answer; rounds that are open give its items to others.
 
-    Who was a member before is one who left, as they were. A name with imported answers is that name again.
+    Who was a member before is one who left, as they were. A name that was linked to the account is that name again.
     `former_owner` is for the audit: who made it, if that is why it ends. Raises Conflict where it was answered
     already.
     """
@@ -75,13 +75,19 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
         member.declined_at = timezone.now()
     if member.left_at is not None:
         member.former_user, member.invited_user = member.invited_user, None
-    elif Annotation.objects.filter(assignment__rater=member).exists():  # a sheet brought them, of someone else
+    elif _is_a_name(member):
         member.invited_user, member.declined_at = None, None
     member.save()
     verb = "member declined" if is_declined else "member invitation withdrawn"
     said = {"former_owner": former_owner} if former_owner else {}
     record(study=seat.study, user=seat.user, verb=verb, member=user_name, code=member.code, **said)
     return Departure(member, member.name, [(each.pk, leaving) for each, leaving in found])
+
+
+def _is_a_name(member: Membership) -> bool:
+    """Whether an invited member is a name that was linked to the account, or has answers that a sheet brought."""
+    linked = AuditEvent.objects.filter(study=member.study_id, verb="member invited", detail__was=member.name)
+    return linked.exists() or Annotation.objects.filter(assignment__rater=member).exists()
 
 
 def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, DepartureOutcome]]]:

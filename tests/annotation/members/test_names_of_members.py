@@ -183,9 +183,13 @@ def test_asking_a_third_rater_and_a_meeting_mean_the_raters_of_the_codes(study: 
     assert meeting is not None and meeting.participants == ["R5", "R1"]
 
 
+@pytest.mark.parametrize("has_answers", [True, False])
 @pytest.mark.parametrize("ends", ["withdrawn", "declined"])
-def test_a_name_with_answers_that_was_linked_by_mistake_is_that_name_again(study: Study, ends: str) -> None:
-    imported(study, SHEET.replace(b"R2", b"Ann"))
+def test_a_name_that_was_linked_by_mistake_is_that_name_again(study: Study, ends: str, has_answers: bool) -> None:
+    if has_answers:
+        imported(study, SHEET.replace(b"R2", b"Ann"))
+    else:  # as a study's file brings who has nothing but a place in a round, or a draft
+        Membership.objects.create(study=study, name="Ann", code="R9", roles=["rater"])
     ann = Membership.objects.get(study=study, name="Ann")
     make.user("real")
     name_only_members.join_member(seat=make.owner_seat(study), member=ann, username="real")
