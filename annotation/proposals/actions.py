@@ -12,7 +12,8 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.labels.queries.proposal_states import with_states
-from annotation.models import Proposal, ProposalOutcome, Round, RoundRater
+from annotation.models import Assignment, Proposal, ProposalOutcome, Round, RoundItem, RoundRater
+from annotation.models.assignment_kinds import EXTRA_RATERS
 from annotation.proposals.queries import FULL, ProposalLine, newest_draft, newest_tree, with_outcomes
 from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
@@ -208,26 +209,41 @@ def _means_another(own: VersionTree, later: VersionTree, dimension: str, key: st
 
 
 def _require_no_maintainer_blind(seat: Seat, found: Collection[ProposalLine]) -> None:
-    """Raises WrongState while someone who reads drafts of the taxonomy rates in the open round of such a proposal.
+    """Raises WrongState while someone who reads drafts of the taxonomy is blind to one of these proposals.
 
-    The draft would show them a category that someone asked for there. Raters who left may come back. Who adds a rater
-    waits until the commit, and then sees what was accepted. Two queries.
+    They rate in its open round, or in another one with its item, or are still to answer the item as a third rater. The
+    draft would show them a category that someone asked for there. Raters who left may come back. Who adds a rater
+    waits until the commit, and then sees what was accepted. Four queries.
     """
+    wait_for_assignments(Round.objects.filter(study=seat.study, state__in=[Round.State.OPEN, Round.State.RESOLVING]))
     maintainers = seat.study.taxonomy.maintainers.order_by().values("pk")
     reads = Q()
     for account in ("user", "invited_user", "former_user"):
         reads |= Q(**{f"rater__{account}__in": maintainers}) | Q(**{f"rater__{account}__is_staff": True})
-    rounds = {each.round.pk: each.round for each in found if each.round.state == Round.State.OPEN}
-    wait_for_assignments(rounds.values())
-    rows = RoundRater.objects.filter(reads, round__in=rounds, unblinded=False)
+    items = {each.item.pk for each in found}
+    places = RoundItem.objects.filter(round__taxonomy_version__taxonomy=seat.study.taxonomy_id, item__in=items)
+    again = places.exclude(round__kind=Round.Kind.RELABEL).order_by().values("round")
+    rated = Q(round__in={each.round.pk for each in found}) | Q(round__in=again)
+    rows = RoundRater.objects.filter(reads, rated, round__state=Round.State.OPEN, unblinded=False)
     row = rows.select_related("rater__user", "round").order_by("round__number", "pk").first()
     if row is not None:
-        raise WrongState(
-            f"{row.rater} is a rater in round {row.round.number}, which is open, and can read drafts of the "
-            "taxonomy. The new category would show them what others proposed. Accept the proposal when the "
-            "round is closed, or map it to a category.",
-            code="maintainer_blind",
+        raise _maintainer_blind(
+            f"{row.rater} is a rater in round {row.round.number}, which is open,", "the round closes"
         )
+    asked = Assignment.objects.filter(EXTRA_RATERS, reads, item__in=items, unblinded=False)
+    asked = asked.filter(state__in=Assignment.UNFINISHED, round__in=places.order_by().values("round"))
+    third = asked.select_related("rater__user", "round", "item").order_by("round__number", "pk").first()
+    if third is not None:
+        where = f"about {third.item.identifier} in round {third.round.number}"
+        raise _maintainer_blind(f"{third.rater} is asked as a third rater {where}", "they have answered")
+
+
+def _maintainer_blind(who: str, until: str) -> WrongState:
+    return WrongState(
+        f"{who} and can read drafts of the taxonomy. The new category would show them what others proposed. Accept the "
+        f"proposal when {until}, or map it to a category.",
+        code="maintainer_blind",
+    )
 
 
 def _accept(seat: Seat, dimension: str, given: object) -> NewOutcome:

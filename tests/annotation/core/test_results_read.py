@@ -20,6 +20,7 @@ from annotation.inbox import views as inbox_views
 from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
+from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
 from tests.annotation.core.test_independence import ask, in_state, read_by, reads, rejected, resolving_with_carol_free
@@ -319,6 +320,33 @@ def test_a_proposal_is_not_accepted_while_who_reads_drafts_of_the_taxonomy_rates
     make.rate(round_, "item carol\n2 hang")
     round_.refresh_from_db()
     assert round_.state == "resolving"
+    assert Script("olga").send("POST", place, given).status_code == 200
+
+
+@pytest.mark.parametrize("asked", ["resolving", "open", "another round"])
+def test_a_proposal_is_not_accepted_while_who_reads_drafts_of_the_taxonomy_is_to_answer_its_item(asked: str) -> None:
+    study = make.study(resolve_when="item" if asked == "open" else "round")
+    mal = members.add_member(seat=make.owner_seat(study), username=make.user("mal").username, roles=["rater"])
+    study.taxonomy.maintainers.add(mal.user)
+    round_ = make.open_round(study, 2)
+    make.submit(round_, "carol", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": "both wait"}})
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    if asked != "open":
+        make.rate(round_, "item bob carol\n2 hang hang")
+    if asked == "another round":
+        rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+        round_ = make.open_round(study, 1, raters=("bob", "mal"))
+    else:
+        assert ask(round=1, item="acme/rocket#1", rater="mal").json()["unblinded"] is False
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    given = {"accept": {"name": "Deadlock"}}
+    answer = Script("olga").send("POST", place, given)
+    assert (answer.status_code, answer.json()["code"]) == (409, "maintainer_blind")
+    assert not study.taxonomy.versions.filter(state="draft").exists()
+    make.rate(round_, "item mal\n1 hang")
+    if asked == "another round":
+        assert Script("olga").send("POST", place, given).status_code == 409
+        make.rate(round_, "item bob\n1 hang")
     assert Script("olga").send("POST", place, given).status_code == 200
 
 
