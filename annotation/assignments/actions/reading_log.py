@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from accounts.models import User
@@ -14,7 +15,8 @@ from annotation.core.audit import record
 from annotation.core.errors import Blind
 from annotation.labels.answers import digest
 from annotation.labels.queries.cached_statistics import standings
-from annotation.models import AuditEvent, InboxLine, Round
+from annotation.models import AuditEvent, InboxLine, ProposalOutcome, Round
+from taxonomy.models import Taxonomy
 
 SETTLED_AFTER = timedelta(minutes=5)
 """How old a line is when no assignment can be under way any more that did not see it: no transaction takes as long."""
@@ -67,6 +69,25 @@ def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:
         sealed, withheld = get_seat(user, seat.study.slug).hidden_answers
         if any(line.round_id in sealed or (line.round_id, line.item_id) in withheld for line in found):
             raise Blind("You were assigned to items of this page just now. Open it again.")
+
+
+def note_drafts(users: Iterable[User], taxonomy: Taxonomy) -> None:
+    """Records that people who stop maintaining a taxonomy could read in its drafts what others proposed.
+
+    Of each open or resolving round with a proposal that was accepted; who maintains it is known by that. Call it in the
+    transaction that ends their part. One query for each person, more only where there is such a round.
+    """
+    accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED, proposal__round=OuterRef("pk"))
+    under_way = Round.objects.filter(
+        taxonomy_version__taxonomy=taxonomy, state__in=(Round.State.OPEN, Round.State.RESOLVING)
+    )
+    for user in users:
+        others = accepted.exclude(proposal__proposed_by__user=user)
+        found = under_way.filter(Exists(others)).select_related("study").order_by("study", "pk")
+        for study, rounds in groupby(found, key=lambda each: each.study):
+            read = list(rounds)
+            _note(Seat(user, study, None), read, "draft of the taxonomy", PAGE)
+            wait_for_assignments(read)
 
 
 def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:

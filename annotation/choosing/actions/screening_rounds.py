@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import mark_unblinded
+from annotation.assignments.actions.reading_log import note_drafts
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
@@ -62,7 +63,8 @@ def owners_maintain_screening(study: Study) -> None:
     """Makes the owners of a study, and no one else, the maintainers of the taxonomy that it screens by.
 
     Call it in the transaction that changes who owns the study, with the study's row locked. Owners who read drafts by
-    it from now on are no longer blind to what others proposed in a study that labels by this taxonomy.
+    it from now on are no longer blind to what others proposed in a study that labels by this taxonomy, as releases
+    before 0.2.0 made them, and neither are those who did so until now.
     """
     asked = Study.objects.filter(pk=study.pk).order_by().values("screening_taxonomy")
     taxonomy = Taxonomy.objects.select_for_update().filter(pk__in=asked).first()
@@ -72,6 +74,7 @@ def owners_maintain_screening(study: Study) -> None:
     owners = set(own.values_list("user", flat=True))
     before = set(taxonomy.maintainers.values_list("pk", flat=True))
     taxonomy.maintainers.set(owners)
+    note_drafts(User.objects.filter(pk__in=before - owners).order_by("pk"), taxonomy)
     elsewhere = Membership.objects.select_related("user").filter(study__taxonomy=taxonomy, user__in=owners - before)
     for each in elsewhere.order_by("pk"):
         mark_unblinded(each)

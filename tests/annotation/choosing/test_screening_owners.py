@@ -174,24 +174,44 @@ def test_the_audit_of_the_study_names_who_published_or_retired_what_it_screens_b
     ]
 
 
+def other_that_labels_by_it(study: Study, *raters: str) -> Study:
+    """A study of olga's that labels by what the study screens by, as releases before 0.2.0 made them."""
+    other = create_study(user=make.user("olga"), slug="other", title="Other", taxonomy="symptoms")
+    study.refresh_from_db()
+    Study.objects.filter(pk=other.pk).update(taxonomy=study.screening_taxonomy)
+    other.refresh_from_db()
+    for name in raters:
+        members.add_member(seat=make.owner_seat(other), username=make.user(name).username, roles=["rater"])
+    return other
+
+
+def accepts_what_ed_proposes(other: Study, *raters: str) -> Round:
+    round_ = make.open_round(other, 1, raters=raters)
+    make.submit(round_, "ed", 1, {"screening": ["out"]}, proposals={"screening-reason": {"name": "New"}})
+    proposal = Proposal.objects.get().public_id
+    settle_proposals(seat=make.owner_seat(other), proposals=[proposal], accept={"name": "New"})
+    return round_
+
+
 def test_an_owner_who_labels_by_it_elsewhere_is_not_blind_to_proposals_that_its_draft_shows() -> None:
     study = screened_by_carl()
     for name in ("dora", "ed"):
         members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=["reader"])
-    other = create_study(user=make.user("olga"), slug="other", title="Other", taxonomy="symptoms")
-    study.refresh_from_db()
-    Study.objects.filter(pk=other.pk).update(taxonomy=study.screening_taxonomy)  # as versions before 0.2.0 allowed
-    other.refresh_from_db()
-    for name in ("dora", "ed"):
-        members.add_member(seat=make.owner_seat(other), username=name, roles=["rater"])
-    round_ = make.open_round(other, 1, raters=("dora", "ed"))
-    make.submit(round_, "ed", 1, {"screening": ["out"]}, proposals={"screening-reason": {"name": "New"}})
-    proposal = Proposal.objects.get().public_id
-    settle_proposals(seat=make.owner_seat(other), proposals=[proposal], accept={"name": "New"})
+    round_ = accepts_what_ed_proposes(other_that_labels_by_it(study, "dora", "ed"), "dora", "ed")
     members.set_member(seat=make.owner_seat(study), username="dora", roles=["owner"])
     assert "dora" in maintainers()
     marked = RoundRater.objects.filter(round=round_).values_list("rater__user__username", "unblinded")
     assert dict(marked) == {"dora": True, "ed": False}
+
+
+@pytest.mark.parametrize("end", [removed, leaves, demoted])
+def test_a_former_owner_is_not_blind_to_proposals_that_its_draft_showed(end: Callable[[Study], None]) -> None:
+    study = screened_by_carl()
+    accepts_what_ed_proposes(other_that_labels_by_it(study, "carl", "dora", "ed"), "dora", "ed")
+    end(study)
+    assert maintainers() == ["olga"]
+    answer = Script("olga").send("POST", "studies/other/rounds/1/raters/", {"user": "carl"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_blind_any_more")
 
 
 def test_a_copy_of_a_study_screens_by_what_its_own_owners_maintain() -> None:
