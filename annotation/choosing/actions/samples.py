@@ -210,7 +210,7 @@ def screen_items(
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
     pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))
     left = leave_drafts(seat.study, pks) if screening == Item.Screening.OUT else 0
-    n_labeled = labeled_among(seat.study, pks)
+    n_labeled = labeled_among(seat, pks)
     forget_queues(seat.study)
     held = hold_coding_rounds(seat.study)
     is_set = screening != Item.Screening.UNSCREENED

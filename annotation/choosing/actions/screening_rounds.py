@@ -104,7 +104,7 @@ def screen_by_round(*, seat: Seat, round_: Round, items: Sequence[int] | None = 
         return
     out = [pk for said, pks in found.items() if said and said.screening == OUT for pk in pks]
     left = leave_drafts(seat.study, out) if out else 0
-    n_labeled = labeled_among(seat.study, out) if out else 0
+    n_labeled = labeled_among(seat, out) if out else 0
     forget_queues(seat.study)
     held = hold_coding_rounds(seat.study)
     now = timezone.now()
@@ -133,13 +133,13 @@ def forget_queues(study: Study) -> None:
     transaction.on_commit(lambda: forget_queue(*Round.objects.filter(study=study)))
 
 
-def labeled_among(study: Study, items: Sequence[int]) -> int:
-    """How many of these items (ids) have an answer in a coding round that is over; one query.
+def labeled_among(seat: Seat, items: Sequence[int]) -> int:
+    """How many of these items (ids) have an answer in a coding round that is over, where none is withheld; one query.
 
     Which items of an open round are answered is for nobody: owners and adjudicators rate, too, or may be asked to.
     """
-    rounds = Round.objects.filter(study=study, state__in=Round.OVER).exclude(kind=Round.Kind.SCREENING)
-    given = Assignment.objects.filter(round__in=rounds, item__in=items, current__isnull=False)
+    rounds = Round.objects.filter(study=seat.study, state__in=Round.OVER).exclude(kind=Round.Kind.SCREENING)
+    given = Assignment.objects.filter(seat.not_withheld(), round__in=rounds, item__in=items, current__isnull=False)
     return given.values("item").distinct().count()
 
 

@@ -27,6 +27,10 @@ THIRD_WITHDRAWN = "third_raters_withdrawn"
 """Earlier versions told so, in the line about the closing of a round, that its raters had differed."""
 
 
+SCREENED = "items screened"
+"""How every line about items that were screened begins."""
+
+
 WITHDRAWN_BY_SCREENING = "unanswered_withdrawn"
 """Earlier versions told so, in the line about an item that was screened out, how many raters had not answered it."""
 
@@ -58,6 +62,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     rows = rows.exclude(detail__has_key=WITHDRAWN_BY_SCREENING)
     if seat.withheld:  # how many items a relabeling queue has, and whose
         rows = rows.exclude(detail__has_key="items_asked_again")
+        rows = rows.exclude(verb__startswith=SCREENED)  # each tells how many of its items had labels
         queues = [rounds[pk] for pk in seat.withheld_queues]
         rows = rows.filter(~Q(detail__has_key="round") | ~Q(detail__round__in=queues) | Q(verb="round closed"))
         if Round.objects.filter(pk__in=hidden, kind=Round.Kind.PILOT).exists():  # which pilot was the last one

@@ -262,6 +262,27 @@ def test_screening_out_and_in_does_not_tell_which_items_of_an_open_round_are_ans
         assert one == other
 
 
+def test_screening_does_not_tell_which_items_were_answered_before_to_who_labels_them_again() -> None:
+    """Bob answered the first of two items; olga, an owner, and carol label both again, ada only adjudicates."""
+    study = make.study()
+    members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
+    make.submit(make.open_round(study, 2, raters=("bob",)), "bob", 1, {"symptom": ["hang"]})
+    rounds.resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.open_round(study, 2, raters=("olga", "carol"))
+
+    def told(name: str, number: int) -> list[Any]:
+        body = {"items": [f"acme/rocket#{number}"], "screening": "out", "reason": "Spam"}
+        found = [Script(name).send("POST", "studies/study/screening/", body).json()]
+        Script(name).send("POST", "studies/study/screening/", body | {"screening": "in"})
+        log = audit_of(make.seat(study, "olga")).filter(verb__startswith="items screened")
+        return [*found, [each.detail.get("labeled") for each in log]]
+
+    assert told("olga", 1) == told("olga", 2)
+    (one, seen), (other, seen_then) = told("ada", 1), told("ada", 2)
+    assert (one["n_labeled"], other["n_labeled"]) == (1, 0) and seen == seen_then
+
+
 FINISHED = [(1, 2), (3, 4)]
 """What al has finished of an open round, in two worlds."""
 
