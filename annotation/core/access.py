@@ -238,6 +238,12 @@ class Seat:
         if round_.pk in self.sealed_round_ids:
             raise self._for_others(round_)
 
+    def _hides_undone(self, round_: Round) -> bool:
+        """Whether a relabeling queue that was undone before it closed is hidden: its items can be labeled again."""
+        is_rater = self.has_role(RATER) and not self.has_role(OWNER, ADJUDICATOR)
+        is_unclosed = round_.state == Round.State.UNDONE and round_.closed_at is None
+        return is_unclosed and (self.link is not None or is_rater)
+
     @staticmethod
     def _for_others(round_: Round) -> Forbidden:
         return Forbidden(
@@ -252,6 +258,11 @@ class Seat:
                 raise Blind(f"Reader links show closed rounds only, and round {round_.number} is {round_.state}.")
             raise Blind(
                 f"You are a rater in round {round_.number}, so the labels of others are hidden until the round closes."
+            )
+        if self._hides_undone(round_):
+            raise Forbidden(
+                f"Round {round_.number} was undone before it was closed, and its items can be labeled again, so its "
+                "results are hidden from raters and reader links."
             )
         if round_.pk in self.hidden_round_ids and not self.only_rates:
             raise self._for_others(round_)
@@ -368,7 +379,8 @@ class Seat:
 
     def hides(self, round_: Round, item: int) -> bool:
         """Whether what others said of this item (its id) in this round must not reach this person yet."""
-        return round_.pk in self.hidden_round_ids or (round_.pk, item) in self.withheld
+        is_hidden = round_.pk in self.hidden_round_ids or self._hides_undone(round_)
+        return is_hidden or (round_.pk, item) in self.withheld
 
     def hides_answers(self, round_: Round, item: int) -> bool:
         """Whether single answers on this item (its id) in this round must not reach this person yet."""

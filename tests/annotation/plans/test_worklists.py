@@ -1,18 +1,20 @@
 """A closed worklist gives its items whole labels: what was agreed before stays, what was asked is judged anew."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from annotation.core.access import get_round
-from annotation.core.errors import Conflict, WrongState
+from annotation.core.access import get_round, get_seat_by_link
+from annotation.core.errors import Conflict, Forbidden, WrongState
 from annotation.exports.queries import rows
 from annotation.labels.queries.batches.rating_batches import rating_batches
 from annotation.labels.queries.item_history import item_rounds
 from annotation.labels.queries.rows import disagreements, resolvable_rounds
 from annotation.labels.queries.verdicts import has_open_disagreements, round_verdicts
+from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Item, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.queries.queue import queue_of
@@ -20,6 +22,7 @@ from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation.plans.test_plans import asked, ran
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -276,6 +279,32 @@ def test_a_second_worklist_carries_on_what_the_first_one_did(study: Study) -> No
     }
     back = labels(study, version=1)
     assert back[1, 1, "fixes"].values == ["code"] and back[1, 1, "symptom"].values == ["hang"]
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_worklist_that_was_undone_before_it_closed_is_hidden_from_raters_and_links(is_closed: bool) -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 1, raters_per_item=1, raters=("bob",)), "item bob\n1 hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob")
+    make.submit(worklist, "bob", 1, {"symptom": ["hang-a"]})
+    if is_closed:
+        close(worklist)
+    Round.objects.filter(pk=worklist.pk).update(state=Round.State.UNDONE)
+    link = make_reader_link(seat=make.owner_seat(study), label="reviewers")[0]
+    of_link = get_seat_by_link(link.pk, study.slug)
+    undone, item = get_round(of_link, 2), Item.objects.get(study=study)
+    for seat in (of_link, make.seat(study, "carol"), make.seat(study, "bob")):
+        with nullcontext() if is_closed else pytest.raises(Forbidden):
+            seat.require_sight(undone)
+        assert seat.hides(undone, item.pk) != is_closed
+    for name in ("olga", "ada", "rea"):
+        make.seat(study, name).require_sight(undone)
+    path = "studies/study/agreement/?round=2"
+    told = {name: Script(name).send("GET", path).status_code for name in ("carol", "rea", "olga")}
+    assert told == {"carol": 200 if is_closed else 403, "rea": 200, "olga": 200}
+    assert Script("bob").send("GET", "studies/study/ratings/?round=2").json()["results"], "own answers"
 
 
 def test_an_undone_worklist_counts_nowhere_and_is_read_by_its_number(study: Study) -> None:
