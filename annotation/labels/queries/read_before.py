@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
-from annotation.core.access import ADJUDICATOR, OWNER
+from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.member_lists import code_order
 from annotation.models import Annotation, AuditEvent, Membership, Round, RoundItem, RoundRater, Study
 from shared.names import folded
@@ -257,18 +257,23 @@ def sources_of(study: Study) -> list[Study]:
     return found
 
 
-def labeled_in_source(round_: Round) -> str:
+def labeled_in_source(seat: Seat, round_: Round) -> str:
     """How many items of a round its raters got in a study that this one is a copy of, and who: whatever they answered.
 
-    Empty for none. One query; for a copy three or more.
+    Empty for none, for people who don't see that study, and of accounts that have not accepted. One query; for a copy
+    three or more.
     """
-    sources = sources_of(round_.study) if round_.kind in CODING and not round_.is_from_sheet else []
-    if not sources:
+    found = sources_of(round_.study) if round_.kind in CODING and not round_.is_from_sheet else []
+    if not found:
         return ""
+    sources = Study.objects.filter(pk__in=[each.pk for each in found])
+    if not seat.user.is_staff:
+        sources = sources.filter(memberships__user=seat.user)
     raters = {
         account: row.rater.code or ""
         for row in RoundRater.objects.filter(round=round_).select_related("rater")
-        for account in row.rater.account_ids
+        for account in (row.rater.user_id, row.rater.former_user_id)
+        if account is not None
     }
     own = RoundItem.objects.counting().filter(round=round_, item__issue__isnull=False).order_by()
     opened = {"round__study__in": sources, "round__kind__in": CODING, "round__opened_at__isnull": False}

@@ -241,11 +241,11 @@ def create_round(*, seat: Seat, asked: NewRound, idempotency_key: str = "") -> R
     return round_
 
 
-def warnings_of(round_: Round) -> list[str]:
+def warnings_of(seat: Seat, round_: Round) -> list[str]:
     """What to consider before a new round is opened, in sentences. It does not depend on any answer."""
     if round_.kind == Round.Kind.RELABEL:
         return []
-    told = [*seen_warnings(round_), *([elsewhere] if (elsewhere := labeled_in_source(round_)) else [])]
+    told = [*seen_warnings(round_), *([elsewhere] if (elsewhere := labeled_in_source(seat, round_)) else [])]
     taxonomy = "round__taxonomy_version__taxonomy"
     earlier = RoundItem.objects.filter(
         item=OuterRef("item"), round__number__lt=round_.number, **{taxonomy: OuterRef(taxonomy)}

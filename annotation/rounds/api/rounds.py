@@ -200,7 +200,7 @@ class Rounds(APIView):
             asked=round_actions.NewRound(**present_entries({"raters": [], **body}, *names)),
             idempotency_key=request.headers.get("Idempotency-Key", ""),
         )
-        warnings = [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]
+        warnings = [*round_actions.screening_warnings(made), *round_actions.warnings_of(seat, made)]
         return Response({**one_round(seat, made), "warnings": warnings}, status=201)
 
 

@@ -103,7 +103,7 @@ def new_round(request: HttpRequest, slug: str) -> HttpResponse:
                 is_whole = job_of(made) is None
                 said = "is a draft. Review it, then open it." if is_whole else "is being prepared."
                 messages.success(request, f"Round {made.number} {said}")
-                for warning in [*round_actions.screening_warnings(made), *round_actions.warnings_of(made)]:
+                for warning in [*round_actions.screening_warnings(made), *round_actions.warnings_of(seat, made)]:
                     messages.warning(request, warning)
                 return redirect("round", slug, made.number)
     return study_page(
@@ -173,7 +173,7 @@ def _round_page(
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if seat.sees_all_results(round_.pk) else [],
         readers_before=_readers_before(seat, round_),
-        labeled_in_source=labeled_in_source(round_) if seat.has_role(OWNER) else "",
+        labeled_in_source=labeled_in_source(seat, round_) if seat.has_role(OWNER) else "",
         screening_notes=round_actions.screening_warnings(round_)
         if round_.state == Round.State.DRAFT and seat.has_role(OWNER)
         else [],

@@ -9,6 +9,7 @@ from django.test import Client
 
 from annotation.core.access import get_item, get_seat
 from annotation.labels.queries.read_before import sources_of
+from annotation.members.actions.leaving import remove_member
 from annotation.members.actions.members import add_member, set_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
@@ -177,6 +178,29 @@ def test_what_raters_of_a_copy_labeled_in_its_source_is_counted_and_lies_about_i
     assert "hidden until each round there is closed]" in as_text(paragraph(hidden.facts))
     for told_of in ({}, {1: [1, 2]}):
         assert complaints(rows, replace(hidden.facts, rated_elsewhere=told_of))
+
+
+def test_who_was_in_rounds_of_the_source_of_a_copy_is_told_to_owners_who_see_it_and_of_accounts_that_accepted() -> None:
+    source = make.study()
+    make.open_round(source, 2)
+    for name in ("carl", "dan"):
+        add_member(seat=make.owner_seat(source), username=make.user(name).username, roles=["owner"])
+    duplicate_study(seat=make.seat(source, "carl"), slug="twin", with_members=True)
+    body = {"kind": "main", "issues": NAMES, "raters": ["R1"], "raters_per_item": 1}
+
+    def told(name: str) -> list[str]:
+        found: list[str] = Script(name).send("POST", "studies/twin/rounds/", body).json()["warnings"]
+        assert bool(found) == ("in rounds of R1" in page(name, 1, "twin"))
+        remove_draft(seat=get_seat(make.user(name), "twin"), number=1)
+        return found
+
+    assert told("carl") == [], "bob is only invited"
+    make.accept("bob")
+    make.accept("dan")
+    here = "2 items of this round were in rounds of R1 in a study that this one was duplicated from."
+    assert told("carl") == told("dan") == [here]
+    remove_member(seat=make.owner_seat(source), member=make.member(source, "carl"))
+    assert told("carl") == [] and told("dan") == [here]
 
 
 def told_in_copy(name: str) -> dict[int, set[int]] | None:
