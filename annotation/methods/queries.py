@@ -426,7 +426,7 @@ def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     """Which raters could read labels that others gave to items in other ones of these rounds, before their own.
 
     When labels of sheets were given is not known, and unblinded raters are named apart. Six queries, one more where
-    someone came into an open round.
+    someone came into an open round, or left it.
     """
     found = reaches(seat.study, rounds, rounds)
     if not found:

@@ -5,9 +5,9 @@ ended. Owners and adjudicators who do not rate in it read them before, too. Rate
 items elsewhere (`Seat.withheld`), so only what they could read until then counts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, Min, OuterRef, Q
@@ -53,81 +53,103 @@ class _Presence:
     decides_until: datetime | None
 
 
+class _Span(NamedTuple):
+    start: datetime
+    end: datetime
+
+
+_ENDLESS = datetime.max.replace(tzinfo=UTC)
+
+
 def reaches(study: Study, later: Sequence[Round], earlier: Sequence[Round]) -> list[Reach]:
     """Who of the people who rate in `later` rounds could read labels of which `earlier` ones; three queries.
 
-    One more where someone came into an open round.
+    One more where someone came into an open round, or left it.
     """
     rounds = {each.pk: each for each in (*later, *earlier)}
     rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
     members: dict[int, Membership] = {}
-    rated: set[tuple[int, int]] = set()
+    left: dict[tuple[int, int], datetime | None] = {}
     for row in rows.select_related("rater__user", "rater__former_user", "rater__invited_user", "rater__formerly"):
         members[row.rater_id] = row.rater
-        rated.add((row.round_id, row.rater_id))
-    blind_from = _blind_from(study, rounds, rated, members)
+        left[row.round_id, row.rater_id] = row.left_at
+    blind = _blind_spans(study, rounds, left, members)
     presences = _presences(study, members.values())
     found = []
     for one in later:
-        for rater in (pk for round_id, pk in rated if round_id == one.pk):
-            until = blind_from[one.pk, rater]
+        for rater in (pk for round_id, pk in left if round_id == one.pk):
+            until = blind[one.pk, rater].start
             for other in earlier:
                 if other.pk == one.pk or other.opened_at is None:
                     continue
-                span = _span(presences[rater], other, until, is_rater=(other.pk, rater) in rated)
-                if span is None:
-                    continue
-                start, before = span
-                covered = tuple(
-                    each.pk
-                    for each in rounds.values()
-                    if each.pk not in (one.pk, other.pk)
-                    and (since := blind_from.get((each.pk, rater))) is not None
-                    and each.opened_at is not None
-                    and since <= start
-                    and (each.resolving_at is None or each.resolving_at >= until)
-                )
-                found.append(Reach(one.pk, rater, other.pk, until, before, covered))
+                for span, before in _spans(presences[rater], other, until, blind.get((other.pk, rater))):
+                    covered = tuple(
+                        pk
+                        for pk in rounds
+                        if pk not in (one.pk, other.pk)
+                        and (hidden := blind.get((pk, rater))) is not None
+                        and hidden.start <= span.start
+                        and hidden.end >= span.end
+                    )
+                    found.append(Reach(one.pk, rater, other.pk, until, before, covered))
     return found
 
 
-def _span(
-    presence: _Presence, other: Round, until: datetime, *, is_rater: bool
-) -> tuple[datetime, datetime | None] | None:
-    """From when someone could read labels of a round before `until`, and which ones as `Reach.before` has it."""
+def _spans(
+    presence: _Presence, other: Round, until: datetime, blind: _Span | None
+) -> Iterator[tuple[_Span, datetime | None]]:
+    """When someone could read labels of a round before `until`, and which ones as `Reach.before` has it.
+
+    While it was open, as an owner or adjudicator, outside the time in which they rated there (`blind`).
+    """
     if other.resolving_at is not None and max(other.resolving_at, presence.since) < until:
-        return max(other.resolving_at, presence.since), None
-    if is_rater or presence.decides_from is None or other.opened_at is None:
-        return None
-    last = min(until, presence.decides_until or until)
+        yield _Span(max(other.resolving_at, presence.since), until), None
+    if presence.decides_from is None or other.opened_at is None:
+        return
     first = max(other.opened_at, presence.decides_from)
-    return (first, last) if first < last else None
+    last = min(until, presence.decides_until or until, other.resolving_at or until)
+    own = blind or _Span(last, last)
+    for start, end in ((first, min(last, own.start)), (max(first, own.end), last)):
+        if start < end:
+            yield _Span(start, end), end
 
 
-def _blind_from(
-    study: Study, rounds: Mapping[int, Round], rated: set[tuple[int, int]], members: Mapping[int, Membership]
-) -> dict[tuple[int, int], datetime]:
-    """From when the raters of rounds were blind there: its opening, or when they came into it; now in a draft.
+def _blind_spans(
+    study: Study,
+    rounds: Mapping[int, Round],
+    left: Mapping[tuple[int, int], datetime | None],
+    members: Mapping[int, Membership],
+) -> dict[tuple[int, int], _Span]:
+    """From when until when the raters of rounds were blind there; a draft begins now.
 
-    Who left without an answer and came back was not blind in between.
+    From its newest opening, or when they came into it, until it is resolved. Without an answer people are blind until
+    they leave (`left`), and not before they come back. Lines of before the opening are of another one, or of a draft
+    that had the same number.
     """
     numbers, codes = {each.number: each.pk for each in rounds.values()}, {each.code: pk for pk, each in members.items()}
     now = timezone.now()
-    found = {place: rounds[place[0]].opened_at or now for place in rated}
     lines = AuditEvent.objects.filter(study=study, verb=CAME_INTO_ROUND, detail__round__in=list(numbers)).order_by("pk")
     came = [
         (place, at)
         for at, detail in lines.values_list("at", "detail")
-        if (place := (numbers[detail["round"]], codes.get(detail["rater"], 0))) in rated
+        if (place := (numbers[detail["round"]], codes.get(detail["rater"], 0))) in left
+        and (opened_at := rounds[place[0]].opened_at) is not None
+        and at >= opened_at
     ]
-    if came:
+    first: dict[tuple[int, int], datetime] = {}
+    if places := {place for place, _ in came} | {place for place, at in left.items() if at is not None}:
         given = Annotation.objects.filter(
-            assignment__round__in={place[0] for place, _ in came}, rater__in={place[1] for place, _ in came}
+            assignment__round__in={round_id for round_id, _ in places}, rater__in={rater for _, rater in places}
         )
         firsts = given.order_by().values_list("assignment__round", "rater").annotate(at=Min("created_at"))
         first = {(round_id, rater): at for round_id, rater, at in firsts}
-        found |= {place: at for place, at in came if place not in first or first[place] > at}
-    return found
+    starts = {place: rounds[place[0]].opened_at or now for place in left}
+    starts |= {place: at for place, at in came if place not in first or first[place] > at}
+    ends = {
+        place: (at if place not in first else None) or rounds[place[0]].resolving_at or _ENDLESS
+        for place, at in left.items()
+    }
+    return {place: _Span(start, ends[place]) for place, start in starts.items()}
 
 
 def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presence]:

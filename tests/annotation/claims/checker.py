@@ -844,13 +844,14 @@ class Checker:
         return {item for of, item, who in places if first[item, who] < of}
 
     def blind_since(self, of: int, who: str) -> datetime:
-        """When a round opened, or a rater came into it."""
+        """When a round opened (the last time), or a rater came into it."""
+        opened_at = moment(self.rows.rounds[of]["opened_at"]).replace(microsecond=0)
         came = [
-            line["at"]
+            moment(line["at"]).replace(microsecond=0)
             for line in self.rows.audit
             if line["what"] == "rater added" and (line["detail"]["round"], line["detail"]["rater"]) == (of, who)
         ]
-        return moment(max(came, default=self.rows.rounds[of]["opened_at"])).replace(microsecond=0)
+        return max([*came, opened_at])
 
     def roles_since(self, who: str, roles: set[str]) -> datetime | None:
         """The second when a rater first had one of these roles, by the audit log; the beginning where it has none.

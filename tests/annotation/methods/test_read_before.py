@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from annotation.core.access import get_item, get_seat
-from annotation.labels.queries.read_before import sources_of
+from annotation.labels.queries.read_before import readers_before, sources_of
 from annotation.members.actions.leaving import remove_member
 from annotation.members.actions.members import add_member, set_member
 from annotation.methods import as_text, checklist, sentences
@@ -17,7 +17,8 @@ from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
-from annotation.rounds.actions.drafts import remove_draft
+from annotation.rounds.actions.drafts import remove_draft, return_to_draft
+from annotation.rounds.actions.raters import add_rater, withdraw_rater
 from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
 from tests.annotation.claims.studies import exported, opened_later
@@ -112,6 +113,53 @@ def test_who_was_invited_and_came_into_the_study_when_the_round_was_open_could_r
     make.rate(round_, "item dave fay\n1 crash crash\n2 crash crash")
     facts = methods(make.owner_seat(study), resamples=10)
     assert [(each.round, each.by) for each in facts.read_before] == [(2, [("R3", 2)])]
+
+
+def put_into(study: Study, round_: Round, name: str) -> None:
+    """Adds a rater to an open round in the place of erin, who leaves it."""
+    add_rater(seat=make.owner_seat(study), number=round_.number, user=name)
+    withdraw_rater(seat=make.owner_seat(study), number=round_.number, rater="erin")
+
+
+@pytest.mark.parametrize("way", ["returned", "removed", "left", "stays"])
+def test_who_was_blind_in_a_round_only_for_a_time_could_read_after_it(way: str) -> None:
+    """Dave is in an open round that becomes a draft, or that he leaves, while bob and carol finish another one."""
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    seat, first = make.owner_seat(study), make.open_round(study, 2)
+    second = make.open_round(study, 2, raters=("erin",))
+    put_into(study, second, "dave")
+    if way in ("returned", "removed"):
+        return_to_draft(seat=seat, number=2)
+    if way == "removed":
+        remove_draft(seat=seat, number=2)
+    make.rate(first, "item bob carol\n1 crash hang\n2 crash hang")
+    if way == "left":
+        add_rater(seat=seat, number=2, user="erin")
+        withdraw_rater(seat=seat, number=2, rater="dave")
+    if way == "returned":
+        found = readers_before(study.rounds.get(number=2))
+        assert found is not None and found.warning.startswith("Until this round opens, R3 can read labels of 2 items")
+        last = rounds.open_round(seat=seat, number=2, unregistered=True, reason="Go on.")
+    else:
+        last = make.open_round(study, 2, raters=("dave",))
+    make.rate(last, "item dave\n1 crash\n2 crash")
+    facts = methods(seat, resamples=10)
+    assert [(each.round, each.by) for each in facts.read_before] == (
+        [(last.number, [("R3", 2)])] if way != "stays" else []
+    )
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_an_adjudicator_who_left_an_open_round_without_an_answer_could_read_it(leaves: bool) -> None:
+    study = make.study(raters=("bob", "erin"))
+    may_rate(study, ada=["rater", "adjudicator"])
+    first = make.open_round(study, 2, raters=("bob", "ada"))
+    make.submit(first, "bob", 1, {"symptom": ["hang"]})
+    if leaves:
+        withdraw_rater(seat=make.owner_seat(study), number=1, rater="ada")
+    make.rate(make.open_round(study, 2, raters=("ada",)), "item ada\n1 crash\n2 crash")
+    facts = methods(make.owner_seat(study), resamples=10)
+    assert [(each.round, each.by) for each in facts.read_before] == ([(2, [("R3", 1)])] if leaves else [])
 
 
 @pytest.mark.slow
