@@ -131,7 +131,7 @@ def environment(live_server: LiveServer, github: GitHub) -> dict[str, str]:
 
 @pytest.mark.process
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(960)
 @pytest.mark.parametrize("name", [name for name in NAMES if runs(name)])
 def test_the_commands_and_the_code_of_a_guide_run(
     name: str, folder: Path, environment: dict[str, str], request: pytest.FixtureRequest
@@ -142,7 +142,7 @@ def test_the_commands_and_the_code_of_a_guide_run(
     if "curl" in script.removeprefix(PRELUDE) and not shutil.which("curl"):
         pytest.skip(f"{name} uses curl, which is not installed.")
     done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=240
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, f"{done.stderr[-3000:]}\n{done.stdout[-2000:]}"
 
