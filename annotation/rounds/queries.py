@@ -20,7 +20,7 @@ from annotation.assignments.queries import (
     third_from_outside,
     uncounted,
 )
-from annotation.core.access import Seat
+from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.bulk_jobs import job_of
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
@@ -156,7 +156,13 @@ def n_unfinished(**rater: Any) -> Coalesce:
 
 
 def _tells_skipped(seat: Seat | None, round_: Round) -> bool:
-    return seat is not None and seat.sees_all_answers(round_.pk)
+    """Whether the skips of others are shown; while a round is resolved only where the role tells that they are read.
+
+    Raters can still be asked there as third raters, and a page that counts skips leaves no line.
+    """
+    if seat is None or not seat.sees_all_answers(round_.pk):
+        return False
+    return round_.state != Round.State.RESOLVING or seat.has_role(OWNER, ADJUDICATOR)
 
 
 @cache

@@ -283,6 +283,25 @@ def test_screening_does_not_tell_which_items_were_answered_before_to_who_labels_
     assert (one["n_labeled"], other["n_labeled"]) == (1, 0) and seen == seen_then
 
 
+def test_what_others_skip_is_not_counted_for_raters_of_a_round_that_is_resolved() -> None:
+    """A skip is an answer: carol could still be asked as a third rater, and no line would tell that she read it."""
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 - crash\n2 hang hang")
+
+    def counted(name: str) -> list[int]:
+        client = Client()
+        client.force_login(make.user(name))
+        return [
+            client.get(f"/studies/study/{path}").content.decode().count("1 skipped")
+            for path in ("rounds/", "rounds/1/")
+        ]
+
+    assert Round.objects.get().state == Round.State.RESOLVING
+    assert counted("carol") == [0, 0] and all(counted("ada")) and counted("bob")[1] == 1, "bob counts his own"
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert all(counted("carol"))
+
+
 FINISHED = [(1, 2), (3, 4)]
 """What al has finished of an open round, in two worlds."""
 
