@@ -1,7 +1,7 @@
 """Rounds as pages list them: progress of raters, double coding, and plans."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -216,7 +216,10 @@ def round_lines(
     meanwhile = uncounted(found, seat)
     queued = _n_queued(seat) if seat else {}
     more: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for (round_id, _), (n, n_done) in meanwhile.items():
+    machines = _machines_among({rater for _, rater in meanwhile}) if queued or screened else frozenset()
+    for (round_id, rater), (n, n_done) in meanwhile.items():
+        if rater in machines:
+            continue  # rounds count people
         more[round_id] = (more[round_id][0] + n, more[round_id][1] + n_done)
     for (round_id, _), (n, n_done) in third_from_outside(found, unsettled).items():
         more[round_id] = (more[round_id][0] - n, more[round_id][1] - n_done)
@@ -264,6 +267,12 @@ def _n_queued(seat: Seat) -> dict[int, int]:
         return {}
     places = RoundItem.objects.filter(~seat.not_queued(), round__in=seat.withheld_queues).order_by()
     return dict.fromkeys(seat.withheld_queues, 0) | dict(places.values_list("round").annotate(n=Count("pk")))
+
+
+def _machines_among(raters: Collection[int]) -> frozenset[int]:
+    """Which of these raters (ids of members) are machines; one query."""
+    machines = Membership.objects.filter(pk__in=raters, kind=Membership.Kind.MACHINE)
+    return frozenset(machines.values_list("pk", flat=True))
 
 
 def leaves(seat: Seat, member: Membership) -> list[tuple[Round, RoundRater, DepartureOutcome]]:

@@ -130,12 +130,16 @@ def training(slug: str, differ: bool) -> list[Any]:
 
 
 def relabeled(slug: str, differ: bool) -> list[Any]:
+    """Carl and a model are substitutes in the queue where raters differ."""
     study = new_study(slug)
+    members.add_member(
+        seat=make.owner_seat(study), username=make.user("model").username, roles=["rater"], kind="machine"
+    )
     make.rate(make.open_round(study, 5), "\n".join(["item bob carol", *(f"{n} hang hang" for n in range(1, 6))]))
     rounds.close_round(seat=make.owner_seat(study), number=1)
     make.next_version(study, make.HANG_SPLIT.replace("slug: symptoms", f"slug: {slug}"))
     numbers = (4, 5) if differ else (1, 2, 3, 5)
-    who = {5: "bob,zed"} | dict.fromkeys(range(1, 5), "carol" if differ else "bob")
+    who = {5: "bob,zed"} | dict.fromkeys(range(1, 5), "carl,model" if differ else "bob")
     lines = "\n".join(f"{number} symptom {who[number]}" for number in numbers)
     queue = make.worklist(study, 2, f"item asked raters\n{lines}")
     versions = list(study.taxonomy.versions.order_by("number"))
