@@ -39,29 +39,27 @@ def set_description(membership: Membership, kind: str | None, described: Mapping
     given = Assignment.objects.filter(rater=membership) if membership.pk else Assignment.objects.none()
     if not membership.is_machine:
         given = given.filter(RATERS)  # that a third rater was asked or answered tells that others differ
+    if "kind" in changed and (_may_have_items(membership) or given.exists()):
+        raise Conflict(
+            f"{membership} has items in a round of this study, or can be assigned some there, so the kind of "
+            f"{membership} stays {membership.kind}. Add a separate rater.",
+            code="rater_has_items",
+        )
     if changed and Annotation.objects.filter(assignment__in=given).exists():
         raise Conflict(
             f"{membership} has already submitted labels, so its identity can't be changed. Add another model, "
             "version or prompt as a separate rater.",
             code="rater_has_answered",
         )
-    if "kind" in changed and given.exists():
-        raise Conflict(
-            f"{membership} has assignments as a {membership.kind}, so its kind can't be changed. Add a separate rater.",
-            code="rater_has_items",
-        )
-    if "kind" in changed and not membership.is_machine and _may_be_asked(membership):
-        raise Conflict(
-            f"{membership} can be asked as a third rater in a round of this study, so they stay a person. Add another "
-            "rater for the model.",
-            code="rater_has_items",
-        )
     for name, value in changes.items():
         setattr(membership, name, value)
 
 
-def _may_be_asked(membership: Membership) -> bool:
-    """Whether a round can have asked this person as a third rater since they joined, whether or not one did."""
+def _may_have_items(membership: Membership) -> bool:
+    """Whether a round can have given this rater items since they joined, whether or not one did.
+
+    Who is a third rater, or in a relabeling queue, follows from labels that can be hidden from the owner who asks.
+    """
     rounds = Round.objects.filter(study=membership.study_id, opened_at__isnull=False)
     since = Q(closed_at__isnull=True) | Q(closed_at__gte=membership.created_at)
     return bool(membership.pk and membership.code) and rounds.filter(since).exists()

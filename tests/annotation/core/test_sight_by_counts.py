@@ -57,11 +57,11 @@ def pilot(slug: str, number: int, rater: str) -> list[Any]:
     return [made.status_code, made.json()["warnings"], opened.status_code, assigned]
 
 
-def as_model(slug: str, name: str) -> list[Any]:
-    """What making a rater a machine answers the owner."""
-    asked = {"user": name, "roles": ["rater"], "kind": "machine"}
+def as_model(slug: str, name: str, kind: str = "machine") -> list[Any]:
+    """What making a rater a machine, or a machine a person, answers the owner."""
+    asked = {"user": name, "roles": ["rater"], "kind": kind}
     answer = Script("olga").send("POST", f"studies/{slug}/members/", asked)
-    return [answer.status_code, answer.json().get("code")]
+    return [answer.status_code, answer.json().get("code"), answer.json().get("message")]
 
 
 def in_an_open_round(slug: str, differ: bool) -> list[Any]:
@@ -168,6 +168,7 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     found.append(
         [zed.send("GET", f"studies/{slug}/rounds/2/raters/{code}/").json().get("code") for code in ("R2", "R9")]
     )
+    found.append([as_model(slug, "carl"), as_model(slug, "model", "person")])
     leaving = [Script("olga").send(way, f"studies/{slug}/rounds/2/raters/R1/withdraw/") for way in ("GET", "POST")]
     found.append([(each.status_code, each.json()["code"]) for each in leaving])
     owner = Client()
