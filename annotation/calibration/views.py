@@ -93,11 +93,13 @@ def _held(seat: Seat, round_: Round, tries: Sequence[queries.TrainingResult]) ->
         return []
     newest = {each.rater.pk: each for each in tries}
     people = RoundRater.objects.filter(round=round_, rater__kind=Membership.Kind.PERSON, left_at__isnull=True)
-    may_know = seat.has_role(OWNER) or seat.user.is_staff
-    if not may_know or not seat.sees_all_answers(round_.pk):
-        people = people.filter(rater=seat.membership)
+    hidden = queries.raters_with_hidden_tries(seat, round_)
     rows = people.select_related("rater__user").order_by("pk")
-    return [{"row": row, "tried": newest.get(row.rater_id), "admission": row.admission} for row in rows]
+    return [
+        {"row": row, "tried": newest.get(row.rater_id), "admission": row.admission}
+        for row in rows
+        if queries.sees_tries(seat, row, hidden)
+    ]
 
 
 def gate_context(found: Gate | None) -> dict[str, Any]:

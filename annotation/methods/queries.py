@@ -42,7 +42,12 @@ from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
 from annotation.calibration.calibration import MET, NO_THRESHOLD
 from annotation.calibration.queries.gate import gate_then
-from annotation.calibration.queries.training import TrainingResult, minimum_words, tries_of_people
+from annotation.calibration.queries.training import (
+    TrainingResult,
+    minimum_words,
+    raters_with_hidden_tries,
+    tries_of_people,
+)
 from annotation.choosing.queries.samples import (
     CODED_THOUGH,
     CONTROL,
@@ -536,12 +541,19 @@ def _tries(seat: Seat, rounds: Sequence[Round]) -> list[TryFacts]:
     ]
 
 
-def _minimum(round_: Round) -> Minimum | None:
-    """What raters of a round had to reach on training items, and who came in how; None before anybody came in."""
-    if not round_.gold_minimum:
+def _minimum(seat: Seat, round_: Round) -> Minimum | None:
+    """What raters of a round had to reach on training items, and who came in how; None before anybody came in.
+
+    None as well where tries of a rater in another round are hidden from the person: who came in would show them.
+    """
+    if not round_.gold_minimum or round_.pk in seat.unsettled_round_ids:
         return None
-    rows = RoundRater.objects.filter(round=round_, admission__isnull=False).select_related("rater")
-    came = sorted(((row.rater.code or "", row.admission or {}) for row in rows), key=lambda each: code_order(each[0]))
+    rows = list(RoundRater.objects.filter(round=round_).select_related("rater"))
+    if not raters_with_hidden_tries(seat, round_).isdisjoint(row.rater_id for row in rows):
+        return None
+    came = sorted(
+        ((row.rater.code or "", row.admission) for row in rows if row.admission), key=lambda each: code_order(each[0])
+    )
     if not came:
         return None
     reached = [code for code, how in came if how.get("how") == "reached"]
@@ -611,7 +623,7 @@ def _waves(seat: Seat, rounds: Sequence[Round], known: dict[int, dict[str, int]]
                 n_unblinded=answers.get("n_unblinded", 0),
                 is_imported=imported is None or round_.number in imported,
                 gate=_gate(seat, round_),
-                minimum=None if round_.pk in seat.unsettled_round_ids else _minimum(round_),
+                minimum=_minimum(seat, round_),
             )
         )
     return waves

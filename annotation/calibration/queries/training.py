@@ -415,6 +415,36 @@ def tries(seat: Seat, round_: Round) -> list[TrainingResult]:
     return sorted(found, key=lambda one: (code_order(one.rater.code), one.round.number))
 
 
+def raters_with_hidden_tries(seat: Seat, round_: Round) -> frozenset[int]:
+    """The raters (ids of members) of whom this person does not read every try that the minimum of a round looks at.
+
+    They have training items in rounds whose answers are hidden from the person. Whether and how they came in would
+    show what they answered there. One query; none where there is no minimum, or no answers are hidden.
+    """
+    hidden = seat.sealed_round_ids | seat.unsettled_round_ids if round_.gold_minimum else ()
+    if not hidden:
+        return frozenset()
+    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    taxonomy = round_.taxonomy_version.taxonomy_id
+    trained = Assignment.objects.filter(
+        Exists(training), round__in=hidden, round__taxonomy_version__taxonomy=taxonomy
+    ).order_by()
+    if round_.closed_at is not None:  # nobody comes in after that
+        trained = trained.filter(round__opened_at__lt=round_.closed_at)
+    return frozenset(trained.values_list("rater", flat=True))
+
+
+def sees_tries(seat: Seat, row: RoundRater, hidden: Collection[int]) -> bool:
+    """Whether a person reads how a rater came into a round, and by which try: of themself, else as its owner or staff.
+
+    `hidden` are the `raters_with_hidden_tries` of the round.
+    """
+    if seat.membership is not None and seat.membership.pk == row.rater_id:
+        return True
+    may_know = seat.has_role(OWNER) or seat.user.is_staff
+    return may_know and seat.sees_all_answers(row.round_id) and row.rater_id not in hidden
+
+
 def minimum_words(round_: Round) -> str:
     """The minimum of a round in words: `80% of the items right; Symptom: Cohen's kappa of at least 0.60`."""
     minimum = round_.gold_minimum or {}
@@ -477,16 +507,17 @@ def newest_try(round_: Round, rater: Membership) -> TrainingResult | None:
     return begun
 
 
-def held_raters(round_: Round) -> list[Membership]:
+def held_raters(seat: Seat, round_: Round) -> list[Membership]:
     """The raters whose newest finished try is below the round's minimum, and who were not let in.
 
-    No query where there is no minimum.
+    Only those of whom this person reads every try. No query where there is no minimum.
     """
     if not round_.gold_minimum:
         return []
+    hidden = raters_with_hidden_tries(seat, round_)
     rows = RoundRater.objects.filter(round=round_, admission__isnull=True, left_at__isnull=True)
     rows = rows.filter(rater__kind=Membership.Kind.PERSON).select_related("rater__user").order_by("pk")
-    tried = [(row.rater, newest_try(round_, row.rater)) for row in rows]
+    tried = [(row.rater, newest_try(round_, row.rater)) for row in rows if sees_tries(seat, row, hidden)]
     return [rater for rater, each in tried if each is not None and each.is_whole and not each.reached]
 
 

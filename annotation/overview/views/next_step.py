@@ -167,7 +167,7 @@ def _move_on(seat: Seat, lines: Sequence[RoundLine]) -> NextStep:
             hint = f"{_items(line.n_items)} {asks}{version}."
             return NextStep(f"Round {number} is a draft", "Review and open the round", address, hint)
         sees_tries = is_owner and seat.sees_all_answers(line.round.pk)
-        if state == Round.State.OPEN and sees_tries and (held := held_raters(line.round)):
+        if state == Round.State.OPEN and sees_tries and (held := held_raters(seat, line.round)):
             who = f"{series([str(each) for each in held])} {'is' if len(held) == 1 else 'are'}"
             words = f"{who} below the minimum on calibration items of round {number}"
             return NextStep(

@@ -1,6 +1,6 @@
 """Raters of a round over REST: shares, leaving, and joining."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from annotation.assignments.queries import DepartureOutcome, ThirdRater, leaving, third_raters, uncounted
 from annotation.calibration.actions import gold
+from annotation.calibration.queries.training import raters_with_hidden_tries, sees_tries
 from annotation.core.access import OWNER, Seat, get_round, get_round_rater
 from annotation.core.api_bodies import Body, StringField, Switch, Whole
 from annotation.core.api_pages import PAGE, JobShape, list_page, pages_of
@@ -72,8 +73,9 @@ class RoundRaterShape(serializers.Serializer[Any]):
     )
     admission = AdmissionShape(
         allow_null=True,
-        help_text="Where the round has a minimum on calibration items: how the rater came in, for owners who are not "
-        "blind there, staff and the rater; null: not yet, or there is no minimum.",
+        help_text="Where the round has a minimum on calibration items: how the rater came in, for the rater, and for "
+        "owners and staff from whom no answers of the rater to calibration items are hidden, in any round; null for "
+        "others, where the rater has not come in yet, or where there is no minimum.",
     )
 
 
@@ -123,6 +125,7 @@ def rater_answer(
     until: Mapping[int, datetime] | None = None,
     double: Mapping[int, tuple[int, int]] | None = None,
     unfinished: Mapping[int, int] | None = None,
+    hidden_tries: Collection[int] | None = None,
 ) -> dict[str, Any]:
     """A rater of a round; what concerns all raters of the round is read where it is not given."""
     may_know = seat.has_role(OWNER) or seat.user.is_staff
@@ -132,6 +135,7 @@ def rater_answer(
     until = leases(row.round) if until is None else until
     double = double_coded(row.round) if double is None else double
     unfinished = unfinished_by_rater(row.round) if unfinished is None else unfinished
+    hidden_tries = raters_with_hidden_tries(seat, row.round) if hidden_tries is None else hidden_tries
     is_own = seat.membership is not None and seat.membership.pk == row.rater_id
     n, n_done = meanwhile.get((row.round_id, row.rater_id), (0, 0))
     is_shown = seat.sees_all_results(row.round_id)
@@ -153,14 +157,8 @@ def rater_answer(
         "lease_until": until.get(row.rater_id),
         "n_double": double.get(row.rater_id, (0, 0))[0] if double else None,
         "unblinded": row.unblinded,
-        "admission": admission_answer(row) if _sees_tries(seat, row) else None,
+        "admission": admission_answer(row) if sees_tries(seat, row, hidden_tries) else None,
     }
-
-
-def _sees_tries(seat: Seat, row: RoundRater) -> bool:
-    """Whether a person reads this rater's calibration results: their own, and all for an owner who is not blind."""
-    may_know = seat.has_role(OWNER) or seat.user.is_staff
-    return row.rater == seat.membership or (may_know and seat.sees_all_answers(row.round_id))
 
 
 def _third_raters(seat: Seat, round_: Round) -> dict[int, ThirdRater]:
@@ -207,6 +205,7 @@ class RoundRaters(APIView):
         }
         members = Membership.objects.filter(pk__in={*of_round, *third}).select_related("user", "invited_user")
         until, double, unfinished = leases(round_), double_coded(round_), unfinished_by_rater(round_)
+        hidden_tries = raters_with_hidden_tries(seat, round_)
 
         def shown(member: Membership) -> dict[str, Any]:
             row = of_round.get(member.pk)
@@ -214,7 +213,7 @@ class RoundRaters(APIView):
                 asked = third[member.pk]
                 row = RoundRater(n_assigned=asked.n_total, n_finished=asked.n_finished)
             row.round, row.rater = round_, member
-            return rater_answer(seat, row, meanwhile, days, third, until, double, unfinished)
+            return rater_answer(seat, row, meanwhile, days, third, until, double, unfinished, hidden_tries)
 
         return list_page(self, request, members, shown)
 

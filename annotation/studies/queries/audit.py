@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from django.db.models import BooleanField, Exists, F, Func, JSONField, OuterRef, Q, QuerySet, Value
+from django.db.models import BooleanField, Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
 
 from annotation.agreement_report.queries.headline import FIXED
 from annotation.assignments.queries import READ
@@ -52,6 +52,10 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
         rows = rows.exclude(Q(_names_one_of(list(sealed))), detail__has_key="sha256")
         screened = sealed.filter(Exists(RoundItem.objects.filter(round=OuterRef("pk"), excluded=True)))
         rows = rows.exclude(verb="round moved to resolving", detail__round__in=list(screened))
+    unread = seat.sealed_round_ids | seat.unsettled_round_ids
+    trained = RoundItem.objects.filter(round__in=unread, known__isnull=False) if unread else RoundItem.objects.none()
+    if begun := trained.aggregate(at=Min("round__opened_at"))["at"]:  # tries there count in every round
+        rows = rows.exclude(verb="rater let in below the minimum", at__gte=begun)
     blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
     hidden = seat.hidden_round_ids | blind
     if not hidden:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.test import Client
 
 from annotation.calibration.queries.training import seen_answers
 from annotation.choosing.actions.samples import draw_sample
+from annotation.core.access import get_seat
 from annotation.imports.actions.ratings import import_ratings
 from annotation.labeling.queries.assignments import progress
 from annotation.members.actions.members import add_member
@@ -16,6 +18,7 @@ from annotation.models import AuditEvent, Round, RoundItem, RoundRater, Study
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.raters import add_rater
 from annotation.studies.actions.studies import create_study
+from annotation.studies.queries.audit import audit_of
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
 
@@ -413,3 +416,53 @@ def test_an_owner_who_rates_reads_how_nobody_else_came_in(study: Study) -> None:
     client = Client()
     client.force_login(make.user("olga"))
     assert client.get(f"/studies/{study.slug}/rounds/1/").content.decode().count("minimum reached") == 1
+
+
+def told_of_a_minimum(slug: str, is_right: bool) -> list[Any]:
+    """What others are told of a round with a minimum while bob's try is in another one that is open to them.
+
+    Carl owns the study and rates in the other round, stan is of the staff, and rea reads.
+    """
+    study = make.study(slug, text=make.FAULTS.replace("slug: faults", f"slug: {slug}"), raters=["bob", "carol"])
+    owner, at = make.owner_seat(study), f"studies/{slug}/"
+    add_member(seat=owner, username=make.user("carl").username, roles=["owner", "rater"])
+    make.user("stan", staff=True)
+    opened(study, ["bob", "carol"], 1, known={}, kind="main", gold_minimum={"share": 1}, raters_per_item=2)
+    other = opened(study, ["bob", "carol", "carl"], known={8: {"kind": ["fault"]}})
+    make.submit(other, "bob", 8, FAULT if is_right else {"kind": ["how-to"]})
+    make.submit(other, "carl", 8, FAULT)
+    assert Caller("bob", "rate").get(f"{at}rounds/1/next/").status_code == (200 if is_right else 409)
+    admit = f"{at}rounds/1/raters/{{}}/admit/"
+    assert Caller("olga").post(admit.format("R2"), {"reason": "Known."}).json()["admission"]["how"] == "let_in"
+
+    def admissions(*names: str) -> list[Any]:
+        rows = [Caller(name).get(f"{at}rounds/1/raters/").json()["results"] for name in names]
+        return [[each["admission"] and each["admission"]["how"] for each in one] for one in rows]
+
+    client = Client()
+    client.force_login(make.user("carl"))
+    pages = [client.get(f"/{at}{page}").content.decode() for page in ("", "rounds/1/")]
+    found: list[Any] = [admissions("carl", "stan", "rea"), [_words_of_minimum(page) for page in pages]]
+    found.append(Caller("carl").post(admit.format("R1"), {"reason": "Please."}).json()["admission"])
+    assert admissions("olga") == [["reached" if is_right else "let_in", "let_in"]]
+    make.submit(study.rounds.get(number=1), "carol", 1, FAULT)
+    rounds.resolve_round(seat=owner, number=1, withdraw=True)
+    rounds.close_round(seat=owner, number=1, leave_open=True)
+    found.append(admissions("carl", "stan", "rea"))
+    for name in ("carl", "stan", "rea", "carol"):
+        found.append(_words_of_minimum(Caller(name).get(f"{at}agreement/methods/").json()["paragraph"]))
+        found.append([each.verb for each in audit_of(get_seat(make.user(name), slug)) if "let in" in each.verb])
+    told = Caller("olga").get(f"{at}agreement/methods/").json()["paragraph"]
+    assert f"R1{' reached it; ' if is_right else ' was let in'}" in told
+    return found
+
+
+def _words_of_minimum(text: str) -> list[str]:
+    return re.findall(r"minimum reached|below the minimum|not yet|reached it|was let in", text)
+
+
+@pytest.mark.slow
+def test_nothing_tells_how_a_rater_came_in_by_a_try_in_a_round_that_is_hidden() -> None:
+    make.issues(20)
+    right, wrong = (told_of_a_minimum(*world) for world in (("right", True), ("wrong", False)))
+    assert right == wrong
