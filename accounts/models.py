@@ -47,7 +47,7 @@ class User(AbstractUser):
         ITEMS = "items", "items that wait for my labels"
         DISAGREEMENTS = "disagreements", "disagreements that I can resolve"
         PROPOSALS = "proposals", "proposed categories that wait for me, and answers to mine"
-        SUMMARY = "summary", "of studies that I own: once a week, who waits for whom"
+        SUMMARY = "summary", "who waits for whom in studies that I own, once a week"
 
     no_mails = models.JSONField(
         default=list, db_default=[], blank=True, help_text="Kinds of e-mail that the person does not want."

@@ -238,7 +238,7 @@ class Seat:
         if round_.pk in self.sealed_round_ids:
             raise self._for_others(round_)
 
-    def _hides_undone(self, round_: Round) -> bool:
+    def hides_undone(self, round_: Round) -> bool:
         """Whether a relabeling queue that was undone before it closed is hidden: its items can be labeled again."""
         is_rater = self.has_role(RATER) and not self.has_role(OWNER, ADJUDICATOR)
         is_unclosed = round_.state == Round.State.UNDONE and round_.closed_at is None
@@ -259,7 +259,7 @@ class Seat:
             raise Blind(
                 f"You are a rater in round {round_.number}, so the labels of others are hidden until the round closes."
             )
-        if self._hides_undone(round_):
+        if self.hides_undone(round_):
             raise Forbidden(
                 f"Round {round_.number} was undone before it was closed, and its items can be labeled again, so its "
                 "results are hidden from raters and reader links."
@@ -379,7 +379,7 @@ class Seat:
 
     def hides(self, round_: Round, item: int) -> bool:
         """Whether what others said of this item (its id) in this round must not reach this person yet."""
-        is_hidden = round_.pk in self.hidden_round_ids or self._hides_undone(round_)
+        is_hidden = round_.pk in self.hidden_round_ids or self.hides_undone(round_)
         return is_hidden or (round_.pk, item) in self.withheld
 
     def hides_answers(self, round_: Round, item: int) -> bool:

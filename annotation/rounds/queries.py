@@ -160,7 +160,7 @@ def _tells_skipped(seat: Seat | None, round_: Round) -> bool:
 
     Raters can still be asked there as third raters, and a page that counts skips leaves no line.
     """
-    if seat is None or not seat.sees_all_answers(round_.pk):
+    if seat is None or not seat.sees_all_answers(round_.pk) or seat.hides_undone(round_):
         return False
     return round_.state != Round.State.RESOLVING or seat.has_role(OWNER, ADJUDICATOR)
 
