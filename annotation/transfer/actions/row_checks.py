@@ -159,8 +159,10 @@ _DETAIL = record_of(
     {
         **dict.fromkeys(("part", "export", "plan", "pilot", "number", "n", "withdrawn", "waiting"), is_whole),
         **dict.fromkeys(("item", "dimension", "what", "door"), SHORT_TEXT),
-        **dict.fromkeys(("sha256", "answers_hash", "reason", "member"), SHORT_TEXT),
+        **dict.fromkeys(("sha256", "answers_hash", "reason", "member", "was", "of", "places"), SHORT_TEXT),
         **_PLACE,
+        "roles": list_of(is_text),
+        "unblinded": either_of(is_yes_or_no, is_whole, _COUNTS),
         "rounds": either_of(_COUNTS, _COUNTED),
         "items": either_of(is_whole, list_of(is_text)),
         "given": either_of(is_whole, _COUNTED),

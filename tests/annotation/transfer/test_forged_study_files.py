@@ -175,6 +175,8 @@ BY_ROW: list[tuple[str, str, Any, Any]] = [
     ("export", "asked", {"texts": "included", "authors": ["Ada"], "pseudonymise": True}, {"elsewhere": 1}),
     ("auditevent", "detail", {"round": 1, "item": "a", "items": 2}, {"round": "1"}),
     ("auditevent", "detail", {"rounds": {"": 1}, "given": 5}, {"rounds": "1"}),
+    ("auditevent", "detail", {"member": "bob", "roles": ["owner"]}, {"member": "bob", "roles": 5}),
+    ("auditevent", "detail", {"unblinded": [2], "was": "Bob"}, {"unblinded": {}}),
     ("closingchanges", "merged_at", "2025-01-01T00:00:00Z", FAR),
     ("remark", "text", "Why?", "a" * 20_001),
     ("membership", "code", "R12", "a/b"),
