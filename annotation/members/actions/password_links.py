@@ -1,6 +1,7 @@
 """Password links for members, created by an owner who gains no access through them."""
 
 from django.db import transaction
+from django.db.models import Q
 
 from accounts import actions as account_actions
 from accounts.models import PasswordLink, User
@@ -95,13 +96,14 @@ def why_not(seat: Seat, user: User) -> str:
 
 
 def _blind_beside(maker: User, user: User) -> Round | None:
-    """A round whose answers are hidden from one person, of a study in which another one is a member.
+    """A round whose answers are hidden from one person, of a study in which another one is a member, or is invited.
 
     Where they are not hidden from the other, the other's account shows them. Whether the other is asked as a third
     rater would tell that answers differ, so the other's own assignments play no part.
     """
     own = {each.study_id: each for each in Membership.objects.filter(user=maker)}
-    for each in Membership.objects.select_related("study").filter(user=user).order_by("pk"):
+    theirs = Q(user=user) | Q(invited_user=user, invitation_key__isnull=False)
+    for each in Membership.objects.select_related("study").filter(theirs).order_by("pk"):
         seat = Seat(maker, each.study, own.get(each.study_id))
         hidden = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
         if hidden:

@@ -263,13 +263,15 @@ def test_the_answer_does_not_tell_who_is_asked_as_a_third_rater(study: Study, by
     assert before[0] == (403 if blind else 201)
 
 
-def test_staff_who_rate_in_another_study_take_over_no_account_of_it_by_this_one(study: Study) -> None:
+@pytest.mark.parametrize("invited", [False, True])
+def test_staff_who_rate_in_another_study_take_over_no_account_of_it_by_this_one(study: Study, invited: bool) -> None:
     make.user("sam", staff=True)
     other = other_study()
     for name, roles in (("sam", ["rater"]), ("xena", ["rater"]), ("bob", ["adjudicator"])):
         make.user(name)
         members.add_member(seat=make.seat(other, "mallory"), username=name, roles=roles)
-        make.accept(name)
+        if not (invited and name == "bob"):
+            make.accept(name)
     make.open_round(other, 2, raters=("sam", "xena"))
     status, reason = answer_to("sam", make.member(study, "bob"))
     assert status == 403 and "round 1 of the study “other”" in reason
