@@ -269,9 +269,8 @@ def test_staff_who_rate_in_another_study_take_over_no_account_of_it_by_this_one(
     other = other_study()
     for name, roles in (("sam", ["rater"]), ("xena", ["rater"]), ("bob", ["adjudicator"])):
         make.user(name)
-        members.add_member(seat=make.seat(other, "mallory"), username=name, roles=roles)
-        if not (invited and name == "bob"):
-            make.accept(name)
+        add = members.set_member if invited and name == "bob" else members.add_member
+        add(seat=make.seat(other, "mallory"), username=name, roles=roles)
     make.open_round(other, 2, raters=("sam", "xena"))
     status, reason = answer_to("sam", make.member(study, "bob"))
     assert status == 403 and "round 1 of the study “other”" in reason
