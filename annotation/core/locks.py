@@ -19,6 +19,8 @@ def _at_work(job: BulkJob) -> Conflict:
     match job.kind:
         case BulkJob.Kind.DUPLICATES:
             said = f"{job.sample} is being searched for duplicates: {n} steps are done."
+        case BulkJob.Kind.LEAVING if job.round and job.round.kind == Round.Kind.RELABEL:  # withheld from some
+            said, then = "Items of a rater who leaves are being reassigned.", "Wait until all are done."
         case BulkJob.Kind.LEAVING:
             said, then = f"Items of {of_round} are being reassigned: {n} are done.", "Wait until all are done."
         case BulkJob.Kind.GIVING:

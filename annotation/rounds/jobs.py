@@ -45,7 +45,7 @@ class BulkJobs(JobKind[BulkJob]):
             if turn.is_over():
                 raise TurnOver
         if job.kind == BulkJob.Kind.LEAVING:
-            for pk in job.asked["rounds"]:
+            for pk in job.asked.get("finish", job.asked["rounds"]):
                 finish_if_done(pk)
 
     def _batch(self, job: BulkJob, step: Step) -> bool:

@@ -91,16 +91,23 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutco
 
 @transaction.atomic
 def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Round, DepartureOutcome]]:
-    """Withdraws a rater from some rounds; one job does so in those where it is to move many items."""
+    """Withdraws a rater from some rounds; one job does so in those where it is to move many items.
+
+    Relabeling queues come last there and are not counted, because the progress would show how much they hold.
+    """
     study = hold_study(seat)
     found = [_withdraw_from(seat, hold_any_round(seat, number), rater) for number in numbers]
     large = [(round_, each) for round_, each in found if each.n_later]
     if large:
         require_prepared(study)
-        member = large[0][1].rater
-        asked = {"rounds": [round_.pk for round_, _ in large], "rater": member.pk, "code": member.code}
-        n_total, kind = sum(each.n_later for _, each in large), BulkJob.Kind.LEAVING
-        batches.start_job(study=study, user=seat.user, kind=kind, n_total=n_total, round=large[0][0], asked=asked)
+        large.sort(key=lambda row: row[0].kind == Round.Kind.RELABEL)
+        first, member = large[0][0], large[0][1].rater
+        pks = [round_.pk for round_, _ in large]
+        finish = [pk for pk in pks if pk not in seat.withheld_queues]
+        asked = {"rounds": pks, "finish": finish, "rater": member.pk, "code": member.code}
+        counted = [each.n_later for round_, each in large if round_.kind != Round.Kind.RELABEL or round_ == first]
+        kind = BulkJob.Kind.LEAVING
+        batches.start_job(study=study, user=seat.user, kind=kind, n_total=sum(counted), round=first, asked=asked)
     return found
 
 

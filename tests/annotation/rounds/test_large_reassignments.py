@@ -11,6 +11,7 @@ from annotation.choosing.actions import batches
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, BulkJob, InboxLine, Round, RoundRater, Study
 from annotation.rounds.actions import raters as rater_actions
+from annotation.rounds.actions.rounds import NewRound, close_round, create_round, open_round
 from annotation.rounds.jobs import BULK_JOBS
 from tests import builders as make
 from tests.annotation.rounds.test_raters_of_open_rounds import answer_all, exactly_n, held, n_free, row_of
@@ -125,6 +126,40 @@ def test_who_leaves_a_study_is_withdrawn_from_all_its_large_rounds_by_one_job() 
         assert row_of_code(each, "R1").left_at
         exactly_n(each)
     assert [each.detail["round"] for each in AuditEvent.objects.filter(verb="rater withdrawn").order_by("pk")] == [1, 2]
+
+
+@pytest.mark.parametrize(("n_queued", "n_again"), [(2, 3), (2, 1)])
+def test_the_job_of_who_leaves_names_and_counts_no_queue_that_is_withheld(
+    n_queued: int, n_again: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Carol, an owner, labels the items of queue 2 again in round 3, as bob does, whom she removes."""
+    monkeypatch.setattr(assignment_queries, "JOB_FROM", 1)
+    study = make.study(raters=("bob", "carol"))
+    members.add_member(seat=make.owner_seat(study), username="carol", roles=["owner", "rater"])
+    make.rate(make.open_round(study, 3, raters=("bob",), raters_per_item=1), "item bob\n1 hang\n2 hang\n3 hang")
+    close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    table = "\n".join(f"{number} symptom bob" for number in range(1, n_queued + 1))
+    queue = make.worklist(study, 2, f"item asked raters\n{table}")
+    issues = [f"acme/rocket#{number}" for number in (1, 2, 3)]
+    asked = NewRound(raters=["bob", "carol"], issues=issues, raters_per_item=2)
+    again = create_round(seat=make.owner_seat(study), asked=asked)
+    open_round(seat=make.owner_seat(study), number=again.number, reason="-", unregistered=True)
+    for number in range(n_again + 1, 4):
+        make.submit(again, "bob", number, {"symptom": ["hang-a"]})
+    member, carol = make.member(study, "bob"), Client()
+    carol.force_login(make.user("carol"))
+    assert carol.post(f"/studies/study/members/{member.pk}/remove/").status_code == 302
+    refused = Script("carol").send("POST", "studies/study/rounds/", {"issues": issues, "raters": ["carol"]})
+    shown = Script("carol").send("GET", "studies/study/rounds/3/").json()["job"]
+    said = "Items of round 3 are being reassigned: 0 of 3 are done."
+    if n_again == 1:
+        said = "Items of a rater who leaves are being reassigned."
+    assert (shown and shown["total"]) == (None if n_again == 1 else 3)
+    assert (refused.status_code, refused.json()["message"]) == (409, f"{said} Wait until all are done.")
+    assert work().state == "done" and row_of_code(queue, "R1").left_at
+    queue.refresh_from_db()
+    assert queue.state == Round.State.OPEN
 
 
 def row_of_code(round_: Round, code: str) -> RoundRater:
