@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from django.db import connection
 
 from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.core.audit import record
 from annotation.models import Assignment, Membership, Round, RoundRater
 from annotation.models.assignment_kinds import EXTRA_RATERS
 from shared.job_holds import place
@@ -54,14 +55,16 @@ def wait_before_roles(member: Membership) -> None:
         wait_for_assignments(rounds)
 
 
-def mark_unblinded(member: Membership) -> list[int]:
+def mark_unblinded(member: Membership) -> None:
     """Marks who has just become a member where they are still to rate blind and the account could read answers.
 
-    Staff read every study until they rate in it, which is from now on. The rounds' numbers.
+    Staff read every study until they rate in it, which is from now on. Each round has a line of its own in the audit
+    log: that a member is in it, or was asked there, is hidden from people from whom labels of the round are withheld.
     """
     in_round: dict[int, RoundRater] | None = {} if member.user is not None and member.user.is_staff else None
     found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member], in_round)]
     RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
     asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
-    return [each.number for each in found]
+    for each in found:
+        record(study=member.study, user=None, verb="rater marked unblinded", round=each.number, rater=member.code)

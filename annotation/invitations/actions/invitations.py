@@ -104,9 +104,9 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
         membership.code = next_code(study)
     membership.save()
     InvitationUse.objects.create(invitation=invitation, member=membership)
+    if is_new:
+        mark_unblinded(membership)
     detail: dict[str, object] = {"number": invitation.pk, "member": user.username, "roles": membership.roles}
-    if is_new and (marked := mark_unblinded(membership)):
-        detail["unblinded"] = marked
     record(study=study, user=user, verb="invitation accepted", **detail)
     if membership.has_role(OWNER):
         owners_maintain_screening(study)

@@ -25,9 +25,8 @@ def accept(*, user: User, key: str) -> Membership:
     require_no_demo_person(user, found.study)
     come_in(found, user)
     found.save()
-    marked = mark_unblinded(found)
-    said = {"unblinded": marked} if marked else {}
-    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles, **said)
+    mark_unblinded(found)
+    record(study=found.study, user=user, verb="member accepted", member=user.username, roles=found.roles)
     if found.has_role(OWNER):
         owners_maintain_screening(found.study)
     return found

@@ -149,8 +149,8 @@ def _set_member(
         membership.code = next_code(seat.study)
     membership.save()
     said: dict[str, object] = {"machine": described} if described else {}
-    if not is_in and membership.user is not None and (marked := mark_unblinded(membership)):
-        said["unblinded"] = marked
+    if not is_in and membership.user is not None:
+        mark_unblinded(membership)
     verb = "member invited" if membership.is_invited else "member set"
     record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
     offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])

@@ -1,6 +1,7 @@
 """A relabeling queue shows no one who labels its items again which of them it holds, at any door."""
 
 import csv
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
-from annotation.models import Assignment, Export, Item, Round, Study
+from annotation.models import Assignment, AuditEvent, Export, Item, Membership, Round, RoundRater, Study
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
@@ -192,3 +193,40 @@ def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> N
     draft = rounds.create_round(seat=make.owner_seat(study), asked=asked)
     assert again.state == Round.State.OPEN and len(items) == 2
     assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
+
+
+@pytest.mark.parametrize("kind", [Round.Kind.RELABEL, Round.Kind.MAIN])
+def test_the_audit_log_of_who_labels_items_again_names_no_round_in_which_staff_are_marked_as_they_join(
+    kind: str,
+) -> None:
+    """Invited stan is a substitute in queue 2, or a third rater in round 1, or nowhere; carl labels the item again."""
+    seen = []
+    for is_there in (True, False):
+        with transaction.atomic():
+            study = make.study("study", raters=("al", "carl", "zed"))
+            members.add_member(seat=make.owner_seat(study), username="carl", roles=["owner", "rater"])
+            make.user("stan", staff=True)
+            members.set_member(seat=make.owner_seat(study), username="stan", roles=["rater"])
+            round_ = make.rate(
+                make.open_round(study, 2, raters=("al", "zed")), "item al zed\n1 hang crash\n2 hang hang"
+            )
+            if kind == Round.Kind.RELABEL:
+                rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+                make.next_version(study, make.HANG_SPLIT)
+                round_ = make.worklist(study, 2, "item asked raters\n1 symptom al\n2 symptom zed")
+                make.submit(round_, "zed", 2, {"symptom": ["hang-a"]})
+            stan = Membership.objects.get(invited_user__username="stan")
+            if is_there:
+                item = get_item(make.owner_seat(study), "acme/rocket#1")
+                Assignment.objects.create(round=round_, item=item, rater=stan, position=1)
+                if kind == Round.Kind.RELABEL:
+                    RoundRater.objects.create(round=round_, rater=stan, n_assigned=1)
+            make.open_round(study, 2, raters=("carl",), raters_per_item=1)
+            make.accept("stan")
+            assert AuditEvent.objects.filter(verb="rater marked unblinded").count() == is_there
+            carl = Client()
+            carl.force_login(make.user("carl"))
+            lines = b"".join(carl.get("/studies/study/audit/audit.jsonl").streaming_content).decode().splitlines()
+            seen.append([{**json.loads(line), "at": ""} for line in lines])
+            transaction.set_rollback(True)
+    assert seen[0] == seen[1] and any(line["what"] == "member accepted" for line in seen[0])
