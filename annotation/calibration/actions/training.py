@@ -94,7 +94,8 @@ def gold_of_round(
 ) -> list[tuple[Item, Known]]:
     """The first `n_items` items of a closed round with what was agreed on them, as far as it follows into `version`.
 
-    Items of which that is withheld from this person are passed over.
+    Items of which that is withheld from this person are passed over, and those of rounds under way, whose raters would
+    see which items were agreed on. What is in a relabeling queue follows from labels, so it makes no difference.
     """
     if isinstance(n_items, bool) or not isinstance(n_items, int) or not 1 <= n_items <= MOST:
         fields["n_training"] = [f"Enter a whole number from 1 to {MOST}."]
@@ -107,18 +108,27 @@ def gold_of_round(
         return []
     found: list[tuple[Item, Known]] = []
     tree = published_version(version.pk)
-    withheld = seat.withheld_in(round_)
+    places = RoundItem.objects.filter(
+        round__study=seat.study,
+        round__state__in=[Round.State.OPEN, Round.State.RESOLVING],
+        round__taxonomy_version__taxonomy=version.taxonomy_id,
+        item__round_items__round=round_,
+        known__isnull=True,
+    )
+    again = set(places.exclude(round__kind=Round.Kind.RELABEL).order_by().values_list("item", flat=True))
+    passed_over = again | seat.withheld_in(round_)
     for item, answer in agreed_answers(round_, version):
         if len(found) == n_items:
             break
-        if item.pk in withheld:
+        if item.pk in passed_over:
             continue
         known = read_gold(tree, answer, "known", {})
         if known is not None and item.screening != Item.Screening.OUT:
             found.append((item, known))
     if len(found) < n_items:
         items = plural(len(found), f"item of round {number} has", f"items of round {number} have")
-        fields["n_training"] = [f"Only {items} agreed labels for every dimension under version {version.number}."]
+        said = f"Only {items} agreed labels for every dimension under version {version.number}."
+        fields["n_training"] = [f"{said} Items of open and resolving rounds are not taken." if again else said]
     return found
 
 

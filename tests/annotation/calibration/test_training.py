@@ -1,6 +1,7 @@
 """Calibration items: what is known of them, who gets them, what they tell, and that they count nowhere."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,6 +126,7 @@ def test_agreed_labels_of_a_closed_round_become_what_is_known(study: Study) -> N
     )
     owner = make.owner_seat(study)
     rounds.close_round(seat=owner, number=first.number, leave_open=True)
+    make.worklist(study, 1, "item asked raters\n1 symptom bob")  # what it holds makes no difference
     made = draft(study, 4, 5, training_round=first.number, n_training=2)
     known = dict(RoundItem.objects.filter(round=made).values_list("item__identifier", "known"))
     assert known == {
@@ -255,22 +257,16 @@ def test_what_others_said_of_an_item_that_is_rated_elsewhere_is_known_to_nobody_
     again = make.open_round(study, 3, raters=("olga", "dave"))
     make.rate(first, "item bob carol\n1 crash crash\n2 hang crash\n3 slow slow")
     rounds.close_round(seat=make.owner_seat(study), number=first.number, leave_open=True)
-    with pytest.raises(Invalid) as refused:
-        draft(study, 4, training_round=first.number, n_training=1)
-    assert "Only 0 items" in refused.value.fields["n_training"][0]
-
     add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
-    made = rounds.create_round(
-        seat=make.seat(study, "ida"),
-        asked=rounds.NewRound(
-            raters=["dave", "erin"],
-            issues=[name(4)],
-            training_round=first.number,
-            n_training=2,
-            kind="pilot",
-            mode="pool",
-        ),
-    )
+    asked = rounds.NewRound(raters=["dave", "erin"], issues=[name(4)], kind="pilot", mode="pool")
+    for who in ("ida", "olga"):  # which were agreed on would show, also where an owner makes the round who reads them
+        of_round = replace(asked, training_round=first.number, n_training=1)
+        with pytest.raises(Invalid) as refused:
+            rounds.create_round(seat=make.seat(study, who), asked=of_round)
+        assert refused.value.fields["n_training"][0].startswith("Only 0 items")
+        assert refused.value.fields["n_training"][0].endswith("Items of open and resolving rounds are not taken.")
+    of_hand = replace(asked, known={name(1): CRASH, name(3): CRASH})
+    made = rounds.create_round(seat=make.seat(study, "ida"), asked=of_hand)
     made = rounds.open_round(seat=make.seat(study, "ida"), number=made.number, unregistered=True)
     olga = Caller("olga", "manage").get(f"studies/{study.slug}/rounds/{made.number}/training/").json()
     assert [each["known"] for each in olga["items"]] == [None, None]
