@@ -55,14 +55,16 @@ def wait_before_roles(member: Membership) -> None:
         wait_for_assignments(rounds)
 
 
-def mark_unblinded(member: Membership) -> None:
+def mark_unblinded(member: Membership, before: Membership | None = None) -> None:
     """Marks who has just become a member where they are still to rate blind and the account could read answers.
 
     Staff read every study until they rate in it, which is from now on. Each round has a line of its own in the audit
     log: that a member is in it, or was asked there, is hidden from people from whom labels of the round are withheld.
+    `before` is what the account was in the study until now, where it takes a member's place.
     """
-    in_round: dict[int, RoundRater] | None = {} if member.user is not None and member.user.is_staff else None
-    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [member], in_round)]
+    is_new = before is not None or (member.user is not None and member.user.is_staff)
+    in_round: dict[int, RoundRater] | None = {} if is_new else None
+    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [before or member], in_round)]
     RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
     asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)

@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from accounts.models import User
-from annotation.assignments.actions.reading_locks import held_unblinded
+from annotation.assignments.actions.reading_locks import held_unblinded, mark_unblinded
 from annotation.assignments.queries import rounds_to_rate_blind
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat
@@ -14,7 +14,7 @@ from annotation.core.errors import Conflict, Invalid
 from annotation.core.locks import hold_study
 from annotation.core.memberships import account_named, ask_in, come_in, place_of
 from annotation.invitations.queries.own_invitations import roles_asked
-from annotation.models import Membership
+from annotation.models import Membership, Round, RoundRater
 
 
 @transaction.atomic
@@ -55,12 +55,13 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
             sentence = f"{user.username} already has the place of {there.name or there} here. Choose another account."
             raise Conflict(sentence, fields={"username": [sentence]})
         roles |= set(there.roles) if is_in else roles_asked(there)
-        _require_blind(there, member)
+        _require_blind(seat, there, member)
         member.could_read_until = there.could_read_until
         member.formerly_id = member.formerly_id or there.formerly_id
         _give_way(there, user)
     elif there is None and directly:  # others are marked when they accept: before, nothing tells whether they are staff
-        _require_blind(Membership(study=seat.study, user=user, roles=[]), member)
+        there = Membership(study=seat.study, user=user, roles=[])
+        _require_blind(seat, there, member)
     was = member.name
     if is_in or directly:
         come_in(member, user)
@@ -68,6 +69,8 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         ask_in(member, user, by=seat.user)
     member.roles = [each for each in Membership.Role.values if each in roles]
     member.save()
+    if there is not None and there.pk != member.pk and member.user is not None:
+        mark_unblinded(member, there)
     said = {"code": member.code} if member.code else {}
     verb = "member invited" if member.is_invited else "member joined"
     record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, **said)
@@ -78,10 +81,17 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     return member
 
 
-def _require_blind(there: Membership, member: Membership) -> None:
-    """Raises Conflict where the member still rates blind in a round whose answers the person could read until now."""
+def _require_blind(seat: Seat, there: Membership, member: Membership) -> None:
+    """Raises Conflict where the member still rates blind in a round whose answers the person could read until now.
+
+    Not where it is hidden from who asks that the member is to answer there, in a relabeling queue or as a third rater:
+    the member is marked instead.
+    """
+    rates = RoundRater.objects.filter(rater=member, left_at__isnull=True).exclude(round__kind=Round.Kind.RELABEL)
+    shown = set(rates.values_list("round", flat=True))
     for round_ in rounds_to_rate_blind(member):
-        if held_unblinded(round_, [there], {}):
+        is_shown = round_.pk in shown or seat.sees_all_results(round_.pk)
+        if is_shown and held_unblinded(round_, [there], {}):
             raise Conflict(
                 f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "
                 f"{member} from the round first.",

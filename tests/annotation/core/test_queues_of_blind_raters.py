@@ -195,38 +195,62 @@ def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> N
     assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
 
 
-@pytest.mark.parametrize("kind", [Round.Kind.RELABEL, Round.Kind.MAIN])
-def test_the_audit_log_of_who_labels_items_again_names_no_round_in_which_staff_are_marked_as_they_join(
-    kind: str,
-) -> None:
-    """Invited stan is a substitute in queue 2, or a third rater in round 1, or nowhere; carl labels the item again."""
-    seen = []
+MAIN, RELABEL = Round.Kind.MAIN, Round.Kind.RELABEL
+
+
+def joined_by(way: str, kind: str, *, is_there: bool) -> tuple[list[Any], list[bool]]:
+    """What carl sees while an account that could read takes a place, and whether that rater is marked in each round.
+
+    The place is that of a substitute in queue 2, of a third rater in round 1, or of nobody there. Carl, an owner,
+    labels the item again.
+    """
+    study = make.study("study", raters=("al", "carl", "zed"))
+    seat = make.owner_seat(study)
+    members.add_member(seat=seat, username="carl", roles=["owner", "rater"])
+    make.user("stan", staff=True)
+    if way == "invitation":
+        members.set_member(seat=seat, username="stan", roles=["rater"])
+        rater = Membership.objects.get(invited_user__username="stan")
+    else:
+        members.add_member(seat=seat, username=make.user("dora").username, roles=["reader"])
+        rater = Membership.objects.create(study=study, name="Rae", code="R9", roles=["rater"])
+    round_ = make.rate(make.open_round(study, 2, raters=("al", "zed")), "item al zed\n1 hang crash\n2 hang hang")
+    if kind == RELABEL:
+        rounds.close_round(seat=seat, number=1, leave_open=True)
+        make.next_version(study, make.HANG_SPLIT)
+        round_ = make.worklist(study, 2, "item asked raters\n1 symptom al\n2 symptom zed")
+        make.submit(round_, "zed", 2, {"symptom": ["hang-a"]})
+    if is_there:
+        Assignment.objects.create(round=round_, item=get_item(seat, "acme/rocket#1"), rater=rater, position=1)
+    if is_there and kind == RELABEL:
+        RoundRater.objects.create(round=round_, rater=rater, n_assigned=1)
+    make.open_round(study, 2, raters=("carl",), raters_per_item=1)
+    carl = Client()
+    carl.force_login(make.user("carl"))
+    seen: list[Any] = []
+    if way == "invitation":
+        make.accept("stan")
+    else:
+        page = carl.post(f"/studies/study/members/{rater.pk}/join/", {"username": "dora"}, follow=True)
+        seen += [page.redirect_chain, "could read its labels" in page.content.decode()]
+    lines = b"".join(carl.get("/studies/study/audit/audit.jsonl").streaming_content).decode().splitlines()
+    seen += [{**json.loads(line), "at": ""} for line in lines]
+    assert '"member accepted"' in lines[0] or '"member joined"' in lines[0]
+    rows = RoundRater.objects if kind == RELABEL else Assignment.objects
+    marks = list(rows.filter(rater=rater).values_list("unblinded", flat=True))
+    assert AuditEvent.objects.filter(verb="rater marked unblinded").count() == len(marks)
+    return seen, marks
+
+
+@pytest.mark.parametrize(
+    ("way", "kind"), [("invitation", RELABEL), ("invitation", MAIN), ("name", RELABEL), ("name", MAIN)]
+)
+def test_who_labels_items_again_does_not_see_where_someone_is_marked_as_they_join(way: str, kind: str) -> None:
+    seen, marks = [], []
     for is_there in (True, False):
         with transaction.atomic():
-            study = make.study("study", raters=("al", "carl", "zed"))
-            members.add_member(seat=make.owner_seat(study), username="carl", roles=["owner", "rater"])
-            make.user("stan", staff=True)
-            members.set_member(seat=make.owner_seat(study), username="stan", roles=["rater"])
-            round_ = make.rate(
-                make.open_round(study, 2, raters=("al", "zed")), "item al zed\n1 hang crash\n2 hang hang"
-            )
-            if kind == Round.Kind.RELABEL:
-                rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
-                make.next_version(study, make.HANG_SPLIT)
-                round_ = make.worklist(study, 2, "item asked raters\n1 symptom al\n2 symptom zed")
-                make.submit(round_, "zed", 2, {"symptom": ["hang-a"]})
-            stan = Membership.objects.get(invited_user__username="stan")
-            if is_there:
-                item = get_item(make.owner_seat(study), "acme/rocket#1")
-                Assignment.objects.create(round=round_, item=item, rater=stan, position=1)
-                if kind == Round.Kind.RELABEL:
-                    RoundRater.objects.create(round=round_, rater=stan, n_assigned=1)
-            make.open_round(study, 2, raters=("carl",), raters_per_item=1)
-            make.accept("stan")
-            assert AuditEvent.objects.filter(verb="rater marked unblinded").count() == is_there
-            carl = Client()
-            carl.force_login(make.user("carl"))
-            lines = b"".join(carl.get("/studies/study/audit/audit.jsonl").streaming_content).decode().splitlines()
-            seen.append([{**json.loads(line), "at": ""} for line in lines])
+            told, marked = joined_by(way, kind, is_there=is_there)
             transaction.set_rollback(True)
-    assert seen[0] == seen[1] and any(line["what"] == "member accepted" for line in seen[0])
+        seen.append(told)
+        marks += marked
+    assert seen[0] == seen[1] and marks == [True]
