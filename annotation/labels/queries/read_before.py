@@ -7,7 +7,7 @@ items elsewhere (`Seat.withheld`), so only what they could read until then count
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, Min, OuterRef, Q
@@ -21,7 +21,10 @@ from shared.wording import plural, series
 
 CAME_IN = ("member accepted", "invitation accepted")
 """The lines of the audit log by which an account that was invited came into a study."""
-GOT_ROLES = ("member set", *CAME_IN)
+INVITED = "member invited"
+OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN)
+FIRST_LINE = timedelta(minutes=1)
+"""The first line of a membership is written at most this long after it was created, if there is one of that time."""
 CAME_INTO_ROUND = "rater added"
 CODING = (Round.Kind.PILOT, Round.Kind.MAIN)
 
@@ -155,32 +158,38 @@ def _blind_spans(
 def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presence]:
     """By membership (id) what dates are known of it, by the audit log; one query."""
     lines = list(
-        AuditEvent.objects.filter(study=study, verb__in=GOT_ROLES)
+        AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS)
         .order_by("pk")
         .values_list("verb", "at", "user_id", "detail")
     )
-    return {each.pk: _presence(study, each, lines) for each in members}
+    return {each.pk: _presence(each, lines) for each in members}
 
 
-def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
+def _presence(member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
+    """Lines that came with a study's file name people by their user names on the server that it came from.
+
+    The log may have no line of how someone came in: of who created the study, and of copies that earlier versions made.
+    If they decide now, or could read open rounds once, they count as deciding since their membership was created.
+    """
     accounts = [*member.accounts, *([member.invited_user] if member.invited_user else [])]
-    ids, names = {each.pk for each in accounts}, {folded(each.username) for each in accounts}
+    ids, names = {each.pk for each in accounts}, {folded(each.elsewhere or each.username) for each in accounts}
     own = [
-        (verb, at, detail.get("roles") or ())
+        (verb, at, detail)
         for verb, at, user, detail in lines
         if (user in ids if verb in CAME_IN else folded(str(detail.get("member", "")).strip()) in names)
     ]
-    came_in = [at for verb, at, _ in own if verb in CAME_IN]
-    since = min(came_in, default=member.created_at)
+    was_name = member.formerly_id is None and any("was" in detail for *_, detail in own)
+    is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE)
+    came_in = [(at, detail.get("roles") or ()) for verb, at, detail in own if verb != INVITED]
+    since = min((at for at, _ in came_in), default=member.created_at) if is_known else member.created_at
+    decides = [at for at, roles in came_in if OWNER in roles or ADJUDICATOR in roles]
+    is_in = member.user is not None or (member.formerly_id is not None and member.left_at is None)
+    is_now = is_in and member.has_role(OWNER, ADJUDICATOR)
+    decides_from = None
+    if is_now or member.could_read_until is not None:
+        decides_from = min(decides, default=since if is_now else None) if is_known else since
     if member.user is not None and member.user.is_staff:  # who reads every study
         since = min(since, member.user.date_joined)
-    decides = [at for _, at, roles in own if OWNER in roles or ADJUDICATOR in roles]
-    if study.created_by_id in ids:
-        decides.append(study.created_at)
-    is_now = member.user is not None and member.has_role(OWNER, ADJUDICATOR)
-    decides_from = min(decides, default=member.created_at if is_now else None)
-    if not is_now and member.could_read_until is None:
-        decides_from = None
     return _Presence(since, decides_from, None if is_now else member.could_read_until)
 
 

@@ -73,7 +73,7 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         mark_unblinded(member, there)
     said = {"code": member.code} if member.code else {}
     verb = "member invited" if member.is_invited else "member joined"
-    record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, **said)
+    record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, roles=member.roles, **said)
     if member.has_role(OWNER):
         owners_maintain_screening(seat.study)
     if seat.user.pk == user.pk:

@@ -84,6 +84,8 @@ def _copy_members(source: Study, made: Study, user: User) -> None:
         for name, value in given.items():
             setattr(copied, name, value)
         copied.save()
+        verb = "member invited" if copied.is_invited else "member set"
+        record(study=made, user=user, verb=verb, member=each.user.username, roles=copied.roles)
 
 
 def _require_takeable(seat: Seat) -> None:

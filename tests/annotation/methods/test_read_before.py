@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from annotation.core.access import get_item, get_seat
+from annotation.core.access import get_item, get_seat, get_whole_study
 from annotation.labels.queries.read_before import readers_before, sources_of
 from annotation.members.actions.leaving import remove_member
 from annotation.members.actions.members import add_member, set_member
+from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
@@ -19,10 +22,13 @@ from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.raters import add_rater, withdraw_rater
+from annotation.transfer.actions import life
 from annotation.transfer.actions.life import duplicate_study
+from annotation.transfer.actions.study_import import bring_study
 from tests import builders as make
 from tests.annotation.claims.studies import exported, opened_later
 from tests.annotation.claims.test_claims import complaints, with_lie
+from tests.annotation.transfer.test_study_export import written
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -160,6 +166,71 @@ def test_an_adjudicator_who_left_an_open_round_without_an_answer_could_read_it(l
     make.rate(make.open_round(study, 2, raters=("ada",)), "item ada\n1 crash\n2 crash")
     facts = methods(make.owner_seat(study), resamples=10)
     assert [(each.round, each.by) for each in facts.read_before] == ([(2, [("R3", 1)])] if leaves else [])
+
+
+def test_who_could_read_open_rounds_is_named_after_the_study_moved_too() -> None:
+    """Olga made the study, ada is an adjudicator, and eve was one."""
+    study = make.study(raters=("bob", "carol"))
+    may_rate(study, olga=["owner", "rater"], ada=["adjudicator", "rater"], eve=["adjudicator", "rater"])
+    given_before(study, demoted="eve")
+    names = ("olga", "ada", "eve", "carol")
+    make.rate(make.open_round(study, 1, raters=names, raters_per_item=4), f"item {' '.join(names)}\n1{' crash' * 4}")
+    told = named_before(study)
+    assert told == [(2, [("R3", 1), ("R4", 1), ("R5", 1)])]
+    mia = make.user("mia")
+    moved = bring_study(user=mia, file=BytesIO(written(get_whole_study("study"), "study")), slug="twin")[0].study
+    assert named_before(moved) == told, "as names alone"
+    for number in (3, 4, 5):
+        member, account = moved.memberships.get(code=f"R{number}"), make.user(f"new-{number}")
+        join_member(seat=get_seat(mia, "twin"), member=member, username=account.username)
+    assert readers_of(moved) == ["R3", "R4", "R5"], "as accounts that are invited"
+    for number in (3, 4, 5):
+        make.accept(f"new-{number}")
+    assert readers_of(moved) == ["R3", "R4", "R5"], "as members"
+
+
+@pytest.mark.parametrize("has_lines", [True, False])
+def test_who_came_with_a_copy_and_could_read_open_rounds_there_is_named(
+    has_lines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies of earlier versions have no lines of the members that came with them."""
+    sam = make.user("sam", staff=True)
+    source = make.study(raters=("bob", "carol"))
+    may_rate(source, ada=["adjudicator", "rater"], sam=["owner"])
+    if not has_lines:
+        monkeypatch.setattr(life, "record", lambda **said: None)
+    copy = duplicate_study(seat=get_seat(sam, "study"), slug="twin", with_members=True)
+    lines = AuditEvent.objects.filter(study=copy, verb="member set", detail__member="ada")
+    assert [each.detail["roles"] for each in lines] == [["adjudicator", "rater"]] * has_lines
+    if not has_lines:
+        copy.memberships.update(created_at=copy.created_at - timedelta(hours=1))
+    given_before(copy, demoted="ada")
+    make.rate(make.open_round(copy, 1, raters=("ada",)), "item ada\n1 crash")
+    assert named_before(copy) == [(2, [("R3", 1)])]
+
+
+def test_a_mere_reader_of_the_study_could_not_read_answers_of_open_rounds() -> None:
+    study = make.study(raters=("bob", "carol"))
+    may_rate(study, rea=["rater", "reader"])
+    given_before(study, demoted="rea")
+    make.open_round(study, 1, raters=("rea",))
+    assert make.member(study, "rea").could_read_until is not None and readers_of(study) == []
+
+
+def given_before(study: Study, *, demoted: str) -> None:
+    """Bob labels an item in an open round, then someone is made a mere rater."""
+    make.submit(make.open_round(study, 2, raters=("bob", "carol")), "bob", 1, {"symptom": ["hang"]})
+    may_rate(study, **{demoted: ["rater"]})
+
+
+def named_before(study: Study) -> list[tuple[int, list[tuple[str, int]]]]:
+    return [(each.round, list(each.by)) for each in methods(get_whole_study(study.slug), resamples=10).read_before]
+
+
+def readers_of(study: Study, number: int = 2) -> list[str]:
+    found = readers_before(study.rounds.get(number=number))
+    assert found is not None
+    return list(found.codes)
 
 
 @pytest.mark.slow
