@@ -1,16 +1,17 @@
 """Access to a study: from a user and a URL to an object, or 404 or 403, with roles and blindness."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Lower
 
 from accounts.models import User
-from annotation.core.errors import Blind, Forbidden, NotFound, WrongState
+from annotation.core.errors import Blind, Forbidden, Invalid, NotFound, WrongState
 from annotation.core.member_lists import member_named
 from annotation.models import (
     Arrival,
@@ -31,6 +32,7 @@ from annotation.models import (
 )
 from annotation.models.assignment_kinds import EXTRA_RATERS
 from ingest.access import present_identifiers
+from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Repository
 from shared.compiled_queries import CompiledQuery
 
@@ -655,25 +657,40 @@ def get_invitation(seat: Seat, pk: int) -> Invitation:
 def items_by_identifier(study: Study, names: Iterable[str]) -> dict[str, Item]:
     """The items of a study by these identifiers, also by those of before their repository was renamed.
 
-    An item without an issue has one name: whether a repository has it now, may be hidden. One query, and two where some
-    are not found.
+    Names of issues have no case: of two items, the one whose identifier is the same is taken, else one with an issue.
+    An item without an issue has one name: whether a repository has it now, may be hidden. One query, and two more where
+    some issues are not found.
     """
     wanted = list(dict.fromkeys(names))
     rows = Item.objects.filter(study=study)
     found = {item.identifier: item for item in rows.filter(identifier__in=wanted)}
-    if present := present_identifiers(name for name in wanted if name not in found):
-        taken = rows.filter(identifier__in=present.values(), issue__isnull=False)
-        renamed = {item.identifier: item for item in taken}
-        found |= {name: renamed[now] for name, now in present.items() if now in renamed}
+    lowered: dict[str, str] = {}
+    for name in wanted:
+        with suppress(Invalid):
+            if name not in found:
+                *home, number = parse_identifier(name)
+                lowered[name] = f"{full_name(*home)}#{number}".lower()
+    if not lowered:
+        return found
+    present = {name: now.lower() for name, now in present_identifiers(lowered).items()}
+    called = rows.annotate(lowered=Lower("identifier")).filter(lowered__in={*lowered.values(), *present.values()})
+    by_name: dict[str, Item] = {}
+    for item in sorted(called, key=lambda item: (item.issue_id is None, item.pk)):
+        by_name.setdefault(item.identifier.lower(), item)
+    for name, lower in lowered.items():
+        renamed = by_name.get(present.get(name, ""))
+        if lower in by_name:
+            found[name] = by_name[lower]
+        elif renamed is not None and renamed.issue_id is not None:
+            found[name] = renamed
     return found
 
 
 def get_item(seat: Seat, identifier: str) -> Item:
-    """The item of the study with this identifier, or with it before its repository was renamed; raises NotFound."""
+    """The item of the study with this identifier, as `items_by_identifier` finds it; raises NotFound."""
     rows = Item.objects.select_related("issue__repository").filter(study=seat.study)
     found = rows.filter(identifier=identifier).first()
-    if found is None and (present := present_identifiers([identifier])):
-        found = rows.filter(identifier=present[identifier], issue__isnull=False).first()
+    found = found or items_by_identifier(seat.study, [identifier]).get(identifier)
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no item “{identifier}”.")
     return found

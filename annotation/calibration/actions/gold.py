@@ -15,7 +15,7 @@ from annotation.calibration.actions.training import (
 )
 from annotation.calibration.queries.training import newest_try
 from annotation.choosing.actions.items import named_items
-from annotation.core.access import OWNER, Seat, get_round, get_round_rater
+from annotation.core.access import OWNER, Seat, get_round, get_round_rater, items_by_identifier
 from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.core.locks import hold_round, require_prepared
@@ -38,7 +38,7 @@ def set_gold(*, seat: Seat, number: int, known: object) -> int:
     items = named_items(seat, seat.study, list(read), wrong, (IN, UNSCREENED, OPEN)) if read else []
     if wrong:
         fields["known"] = [*fields.get("known", []), *wrong["issues"]]
-    by_item = {item.pk: read[name] for item in items if (name := item.identifier) in read}
+    by_item = {item.pk: read[name] for name, item in items_by_identifier(seat.study, read).items()}
     places = {each.item_id: each for each in RoundItem.objects.filter(round=round_, item__in=list(by_item))}
     training = RoundItem.objects.filter(round=round_, known__isnull=False).exclude(item__in=list(by_item))
     if not fields and training.count() + len(by_item) > MOST:
@@ -49,7 +49,7 @@ def set_gold(*, seat: Seat, number: int, known: object) -> int:
         place.known = by_item[pk]
     RoundItem.objects.bulk_update(places.values(), ["known"])
     last = RoundItem.objects.filter(round=round_).aggregate(last=Max("position"))["last"] or 0
-    new = [item for item in items if item.pk not in places]
+    new = [item for item in items if item.pk in by_item and item.pk not in places]
     RoundItem.objects.bulk_create(
         RoundItem(round=round_, item=item, position=position, n_raters=1, known=by_item[item.pk])
         for position, item in enumerate(new, start=last + 1)

@@ -65,12 +65,9 @@ def make_items(seat: Seat) -> int:
                     f"{these} in a private repository that you can’t read. Ask the person who drew the sample "
                     "to do this."
                 )
-        cursor.execute(_MAKE_ITEMS, [study])
-        n_made: int = cursor.rowcount
-        if n_made < n_new:
-            cursor.execute(_ATTACH_ITEMS, [study, study])  # identifiers imported before their issues were stored
-            n_made += cursor.rowcount
-        if n_made < n_new:  # someone else made some at the same moment, or an identifier belongs to another issue
+        cursor.execute(_MAKE_ITEMS, [study, study])
+        # Some were imported before their issues were stored, or someone else made them, or they are another issue's.
+        if cursor.rowcount < n_new:
             cursor.execute(f"SELECT identifier FROM ({_NAMED_ITEMS}) n WHERE NOT EXISTS ({_IS_ITEM}) LIMIT 1", [study])
             if row := cursor.fetchone():
                 raise NotFound(f"{row[0]} could not be made an item of the study.")
@@ -90,21 +87,37 @@ _NEW_ITEMS = f"""
     CREATE TEMP TABLE new_items ON COMMIT DROP AS
     SELECT n.issue_id, n.place FROM {WANTED} n WHERE NOT EXISTS ({_IS_ITEM})
 """
-_NAMED_ITEMS = f"""
+_NAMES = f"""
     SELECT n.issue_id, n.place, n.state,
         CASE r.host WHEN '{GITHUB_HOST}' THEN '' ELSE r.host || '/' END
             || r.owner || '/' || r.name || '#' || i.number AS identifier
-    FROM new_items n JOIN ingest_issue i ON i.id = n.issue_id JOIN ingest_repository r ON r.id = i.repository_id
+    FROM new_items n JOIN ingest_issue i ON i.id = n.issue_id
+"""
+_NAMED_ITEMS = f"{_NAMES} JOIN ingest_repository r ON r.id = i.repository_id"
+_FORMERLY_NAMED = f"""
+    {_NAMES} JOIN ingest_formername r ON r.repository_id = i.repository_id
+    WHERE NOT EXISTS (
+        SELECT FROM ingest_repository o
+        WHERE lower(o.host) = lower(r.host) AND lower(o.owner) = lower(r.owner) AND lower(o.name) = lower(r.name))
+"""
+_IMPORTED_ITEMS = f"""
+    SELECT DISTINCT ON (n.issue_id) n.issue_id, n.state, t.id
+    FROM ({_NAMED_ITEMS} UNION ALL {_FORMERLY_NAMED}) n
+    JOIN annotation_item t ON t.study_id = %s AND t.issue_id IS NULL AND lower(t.identifier) = lower(n.identifier)
+    ORDER BY n.issue_id, t.identifier <> n.identifier, t.id
 """
 _MAKE_ITEMS = f"""
+    WITH attached AS (
+        UPDATE annotation_item i SET issue_id = n.issue_id, snapshot_id = n.state FROM ({_IMPORTED_ITEMS}) n
+        WHERE i.id = n.id AND i.issue_id IS NULL
+        RETURNING i.issue_id
+    )
     INSERT INTO annotation_item (study_id, issue_id, identifier, snapshot_id, screening, screening_reason, attributes)
-    SELECT %s, issue_id, identifier, state, 'unscreened', '', '{{}}' FROM ({_NAMED_ITEMS}) n ORDER BY place
+    SELECT %s, issue_id, identifier, state, 'unscreened', '', '{{}}' FROM ({_NAMED_ITEMS}) n
+    WHERE issue_id NOT IN (SELECT issue_id FROM attached) ORDER BY place
     ON CONFLICT DO NOTHING
 """
-_ATTACH_ITEMS = f"""
-    UPDATE annotation_item i SET issue_id = n.issue_id, snapshot_id = n.state FROM ({_NAMED_ITEMS}) n
-    WHERE i.study_id = %s AND i.identifier = n.identifier AND i.issue_id IS NULL AND NOT EXISTS ({_IS_ITEM})
-"""
+"""Items that were imported before their issues were stored get them, by names that have no case; the others are new."""
 
 
 def named_items(
@@ -129,11 +142,13 @@ def named_items(
             if known[name].screening == Item.Screening.OUT and not to_screen and OUT not in standings:
                 reason = known[name].screening_reason
                 fields.setdefault("issues", []).append(f"“{name}” is screened out ({reason}). Screen it in first.")
-            continue
+            if known[name].issue_id is not None:
+                continue
         try:
             identified[name] = parse_identifier(name)
         except Invalid as error:
-            fields.setdefault("issues", []).append(error.message)
+            if name not in known:
+                fields.setdefault("issues", []).append(error.message)
     if to_screen:
         places = RoundItem.objects.filter(
             item__in=[item.pk for item in known.values()],
@@ -144,9 +159,10 @@ def named_items(
             fields.setdefault("issues", []).append(f"“{name}” is in screening round {number}, which is not closed.")
     stored = Issue.objects.takeable_by(seat.user).all_identified(list(identified.values())) if identified else {}
     for name, each in identified.items():
-        if each not in stored:
+        if each not in stored and name not in known:
             fields.setdefault("issues", []).append(f"“{name[:100]}” is not stored. Fetch it first (owner/name#number).")
-    if not to_screen and (other := _not_taken(known, n_new=len(stored), standings=standings)):
+    n_new = len({each for name, each in identified.items() if each in stored and name not in known})
+    if not to_screen and (other := _not_taken(known, n_new=n_new, standings=standings)):
         fields["screening"] = [other]
     if fields:
         return []

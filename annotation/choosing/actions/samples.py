@@ -243,9 +243,9 @@ def _named(seat: Seat, names: object) -> QuerySet[Item]:
     known = items_by_identifier(seat.study, wanted)
     items = {item.pk for item in known.values()}
     if unknown := wanted - known.keys():
-        present = {name: name for name in unknown} | present_identifiers(unknown)
+        present = {name: now.lower() for name, now in ({n: n for n in unknown} | present_identifiers(unknown)).items()}
         drawn = _drawn(seat).filter(number__in=[int(n) for n in map(_number, unknown) if n])
-        by_name = {issue.identifier: issue for issue in drawn.select_related("repository")}
+        by_name = {issue.identifier.lower(): issue for issue in drawn.select_related("repository")}
         if missing := sorted(name for name, now in present.items() if now not in by_name):
             sentences = [f"“{name[:100]}” is neither an item of this study nor drawn in a sample." for name in missing]
             raise Invalid("Items not screened.", fields={"items": sentences})

@@ -41,7 +41,7 @@ from annotation.choosing.actions.batches import (
 from annotation.choosing.actions.items import named_items
 from annotation.choosing.actions.screening_rounds import screen_by_round, screening_version
 from annotation.choosing.queries.samples import SampleLine, has_screening, sample_lines, standing_counts, unused_issues
-from annotation.core.access import OWNER, Seat, get_round, row_number
+from annotation.core.access import OWNER, Seat, get_round, items_by_identifier, row_number
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
@@ -315,7 +315,8 @@ def _training(
     if wrong:
         fields["known"] = [*fields.get("known", []), *wrong["issues"]]
         return []
-    return [(item, read[item.identifier]) for item in items if item.identifier in read]
+    by_item = {item.pk: read[name] for name, item in items_by_identifier(study, read).items()}
+    return [(item, by_item[item.pk]) for item in items if item.pk in by_item]
 
 
 def is_whole(value: object, least: int, most: int) -> bool:
