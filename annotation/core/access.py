@@ -35,6 +35,7 @@ from ingest.access import present_identifiers
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Repository
 from shared.compiled_queries import CompiledQuery
+from taxonomy.models import TaxonomyVersion
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -759,13 +760,25 @@ def get_export(user: User, identifier: object) -> tuple[Seat, Export]:
     return seat, get_export_at(seat, row[1])
 
 
+def hidden_drafts(seat: Seat) -> Any:
+    """The drafts (ids) of what the study labels and screens by that this person does not read, lazily."""
+    taxonomies = (seat.study.taxonomy_id, seat.study.screening_taxonomy_id)
+    drafts = TaxonomyVersion.objects.filter(taxonomy__in=[pk for pk in taxonomies if pk is not None])
+    drafts = drafts.filter(state=TaxonomyVersion.State.DRAFT)
+    if seat.link is None:
+        drafts = drafts.exclude(pk__in=TaxonomyVersion.objects.readable_by(seat.user).values("pk"))
+    return drafts.order_by().values("pk")
+
+
 def get_plan(seat: Seat, identifier: object) -> Plan:
     """A plan of the study by what stands in a request.
 
-    Raises NotFound, and Blind for someone who still has to answer as a third rater: a plan counts labels.
+    Raises NotFound, also where it names a draft of the taxonomy that the person does not read, and Blind for someone
+    who still has to answer as a third rater: a plan counts labels.
     """
     number = row_number(identifier)
     rows = Plan.objects.select_related("from_version", "to_version__taxonomy", "worklist", "run_by", "undone_by")
+    rows = rows.exclude(to_version__in=hidden_drafts(seat))
     found = None if number is None else rows.filter(study=seat.study, pk=number).first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no migration {str(identifier)[:40]}.")

@@ -152,7 +152,7 @@ class PlansOfStudy(APIView):
     def get(self, request: Request, slug: str) -> Response:
         seat = seat_of(request, slug)
         seat.require_reading()
-        return list_page(self, request, listing.plans(seat.study), lambda each: plan_line(each, seat))
+        return list_page(self, request, listing.plans(seat), lambda each: plan_line(each, seat))
 
     @extend_schema(request=PlanBody, responses={201: PlanShape})
     def post(self, request: Request, slug: str) -> Response:

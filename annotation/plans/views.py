@@ -152,7 +152,7 @@ def plans(request: HttpRequest, slug: str) -> HttpResponse:
         with explaining(form, passing=Forbidden):
             plan = actions.preview_plan(seat=seat, to=form.cleaned_data["to"])
             return redirect("plan", slug, plan.number)
-    page = page_of(request, listing.plans(seat.study), key="-number")
+    page = page_of(request, listing.plans(seat), key="-number")
     context = {"page": page, "lines": _lines(page.rows, seat), "form": form, "at": at, "versions": versions}
     return study_page(request, seat, "plans/plans", "plans", status=status_of(form), **context)
 

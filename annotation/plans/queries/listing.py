@@ -2,15 +2,15 @@
 
 from django.db.models import QuerySet
 
-from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat
-from annotation.models import Assignment, Plan, Round, RoundItem, Study
+from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, hidden_drafts
+from annotation.models import Assignment, Plan, Round, RoundItem
 from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.plans.queries.relabeling import PAGE
 
 
-def plans(study: Study) -> QuerySet[Plan]:
-    """All plans of a study, the newest first, with their versions and people."""
-    rows = Plan.objects.filter(study=study).order_by("-number")
+def plans(seat: Seat) -> QuerySet[Plan]:
+    """All plans of a study, the newest first, with their versions and people; none to a draft that is not read."""
+    rows = Plan.objects.filter(study=seat.study).exclude(to_version__in=hidden_drafts(seat)).order_by("-number")
     return rows.select_related("from_version", "to_version", "worklist", "created_by", "run_by", "undone_by")
 
 

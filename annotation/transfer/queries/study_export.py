@@ -12,7 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import QuerySet
 
 from accounts.models import User
-from annotation.core.access import Seat
+from annotation.core.access import Seat, hidden_drafts
 from annotation.core.archive import ZipArchive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import may_read_frame, readable_states
@@ -56,6 +56,12 @@ def require_whole(seat: Seat) -> None:
         raise Conflict("A migration is running. Wait until it is done.")
     if seat.membership is None:  # the operator's shell
         return
+    plan = Plan.objects.filter(study=seat.study, to_version__in=hidden_drafts(seat)).order_by("number").first()
+    if plan is not None:
+        raise Forbidden(
+            f"Migration {plan.number} contains a draft of the taxonomy that you can't see. Ask one of the taxonomy's "
+            "maintainers to publish it, or to export the study."
+        )
     others = Sample.objects.filter(study=seat.study).exclude(created_by=seat.user)
     for sample in others.defer("frame").order_by("pk"):
         if not may_read_frame(seat, sample):

@@ -3,10 +3,14 @@
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from accounts.models import User
 from annotation.core.access import get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, WrongState
+from annotation.exports import jobs as export_jobs
+from annotation.exports.actions import request_export
+from annotation.members.actions import members
 from annotation.models import (
     Annotation,
     Assignment,
@@ -27,7 +31,9 @@ from annotation.plans.queries.relabeling import affected_items, items_with_categ
 from annotation.plans.queries.scope import scope_of
 from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round, open_round
+from annotation.transfer.queries.study_export import require_whole
 from tests import builders as make
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -339,6 +345,30 @@ def test_a_draft_can_be_previewed_and_not_run(study: Study) -> None:
     assert preview_of(plan).by_kind == {"renamed": 2}
     with pytest.raises(WrongState, match="Publish it first"):
         run_plan(seat=make.owner_seat(study), plan=plan)
+
+
+def test_what_a_draft_says_reaches_nobody_who_does_not_read_it_by_previews_or_files(study: Study) -> None:
+    """A category of it may be what a rater proposed in a round that is open for others."""
+    rated(study, "item bob carol\n1 crash crash", 1)
+    make.taxonomy_actions.new_draft(user=study.created_by, taxonomy=study.taxonomy, text=SECOND)
+    members.add_member(seat=make.owner_seat(study), username=make.user("ed").username, roles=["owner"])
+    plan = planned(study)
+    made = request_export(seat=make.owner_seat(study), what="labels", format="csv", options={"version": 2}, send=False)
+    export_jobs.work(made.pk)
+    file = f"exports/{made.public_id}/download/"
+    read = [f"studies/study/plans/{plan.pk}/", "studies/study/plans/", file]
+    shown = {name: [Script(name).send("GET", path) for path in read] for name in ("olga", "ed", "bob", "rea")}
+    assert [each.status_code for each in shown["olga"]] == [200] * 3
+    for name in ("ed", "bob", "rea"):
+        one, listed, held = shown[name]
+        assert (one.status_code, held.status_code, listed.json()["results"]) == (404, 403, []), name
+        client = Client()
+        client.force_login(make.user(name))
+        assert client.get("/studies/study/plans/1/").status_code == 404
+        assert "/plans/1/" not in client.get("/studies/study/plans/").content.decode()
+    with pytest.raises(Forbidden, match="Migration 1 contains a draft"):
+        require_whole(make.seat(study, "ed"))
+    require_whole(make.owner_seat(study))
 
 
 @pytest.mark.parametrize("to", [0, 3, 2**40, "2", None, True])
