@@ -162,10 +162,10 @@ def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presen
         .order_by("pk")
         .values_list("verb", "at", "user_id", "detail")
     )
-    return {each.pk: _presence(each, lines) for each in members}
+    return {each.pk: _presence(study, each, lines) for each in members}
 
 
-def _presence(member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
+def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
     """Lines that came with a study's file name people by their user names on the server that it came from.
 
     The log may have no line of how someone came in: of who created the study, and of copies that earlier versions made.
@@ -179,7 +179,8 @@ def _presence(member: Membership, lines: Sequence[tuple[str, datetime, int | Non
         if (user in ids if verb in CAME_IN else folded(str(detail.get("member", "")).strip()) in names)
     ]
     was_name = member.formerly_id is None and any("was" in detail for *_, detail in own)
-    is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE)
+    is_creator = member.formerly_id is None and study.created_by_id in ids
+    is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE and not is_creator)
     came_in = [(at, detail.get("roles") or ()) for verb, at, detail in own if verb != INVITED]
     since = min((at for at, _ in came_in), default=member.created_at) if is_known else member.created_at
     decides = [at for at, roles in came_in if OWNER in roles or ADJUDICATOR in roles]

@@ -217,6 +217,18 @@ def test_a_mere_reader_of_the_study_could_not_read_answers_of_open_rounds() -> N
     assert make.member(study, "rea").could_read_until is not None and readers_of(study) == []
 
 
+def test_who_created_a_study_could_read_open_rounds_from_its_beginning() -> None:
+    """No line of the log tells that they own it, and here another owner makes them a rater within a minute."""
+    study = make.study(raters=("bob", "carol"))
+    may_rate(study, ed=["owner"])
+    make.submit(make.open_round(study, 2, raters=("bob", "carol")), "bob", 1, {"symptom": ["hang"]})
+    seat = make.seat(study, "ed")
+    set_member(seat=seat, username="olga", roles=["rater"])
+    asked = rounds.NewRound(raters=["olga"], issues=NAMES[:1], raters_per_item=1, kind="main")
+    rounds.create_round(seat=seat, asked=asked)
+    assert readers_of(study) == [make.member(study, "olga").code]
+
+
 def given_before(study: Study, *, demoted: str) -> None:
     """Bob labels an item in an open round, then someone is made a mere rater."""
     make.submit(make.open_round(study, 2, raters=("bob", "carol")), "bob", 1, {"symptom": ["hang"]})
