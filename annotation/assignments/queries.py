@@ -502,15 +502,92 @@ def unblinded_among(
     for member in suspects:
         since = answered_at(member)
         row = in_round.get(member.pk)
-        if row is not None and (row.left_at is None or member.pk in with_answer):
-            since = since and round_.resolving_at
-        elif row is not None and row.left_at is not None:
-            since = since and max(since, row.left_at)
-        if since is None:
-            continue
-        if _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since):
+        if since is not None and _role_reads_since(round_, member, since, row, member.pk in with_answer):
             found.add(member.pk)
     return found
+
+
+def _role_reads_since(
+    round_: Round, member: Membership, since: datetime, row: RoundRater | None, has_answer: bool
+) -> bool:
+    """Whether a member could read the round's answers by a role after `since`, outside the time of rating there."""
+    if row is not None and row.left_at is not None and not has_answer:
+        since = max(since, row.left_at)
+    elif row is not None:
+        if round_.resolving_at is None:
+            return False
+        since = round_.resolving_at
+    return _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since)
+
+
+def rounds_elsewhere(round_: Round, items: Collection[int]) -> dict[Round, set[int]]:
+    """The other opened rounds under the same taxonomy that hold some of these items, and which of them; one query."""
+    places = RoundItem.objects.filter(item__in=items, round__study=round_.study_id, round__opened_at__isnull=False)
+    places = places.filter(round__taxonomy_version__taxonomy__versions=round_.taxonomy_version_id)
+    found: dict[Round, set[int]] = {}
+    for place in places.exclude(round=round_).select_related("round").order_by("round", "pk"):
+        found.setdefault(place.round, set()).add(place.item_id)
+    return found
+
+
+def read_elsewhere(
+    round_: Round, others: Mapping[Round, set[int]], items: Collection[int], members: Iterable[Membership]
+) -> dict[int, set[int]]:
+    """By item the ids of those who read in `rounds_elsewhere` what others answered for it, or could by a role.
+
+    It follows from lines, roles and the items of rounds, never from answers. A line counts for each item of its round,
+    raters of relabeling queues for each item that they had there, and maintainers for each item with a proposal of
+    someone else that was accepted. What every member can read, as labels of closed rounds, makes no one unblinded: the
+    methods paragraph names who could read it. No query where no other round holds an item, else six at most.
+    """
+    found: dict[int, set[int]] = {item: set() for item in items}
+    everybody = list(members)
+    if not others or not everybody:
+        return found
+    accounts = {account: each for each in everybody for account in each.account_ids}
+    rounds = {each.number: each for each in others}
+    lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, detail__round__in=list(rounds))
+    read = lines.filter(user__in=accounts).order_by().values_list("user", "detail__round").annotate(at=Max("at"))
+    for account, number, at in read:
+        other = rounds[number]
+        if other.opened_at is not None and at >= other.opened_at:  # earlier lines are of a draft with that number
+            for item in others[other]:
+                found[item].add(accounts[account].pk)
+    queued = Assignment.objects.filter(round__in=others, round__kind=Round.Kind.RELABEL, item__in=items)
+    queued = queued.filter(rater__in=[each.pk for each in everybody if each.pk]).order_by()
+    maintaining = _maintain_proposals_elsewhere(round_, others, items, accounts)
+    for item, reader in (*queued.values_list("item_id", "rater_id"), *maintaining):
+        found[item].add(reader)
+    suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
+    if not suspects:
+        return found
+    rows = RoundRater.objects.filter(round__in=others, rater__in=[each.pk for each in suspects if each.pk])
+    in_rounds = {(row.round_id, row.rater_id): row for row in rows}
+    given = Assignment.objects.filter(round__in=others, rater__in=[each.pk for each in suspects if each.pk])
+    given = given.filter(state__in=Assignment.FINISHED).exclude(ASKED_MEANWHILE).order_by()
+    with_answer = set(given.values_list("round_id", "rater_id").distinct())
+    for other, held in others.items():
+        for member in suspects:
+            place = (other.pk, member.pk)
+            since, row = other.opened_at, in_rounds.get(place)
+            if since is not None and _role_reads_since(other, member, since, row, place in with_answer):
+                for item in held:
+                    found[item].add(member.pk)
+    return found
+
+
+def _maintain_proposals_elsewhere(
+    round_: Round, others: Iterable[Round], items: Collection[int], accounts: Mapping[int, Membership]
+) -> list[tuple[int, int]]:
+    """Item and member who maintains the taxonomy, where drafts show what others proposed for it; two queries."""
+    accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED, proposal__item__in=items)
+    accepted = accepted.filter(proposal__round__in=list(others)).order_by()
+    proposed = set(accepted.values_list("proposal__item", "proposal__proposed_by"))
+    if not proposed:
+        return []
+    maintained = User.objects.filter(pk__in=accounts, taxonomies__versions=round_.taxonomy_version_id)
+    maintainers = {accounts[pk].pk for pk in maintained.order_by().values_list("pk", flat=True)}
+    return [(item, pk) for item, by in proposed for pk in maintainers if pk != by]
 
 
 def _maintain_what_was_proposed(round_: Round, members: Iterable[Membership]) -> set[int]:

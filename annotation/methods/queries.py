@@ -67,7 +67,7 @@ from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.item_history import IS_READ_OTHERWISE
 from annotation.labels.queries.label_version import standing_version
 from annotation.labels.queries.proposal_states import SAME_WORDS
-from annotation.labels.queries.read_before import reaches, sources_of
+from annotation.labels.queries.read_before import Reach, reaches, sources_of
 from annotation.labels.queries.resolution_facts import meetings_of, ways, with_facts
 from annotation.labels.queries.verdicts import newest_of_each_place, round_verdicts
 from annotation.labels.screening import IN, OPEN, OUT, SCREENING, UNSCREENED
@@ -414,12 +414,13 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
 
 _READ_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
+own AS MATERIALIZED ({own}),
 reach AS (
     SELECT * FROM jsonb_to_recordset(%s::jsonb)
         AS r (later bigint, rater bigint, earlier bigint, before timestamptz, covered bigint[])
 )
 SELECT DISTINCT l.round_id, l.rater_id, l.item_id
-FROM labeled l JOIN reach r ON r.later = l.round_id AND r.rater = l.rater_id
+FROM own l JOIN reach r ON r.later = l.round_id AND r.rater = l.rater_id
 WHERE NOT l.is_apart AND EXISTS (
     SELECT 1 FROM labeled o WHERE o.round_id = r.earlier AND o.item_id = l.item_id AND o.rater_id <> l.rater_id
         AND (r.before IS NULL OR o.first_at < r.before)
@@ -430,48 +431,63 @@ WHERE NOT l.is_apart AND EXISTS (
 def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     """Which raters could read labels that others gave to items in other ones of these rounds, before their own.
 
-    When labels of sheets were given is not known, and unblinded raters are named apart. Six queries, one more where
-    someone came into an open round, or left it.
+    When labels of sheets were given is not known, and unblinded raters are named apart. Seven queries, one more where
+    someone came into an open round, or left it, and five more where third raters were asked. Agreement counts no
+    labels of these, so `items` has none of theirs.
     """
-    found = reaches(seat.study, rounds, rounds)
-    if not found:
+    labeled = _labeled(seat, rounds)
+    thirds = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, HAS_LABEL, THIRD_RATERS, round__in=rounds)
+    thirds = thirds.filter(state=Assignment.State.SUBMITTED).order_by()
+    planned = _read_places(labeled, labeled, reaches(seat.study, rounds, rounds))
+    places = planned | _read_places(thirds, labeled, reaches(seat.study, rounds, rounds, of_third_raters=True))
+    if not places:
         return []
-    first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
-    labeled = _labeled(seat, rounds).annotate(
-        is_apart=ExpressionWrapper(
-            Q(current__idempotency_key__startswith=MARK) | Q(blind__isnull=True), BooleanField()
-        ),
-        first_at=Subquery(first) if any(each.before for each in found) else F("current__created_at"),
-    )
-    sql, params = labeled.values("item_id", "rater_id", "round_id", "is_apart", "first_at").query.sql_with_params()
-    told = json.dumps([each._asdict() for each in found], default=str)
-    with connection.cursor() as cursor:
-        cursor.execute(_READ_BEFORE.format(labeled=sql), [*params, told])
-        places: set[tuple[int, int, int]] = set(cursor.fetchall())
     raters = _raters_by_id({rater for _, rater, _ in places})
     deciders = {account: pk for pk, (_, accounts) in raters.items() for account in accounts}
     rows = Resolution.objects.filter(
         seat.not_withheld(), COUNTS_HERE, decided_by__in=deciders, item__in={item for *_, item in places}
     ).exclude(round__kind=Round.Kind.SCREENING)
-    blind_from = {(each.later, each.rater): each.blind_from for each in found}
     resolved: set[tuple[int, int, int]] = set()
     for by, round_id, item, at in rows.order_by().values_list("decided_by", "round", "item", "created_at"):
         rater = deciders[by]
         resolved |= {
             (each.pk, rater, item)
             for each in rounds
-            if each.pk != round_id and (each.pk, rater, item) in places and at < blind_from[each.pk, rater]
+            if each.pk != round_id and (until := places.get((each.pk, rater, item))) is not None and at < until
         }
     return [
         ReadBefore(
             round=each.number,
             by=_by_code(raters, [place for place in places if place[0] == each.pk]),
             resolved=_by_code(raters, [place for place in resolved if place[0] == each.pk]),
-            items=sorted({item for round_id, _, item in places if round_id == each.pk}),
+            items=sorted({item for round_id, _, item in planned if round_id == each.pk}),
         )
         for each in sorted(rounds, key=lambda each: each.number)
         if any(place[0] == each.pk for place in places)
     ]
+
+
+def _read_places(
+    own: QuerySet[Assignment], labeled: QuerySet[Assignment], found: Sequence[Reach]
+) -> dict[tuple[int, int, int], datetime]:
+    """Round, rater and item of those answers whose raters could read labels elsewhere, and until when; one query."""
+    if not found:
+        return {}
+    first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
+    is_apart = ExpressionWrapper(Q(current__idempotency_key__startswith=MARK) | Q(blind__isnull=True), BooleanField())
+    first_at = Subquery(first) if any(each.before for each in found) else F("current__created_at")
+    (theirs, of_theirs), (others, of_others) = (
+        each.annotate(is_apart=is_apart, first_at=first_at)
+        .values("item_id", "rater_id", "round_id", "is_apart", "first_at")
+        .query.sql_with_params()
+        for each in (own, labeled)
+    )
+    told = json.dumps([each._asdict() for each in found], default=str)
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_BEFORE.format(labeled=others, own=theirs), [*of_others, *of_theirs, told])
+        places = cursor.fetchall()
+    until = {(each.later, each.rater): each.blind_from for each in found}
+    return {(round_id, rater, item): until[round_id, rater] for round_id, rater, item in places}
 
 
 def _raters_by_id(raters: Collection[int]) -> dict[int, tuple[str, set[int]]]:

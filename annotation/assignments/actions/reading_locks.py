@@ -5,11 +5,11 @@ for assignments of theirs; the one who assigns a rater looks for such lines, the
 that is not committed yet would be seen by neither, so the reader waits for it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from django.db import connection
 
-from annotation.assignments.queries import rounds_to_rate_blind, unblinded_among
+from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, rounds_to_rate_blind, unblinded_among
 from annotation.core.audit import record
 from annotation.models import Assignment, Membership, Round, RoundRater
 from annotation.models.assignment_kinds import EXTRA_RATERS
@@ -27,14 +27,43 @@ def held_unblinded(
     The members get the roles that they have at present: they may have been read before another role was given, by which
     the round's answers were read since. Call it in the transaction that adds or marks the raters. Two queries more.
     """
+    return unblinded_among(round_, _held([round_], members), in_round)
+
+
+def held_unblinded_by_item(
+    round_: Round,
+    items: Collection[int],
+    members: Iterable[Membership],
+    in_round: Mapping[int, RoundRater] | None = None,
+) -> dict[int, set[int]]:
+    """`held_unblinded` of third raters: by item also those who read what was answered for it in another round."""
+    others = rounds_elsewhere(round_, items)
+    everybody = _held([round_, *others], members)
+    found = unblinded_among(round_, everybody, in_round)
+    return {item: found | readers for item, readers in read_elsewhere(round_, others, items, everybody).items()}
+
+
+def is_held_unblinded(
+    round_: Round, member: Membership, reader: Membership, in_round: Mapping[int, RoundRater] | None = None
+) -> bool:
+    """Whether a reader could read answers of a round, or of an item there that the member owes as a third rater."""
+    asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round=round_, state__in=Assignment.UNFINISHED)
+    items = set(asked.order_by().values_list("item_id", flat=True))
+    if not items:
+        return bool(held_unblinded(round_, [reader], in_round))
+    return any(held_unblinded_by_item(round_, items, [reader], in_round).values())
+
+
+def _held(rounds: Iterable[Round], members: Iterable[Membership]) -> list[Membership]:
+    places = sorted({place(each.pk) for each in rounds})
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [READING, place(round_.pk)])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, place) FROM unnest(%s::int[]) place", [READING, places])
     everybody = list(members)
     present = Membership.objects.in_bulk([each.pk for each in everybody if each.pk])
     for each in everybody:
         if each.pk in present:
             each.roles, each.could_read_until = present[each.pk].roles, present[each.pk].could_read_until
-    return unblinded_among(round_, everybody, in_round)
+    return everybody
 
 
 def wait_for_assignments(rounds: Iterable[Round]) -> None:
@@ -64,7 +93,8 @@ def mark_unblinded(member: Membership, before: Membership | None = None) -> None
     """
     is_new = before is not None or (member.user is not None and member.user.is_staff)
     in_round: dict[int, RoundRater] | None = {} if is_new else None
-    found = [each for each in rounds_to_rate_blind(member) if held_unblinded(each, [before or member], in_round)]
+    there = before or member
+    found = [each for each in rounds_to_rate_blind(member) if is_held_unblinded(each, member, there, in_round)]
     RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
     asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)

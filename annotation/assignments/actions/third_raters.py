@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotation.assignments.actions.reading_locks import held_unblinded
+from annotation.assignments.actions.reading_locks import held_unblinded_by_item
 from annotation.assignments.actions.states_and_leases import withdraw
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER
@@ -19,7 +19,7 @@ def candidates(round_: Round, items: Sequence[int]) -> tuple[list[Membership], d
     """Who could be asked as a third rater at all, and per item who had it; three queries.
 
     Candidates have the role rater, can sign in, and did not leave the round. Nobody is asked again about an item
-    they had. `unblinded_among` finds those of them who could read the answers.
+    they had. `held_unblinded_by_item` finds those of them who could read the answers.
     """
     left = RoundRater.objects.filter(round=round_, rater=OuterRef("pk"), left_at__isnull=False)
     members = Membership.objects.filter(
@@ -37,16 +37,19 @@ def ask_third_raters(
     """Gives items to third raters, by hand to one of those named, and tells them; item → member.
 
     Raters of the round come first. A rule never asks a person whose role let them read the answers, or a rater who
-    read answers while the round was being resolved; by hand they are asked, and their assignment is marked. Where
-    nobody is left nothing happens, and the place stays for people to decide. Call it while the items are held.
+    read answers while the round, or another one with the item, was being resolved; by hand they are asked, and their
+    assignment is marked. Where nobody is left nothing happens, and the place stays for people to decide. Call it while
+    the items are held.
     """
     if not items:
         return {}
     members, had = candidates(round_, items)
     of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
-    unblinded = held_unblinded(round_, members if by_hand is None else by_hand, of_round)
+    unblinded = held_unblinded_by_item(round_, items, members if by_hand is None else by_hand, of_round)
     if by_hand is None:
-        members = [each for each in members if each.pk not in unblinded and not each.is_away]
+        members = [each for each in members if not each.is_away]
+        for item, readers in unblinded.items():
+            had[item] |= readers
     ranked = [
         Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round))
         for each in (members if by_hand is None else by_hand)
@@ -88,7 +91,10 @@ def withdraw_where_settled(round_: Round, items: Sequence[int]) -> int:
 
 
 def _give(
-    round_: Round, chosen: Mapping[int, int], of_round: Mapping[int, RoundRater], unblinded: Collection[int]
+    round_: Round,
+    chosen: Mapping[int, int],
+    of_round: Mapping[int, RoundRater],
+    unblinded: Mapping[int, Collection[int]],
 ) -> None:
     counted = Counter(chosen.values())
     rows = Assignment.objects.filter(round=round_, rater__in=list(counted)).order_by().values("rater")
@@ -96,7 +102,7 @@ def _give(
     given = []
     for item, rater in chosen.items():
         last[rater] = last.get(rater, 0) + 1
-        is_unblinded = rater in unblinded
+        is_unblinded = rater in unblinded[item]
         given.append(
             Assignment(round=round_, item_id=item, rater_id=rater, position=last[rater], unblinded=is_unblinded)
         )

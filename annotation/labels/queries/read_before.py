@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.member_lists import code_order
-from annotation.models import Annotation, AuditEvent, Membership, Round, RoundItem, RoundRater, Study
+from annotation.models import Annotation, AuditEvent, InboxLine, Membership, Round, RoundItem, RoundRater, Study
 from shared.names import folded
 from shared.wording import plural, series
 
@@ -26,6 +26,7 @@ OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN)
 FIRST_LINE = timedelta(minutes=1)
 """The first line of a membership is written at most this long after it was created, if there is one of that time."""
 CAME_INTO_ROUND = "rater added"
+_ACCOUNTS = ("user", "former_user", "invited_user", "formerly")
 CODING = (Round.Kind.PILOT, Round.Kind.MAIN)
 
 
@@ -64,37 +65,48 @@ class _Span(NamedTuple):
 _ENDLESS = datetime.max.replace(tzinfo=UTC)
 
 
-def reaches(study: Study, later: Sequence[Round], earlier: Sequence[Round]) -> list[Reach]:
+def reaches(
+    study: Study, later: Sequence[Round], earlier: Sequence[Round], *, of_third_raters: bool = False
+) -> list[Reach]:
     """Who of the people who rate in `later` rounds could read labels of which `earlier` ones; three queries.
 
-    One more where someone came into an open round, or left it.
+    One more where someone came into an open round, or left it. `of_third_raters`: instead who was asked there as a
+    third rater, until the last time; four queries, one where there is none.
     """
+    asked: dict[tuple[int, int], datetime] = {}
+    members: dict[int, Membership] = {}
+    if of_third_raters:
+        lines = InboxLine.objects.filter(kind=InboxLine.Kind.ARBITER, round__in=later).order_by("created_at")
+        for line in lines.select_related(*(f"member__{account}" for account in _ACCOUNTS)):
+            asked[line.round_id, line.member_id] = line.created_at
+            members[line.member_id] = line.member
+        if not asked:
+            return []
     rounds = {each.pk: each for each in (*later, *earlier)}
     rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
-    members: dict[int, Membership] = {}
     left: dict[tuple[int, int], datetime | None] = {}
-    for row in rows.select_related("rater__user", "rater__former_user", "rater__invited_user", "rater__formerly"):
+    for row in rows.select_related(*(f"rater__{account}" for account in _ACCOUNTS)):
         members[row.rater_id] = row.rater
         left[row.round_id, row.rater_id] = row.left_at
     blind = _blind_spans(study, rounds, left, members)
     presences = _presences(study, members.values())
+    starts = asked or {(one.pk, pk): blind[one.pk, pk].start for one in later for of, pk in left if of == one.pk}
     found = []
-    for one in later:
-        for rater in (pk for round_id, pk in left if round_id == one.pk):
-            until = blind[one.pk, rater].start
-            for other in earlier:
-                if other.pk == one.pk or other.opened_at is None:
-                    continue
-                for span, before in _spans(presences[rater], other, until, blind.get((other.pk, rater))):
-                    covered = tuple(
-                        pk
-                        for pk in rounds
-                        if pk not in (one.pk, other.pk)
-                        and (hidden := blind.get((pk, rater))) is not None
-                        and hidden.start <= span.start
-                        and hidden.end >= span.end
-                    )
-                    found.append(Reach(one.pk, rater, other.pk, until, before, covered))
+    for (one, rater), until in starts.items():
+        for other in earlier:
+            if other.pk == one or other.opened_at is None:
+                continue
+            for span, before in _spans(presences[rater], other, until, blind.get((other.pk, rater))):
+                covered = tuple(
+                    pk
+                    for pk in rounds
+                    if pk != other.pk
+                    and (pk != one or of_third_raters)
+                    and (hidden := blind.get((pk, rater))) is not None
+                    and hidden.start <= span.start
+                    and hidden.end >= span.end
+                )
+                found.append(Reach(one, rater, other.pk, until, before, covered))
     return found
 
 

@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from accounts.models import User
-from annotation.assignments.actions.reading_locks import held_unblinded, mark_unblinded
+from annotation.assignments.actions.reading_locks import is_held_unblinded, mark_unblinded
 from annotation.assignments.queries import rounds_to_rate_blind
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat
@@ -91,7 +91,7 @@ def _require_blind(seat: Seat, there: Membership, member: Membership) -> None:
     shown = set(rates.values_list("round", flat=True))
     for round_ in rounds_to_rate_blind(member):
         is_shown = round_.pk in shown or seat.sees_all_results(round_.pk)
-        if is_shown and held_unblinded(round_, [there], {}):
+        if is_shown and is_held_unblinded(round_, member, there, {}):
             raise Conflict(
                 f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "
                 f"{member} from the round first.",

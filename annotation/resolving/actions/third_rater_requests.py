@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.assignments import jobs as rule_jobs
-from annotation.assignments.actions.reading_locks import held_unblinded
+from annotation.assignments.actions.reading_locks import held_unblinded_by_item
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
-from annotation.assignments.queries import unblinded_among
+from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
@@ -45,7 +45,7 @@ def ask_third_rater(
         raise WrongState(f"{waiting.rater} was already assigned and has not submitted labels yet.")
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
-    could_read = held_unblinded(round_, free)
+    could_read = held_unblinded_by_item(round_, [item.pk], free)[item.pk]
     blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):
@@ -154,11 +154,12 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
 def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str, bool]]:
     """Code and name of who can be asked as a third rater by hand, and whether they could read the answers, these last.
 
-    Seven queries.
+    Eight queries, up to five more where the item is in other rounds.
     """
     seat.require(ADJUDICATOR, OWNER)
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
-    could_read = unblinded_among(round_, free)
+    elsewhere = read_elsewhere(round_, rounds_elsewhere(round_, [item.pk]), [item.pk], free)
+    could_read = unblinded_among(round_, free) | elsewhere[item.pk]
     found = [(each.code or "", each.display_name, each.pk in could_read) for each in free]
     return sorted(found, key=lambda each: each[2])

@@ -228,11 +228,10 @@ class Checker:
         wanted = {"labeled", "headline"} if rows.submitted() else set()
         wanted |= {"matched"} if self.matched_by_hand and rows.measured else set()
         wanted |= {"unrated"} if rows.submitted() and set(rows.dimensions) - self.rated else set()
-        certain = [
-            of for of, those in self.readable_before.items() if any(any(each.values()) for each in those.values())
-        ]
+        readable = [*self.readable_before.items(), *self.third_readable_before.items()]
+        certain = {of for of, those in readable if any(any(each.values()) for each in those.values())}
         said = set(self.seen.get("read before", []))
-        self.expect(set(certain) <= said <= set(self.readable_before), "who could read labels before", certain)
+        self.expect(certain <= said <= {of for of, _ in readable}, "who could read labels before", certain)
         self.same("resolutions entered before", self.n_resolved_before, 0)
         wanted |= {"rated elsewhere"} if self.labeled_elsewhere else set()
         wanted |= {"hidden elsewhere"} if self.is_source_under_way and rows.submitted() else set()
@@ -893,9 +892,45 @@ class Checker:
                     found[of][who].setdefault(item, False)
         return found
 
+    def third_asked_between(self, of: int) -> tuple[datetime, datetime]:
+        """When the first and the last third rater of a round was asked, by the audit log."""
+        verbs = ("third rater asked", "third raters asked by rule")
+        lines = [line for line in self.rows.audit if line["what"] in verbs and line["detail"]["round"] == of]
+        asked = [moment(line["at"]).replace(microsecond=0) for line in lines]
+        return min(asked, default=datetime.min.replace(tzinfo=UTC)), max(
+            asked, default=datetime.min.replace(tzinfo=UTC)
+        )
+
+    @cached_property
+    def third_readable_before(self) -> dict[int, dict[str, dict[str, bool]]]:
+        """The same of third raters, until they were asked; False, too: when they may have been raters of the round."""
+        labeled, at = self.rows.submitted(), self.rows.rounds
+        found: dict[int, dict[str, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+        for row in self.third_answers:
+            of, item, who = int(row["round"]), row["item"], row["rater"]
+            if row["blind"] != "true" or (of, item, who) not in self.rows.labeled:
+                continue
+            first, last = self.third_asked_between(of)
+            is_rater = any(each["code"] == who for each in self.rows.round_raters[of])
+            for before in at:
+                if before == of or not any(place[:2] == (before, item) and place[2] != who for place in labeled):
+                    continue
+                over, since = (
+                    at[before]["resolving_at"],
+                    self.roles_since(who, {"owner", "adjudicator", "rater", "reader"}),
+                )
+                start = max(moment(over), since) if over and since is not None else None
+                if start is not None and start <= last:
+                    is_certain = start < (moment(at[of]["opened_at"]) if is_rater else first)
+                    found[of][who][item] = is_certain or found[of][who].get(item, False)
+                elif self.roles_since(who, {"owner", "adjudicator"}) is not None:
+                    found[of][who].setdefault(item, False)
+        return found
+
     def read_before(self, claim: str, of: str, inner: str) -> None:
         told = {code: number(n) for code, n in re.findall(r"(R\d+) \(([\d,]+) items?\)", inner)}
-        truth = self.readable_before.get(int(of), {})
+        planned, thirds = self.readable_before.get(int(of), {}), self.third_readable_before.get(int(of), {})
+        truth = {code: {**planned.get(code, {}), **thirds.get(code, {})} for code in {*planned, *thirds}}
         self.seen.setdefault("read before", []).append(int(of))
         for code in {*told, *truth}:
             items = truth.get(code, {})
@@ -908,7 +943,8 @@ class Checker:
                 row["item"]
                 for row in self.rows.tables["resolutions"]
                 if row["decided_by"] == code and row["item"] in items and int(row["round"]) != int(of)
-                and moment(row["decided_at"]) < self.blind_since(int(of), code)
+                and moment(row["decided_at"])
+                < (self.third_asked_between(int(of))[1] if row["item"] in thirds.get(code, {}) else self.blind_since(int(of), code))
             }))
         }  # fmt: skip
         self.n_resolved_before = self.n_resolved_before + bool(self.resolved_before)

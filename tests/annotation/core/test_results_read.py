@@ -10,7 +10,7 @@ from django.test import Client
 from accounts.models import User
 from annotation.agreement_report.views import agreement
 from annotation.assignments import jobs as rule_jobs
-from annotation.assignments.actions.reading_locks import held_unblinded
+from annotation.assignments.actions.reading_locks import held_unblinded, is_held_unblinded
 from annotation.assignments.actions.reading_log import PAGE, note_results
 from annotation.assignments.queries import READ, unblinded_among
 from annotation.core.errors import Blind
@@ -20,6 +20,7 @@ from annotation.inbox import views as inbox_views
 from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.members.actions import members
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
+from annotation.resolving.actions.third_rater_requests import people_to_ask
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
@@ -179,6 +180,44 @@ def test_who_is_asked_while_the_inbox_is_read_is_shown_no_remark_on_the_item(mon
     assert answer.status_code == 403 and "R3 hang" not in answer.content.decode()
     shown = carol.get("/inbox/")
     assert shown.status_code == 200 and "R3 hang" not in shown.content.decode()
+
+
+@pytest.mark.parametrize("way", ["nothing", "line", "role", "draft", "queue"])
+def test_who_read_answers_to_an_item_in_another_round_is_no_blind_third_rater_for_it(way: str) -> None:
+    study = make.study(raters=("bob", "carol", "dan", "erin", "mal"))
+    seat = make.owner_seat(study)
+    first = make.open_round(study, 2)
+    make.submit(first, "bob", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": "both wait"}})
+    if way == "role":
+        members.set_member(seat=seat, username="mal", roles=["adjudicator", "rater"])
+        members.set_member(seat=seat, username="mal", roles=["rater"])
+    make.rate(first, "item carol\n1 crash\n2 hang")
+    make.rate(first, "item bob\n2 hang")
+    if way == "line":
+        assert read_by("mal", "labels/?round=1").status_code == 200
+    if way == "draft":
+        study.taxonomy.maintainers.add(make.user("mal"))
+        place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+        assert Script("olga").send("POST", place, {"accept": {"name": "Deadlock"}}).status_code == 200
+    if way == "queue":
+        make.worklist(study, 1, "item asked raters\n1 symptom mal")
+    second = make.open_round(study, 1, raters=("dan", "erin"))
+    second = make.rate(second, "item dan erin\n1 crash hang")
+    Membership.objects.filter(user__username__in=["bob", "carol"]).update(roles=[])
+    item = second.round_items.get().item
+    assert people_to_ask(make.seat(study, "ada"), second, item) == [("R5", "mal", way != "nothing")]
+    owed = Assignment.objects.create(round=second, item=item, rater=make.member(study, "bob"), position=1)
+    assert is_held_unblinded(second, owed.rater, make.member(study, "mal"), {}) == (way != "nothing")
+    owed.delete()
+    studies.change_study(seat=seat, changes={"third_rater": True})
+    rule_jobs.rule_items(second.pk, [item.pk])
+    asked = Assignment.objects.filter(round=second, slot=None)
+    if way == "nothing":
+        assert [each.unblinded for each in asked] == [False]
+        return
+    assert not asked.exists()
+    rejected(ask(round=second.number, rater="mal"))
+    assert ask(round=second.number, rater="mal", unblinded=True).json()["unblinded"] is True
 
 
 def test_an_account_that_read_before_its_study_was_moved_is_not_blind_here() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotation.core.access import get_item, get_seat, get_whole_study
 from annotation.labels.queries.read_before import readers_before, sources_of
@@ -19,6 +20,7 @@ from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
 from annotation.models import AuditEvent, Round, Study
 from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
 from annotation.rounds.actions.raters import add_rater, withdraw_rater
@@ -119,6 +121,31 @@ def test_who_was_invited_and_came_into_the_study_when_the_round_was_open_could_r
     make.rate(round_, "item dave fay\n1 crash crash\n2 crash crash")
     facts = methods(make.owner_seat(study), resamples=10)
     assert [(each.round, each.by) for each in facts.read_before] == [(2, [("R3", 2)])]
+
+
+@pytest.mark.parametrize("way", ["closed", "later", "blind"])
+def test_third_raters_who_could_read_labels_of_their_item_in_another_round_are_named(way: str) -> None:
+    """Not if they were asked before others could read it, or had been blind in the open round all the while."""
+    study = first_round()
+    Study.objects.filter(pk=study.pk).update(resolve_when="item")
+    may_rate(study, fay=["rater"])
+    seat, second = make.owner_seat(study), again(study, "dave", "erin", label=False)
+    if way == "blind":
+        add_rater(seat=seat, number=2, user="fay")
+        Round.objects.filter(number=1).update(resolving_at=timezone.now())
+    make.rate(second, "item dave erin\n1 crash hang")
+    item = get_item(seat, NAMES[0])
+    assert not ask_third_rater(seat=seat, round_=second, item=item, rater="fay").unblinded
+    if way == "later":
+        Round.objects.filter(number=1).update(resolving_at=timezone.now())
+    make.rate(second, "item fay\n1 crash")
+    found = methods(seat, resamples=10).read_before
+    named = [(2, [("R3", 1), ("R4", 1), ("R5", 1)], [item.pk])] if way == "closed" else []
+    assert [(each.round, each.by, each.items) for each in found] == named
+    if way == "closed":
+        made = exported(study, resamples=10)
+        assert complaints(made.rows, made.facts) == []
+        assert complaints(made.rows, with_lie(made.facts, ["read_before", "0", "by", "2"], lambda each: (each[0], 2)))
 
 
 def put_into(study: Study, round_: Round, name: str) -> None:
