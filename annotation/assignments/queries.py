@@ -37,6 +37,8 @@ RATERS_MOST = 10_000
 """So many raters a request names."""
 READ = "open answers read"
 """What the audit log calls it that someone read single answers of a round under way."""
+DRAFT_READ = "draft of the taxonomy"
+"""What such a line names as read where someone who could read drafts with proposals of the round maintains no more."""
 
 
 def needs_job(n: int) -> bool:

@@ -17,6 +17,7 @@ from django.db.models import (
     Exists,
     ExpressionWrapper,
     F,
+    Min,
     OuterRef,
     Q,
     QuerySet,
@@ -27,6 +28,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
+from accounts.models import User
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
 from annotation.agreement_report.queries.across_rounds import (
     OFF_SCALE,
@@ -40,6 +42,7 @@ from annotation.agreement_report.queries.headline import HeadlineSet, headline_s
 from annotation.agreement_report.queries.model_raters import machines_in
 from annotation.agreement_report.queries.options import ask
 from annotation.agreement_report.queries.patterns import DOES_NOT_APPLY
+from annotation.assignments.queries import DRAFT_READ, READ
 from annotation.calibration.calibration import MET, NO_THRESHOLD
 from annotation.calibration.queries.gate import gate_then
 from annotation.calibration.queries.training import (
@@ -109,6 +112,7 @@ from annotation.models import (
     Membership,
     PartMatch,
     Proposal,
+    ProposalOutcome,
     Rating,
     Resolution,
     Round,
@@ -432,13 +436,13 @@ def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     """Which raters could read labels that others gave to items in other ones of these rounds, before their own.
 
     When labels of sheets were given is not known, and unblinded raters are named apart. Seven queries, one more where
-    someone came into an open round, or left it, and five more where third raters were asked. Agreement counts no
-    labels of these, so `items` has none of theirs.
+    someone came into an open round, or left it, five more where third raters were asked, and four more where a proposal
+    was accepted. Agreement counts no labels of third raters, so `items` has none of theirs.
     """
     labeled = _labeled(seat, rounds)
     thirds = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, HAS_LABEL, THIRD_RATERS, round__in=rounds)
     thirds = thirds.filter(state=Assignment.State.SUBMITTED).order_by()
-    planned = _read_places(labeled, labeled, reaches(seat.study, rounds, rounds))
+    planned = _drafts_read(seat, rounds, labeled) | _read_places(labeled, labeled, reaches(seat.study, rounds, rounds))
     places = planned | _read_places(thirds, labeled, reaches(seat.study, rounds, rounds, of_third_raters=True))
     if not places:
         return []
@@ -488,6 +492,45 @@ def _read_places(
         places = cursor.fetchall()
     until = {(each.later, each.rater): each.blind_from for each in found}
     return {(round_id, rater, item): until[round_id, rater] for round_id, rater, item in places}
+
+
+def _drafts_read(
+    seat: Seat, rounds: Sequence[Round], labeled: QuerySet[Assignment]
+) -> dict[tuple[int, int, int], datetime]:
+    """Round, rater and item of answers whose raters read in drafts what others proposed elsewhere, and since when.
+
+    Maintainers of the taxonomy and staff read drafts, and the audit log names those who maintained it. One query, four
+    more where a proposal was accepted.
+    """
+    accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED, proposal__round__in=rounds)
+    rows = accepted.order_by().values_list("proposal__item", "proposal__round", "proposal__proposed_by")
+    proposed: dict[int, list[tuple[int, int, datetime]]] = {}
+    for item, round_id, by, at in rows.annotate(at=Min("created_at")):
+        if (round_id, item) not in seat.withheld:
+            proposed.setdefault(item, []).append((round_id, by, at))
+    if not proposed:
+        return {}
+    first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
+    answers = labeled.filter(item__in=proposed, blind__isnull=False).annotate(first_at=Subquery(first))
+    answers = answers.exclude(current__idempotency_key__startswith=MARK)
+    places = list(answers.values_list("round_id", "rater_id", "item_id", "first_at"))
+    raters = _raters_by_id({rater for _, rater, *_ in places})
+    reads = User.objects.filter(Q(is_staff=True) | Q(taxonomies=seat.study.taxonomy_id))
+    maintain = set(
+        reads.filter(pk__in={each for _, own in raters.values() for each in own}).values_list("pk", flat=True)
+    )
+    lines = AuditEvent.objects.filter(study=seat.study, verb=READ, detail__what=DRAFT_READ, detail__round__isnull=False)
+    maintained = set(lines.order_by().values_list("user", "detail__round"))
+    numbers = {each.pk: each.number for each in rounds}
+    return {
+        (of, rater, item): at
+        for of, rater, item, first_at in places
+        for round_id, by, at in proposed[item]
+        if round_id != of
+        and by != rater
+        and at < first_at
+        and any(own in maintain or (own, numbers[round_id]) in maintained for own in raters[rater][1])
+    }
 
 
 def _raters_by_id(raters: Collection[int]) -> dict[int, tuple[str, set[int]]]:

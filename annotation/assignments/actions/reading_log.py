@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import wait_for_assignments
-from annotation.assignments.queries import READ
+from annotation.assignments.queries import DRAFT_READ, READ
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
 from annotation.core.audit import record
 from annotation.core.errors import Blind
@@ -86,7 +86,7 @@ def note_drafts(users: Iterable[User], taxonomy: Taxonomy) -> None:
         found = under_way.filter(Exists(others)).select_related("study").order_by("study", "pk")
         for study, rounds in groupby(found, key=lambda each: each.study):
             read = list(rounds)
-            _note(Seat(user, study, None), read, "draft of the taxonomy", PAGE)
+            _note(Seat(user, study, None), read, DRAFT_READ, PAGE)
             wait_for_assignments(read)
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.assignments.actions.reading_log import note_drafts
 from annotation.core.access import get_item, get_seat, get_whole_study
 from annotation.labels.queries.read_before import readers_before, sources_of
 from annotation.members.actions.leaving import remove_member
@@ -18,7 +19,7 @@ from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import AuditEvent, Round, Study
+from annotation.models import AuditEvent, Proposal, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
@@ -146,6 +147,25 @@ def test_third_raters_who_could_read_labels_of_their_item_in_another_round_are_n
         made = exported(study, resamples=10)
         assert complaints(made.rows, made.facts) == []
         assert complaints(made.rows, with_lie(made.facts, ["read_before", "0", "by", "2"], lambda each: (each[0], 2)))
+
+
+@pytest.mark.parametrize("way", ["maintains", "maintained", "is a stranger"])
+def test_who_reads_in_a_draft_what_was_proposed_elsewhere_is_named_in_a_round_that_opens_later(way: str) -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    first = make.open_round(study, 2)
+    make.rate(first, "item bob\n1 PENDING")
+    maintainers = study.taxonomy.maintainers
+    if way != "is a stranger":
+        maintainers.add(make.user("dave"))
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    assert Script("olga").send("POST", place, {"accept": {"name": "New"}}).status_code == 200
+    if way == "maintained":
+        note_drafts([make.user("dave")], study.taxonomy)
+        maintainers.remove(make.user("dave"))
+    make.rate(make.open_round(study, 2, raters=("dave", "erin")), "item dave erin\n1 crash hang\n2 crash crash")
+    found = methods(make.owner_seat(study), resamples=10).read_before
+    named = [] if way == "is a stranger" else [(2, [("R3", 1)])]
+    assert [(each.round, each.by) for each in found] == named
 
 
 def put_into(study: Study, round_: Round, name: str) -> None:
