@@ -209,7 +209,7 @@ def _read(
             return
         if any(not _is_of(job, row) for row in answer.value):
             job.start_over_name()
-        if kind == "issues":  # listings do not say whether the repository is public
+        if kind == "issues" and answer.value:  # listings do not say whether the repository is public
             job.look_again()
         edge = {tuple(mark) for mark in cursor.get("edge", [])}
         rows = [row for row in answer.value if _mark(row) not in edge]
