@@ -5,7 +5,9 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$$name" && break; done)
 BIN := .venv/bin
 N ?= 5
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-compile
+# pip compiles with one core.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 CHECKED := tests/test_docs.py tests/test_layout.py tests/test_prose.py
 # Three processes for two cores: in a browser, half of a test's time is waiting; four where whole servers start and end.
 PYTEST := --dist loadfile --no-loadscope-reorder
@@ -44,11 +46,13 @@ help:
 .venv/.installed: requirements.lock | .venv/bin/python
 	@echo 'Installing the packages of requirements.lock (a minute or two, only now) …'
 	@$(PIP) -r requirements.lock || { echo "$(MISSING_PACKAGE)" >&2; exit 1; }
+	@$(COMPILE)
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.lock | .venv/bin/python
 	@echo 'Installing the packages of requirements-dev.lock (a minute or two, only now) …'
 	@$(PIP) -r requirements-dev.lock || { echo "$(MISSING_PACKAGE)" >&2; exit 1; }
+	@$(COMPILE)
 	@touch .venv/.installed $@
 
 run: .venv/.installed
