@@ -99,8 +99,9 @@ def test_nothing_is_typed_into_questions_of_a_taxonomy_that_are_about_to_be_repl
     expect(coefficient).to_be_enabled()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_every_page_of_a_study_is_accessible(page: Page, live_server: Any) -> None:
+    """In each size and scheme; `test_every_page` looks at each page of the site once."""
     study = make.study(text=make.FAULTS, guidelines="Read *all* of it.")
     fault = {"kind": ["fault"], "symptom": ["crash"], "distributed": True}
     first = make.open_round(study, 2)

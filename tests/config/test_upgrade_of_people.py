@@ -16,7 +16,7 @@ from tests import builders as make
 BEFORE = [("accounts", "0001_initial")]
 
 
-@pytest.mark.process
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_sessions_of_an_older_release_go_on_and_visitors_are_left_behind() -> None:
     newest = [leaf for leaf in MigrationExecutor(connection).loader.graph.leaf_nodes() if leaf[0] != "sessions"]

@@ -173,7 +173,7 @@ def visitor_of(study: Study, who: str) -> Visitor:
     [
         ("carl", OPEN, False, KEEP),
         ("", OPEN, False, KEEP),
-        ("bob", OPEN, True, KEEP),
+        pytest.param("bob", OPEN, True, KEEP, marks=pytest.mark.soak),
         pytest.param("bob", CLOSED, False, EXCLUDE, marks=pytest.mark.soak),
         pytest.param("ada", RESOLVING, False, KEEP, marks=pytest.mark.soak),
         pytest.param("carl", RESOLVING, True, KEEP, marks=pytest.mark.soak),
