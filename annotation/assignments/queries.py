@@ -487,10 +487,7 @@ def unblinded_among(
     suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
     if not suspects and not readers:
         return found
-    given = Assignment.objects.filter(
-        round=round_, rater__in=[each.pk for each in suspects if each.pk], state__in=Assignment.FINISHED
-    )
-    with_answer = set(given.exclude(ASKED_MEANWHILE).order_by().values_list("rater_id", flat=True))
+    with_answer = _with_answer([round_], suspects)
     answers = Annotation.objects.filter(assignment__round=round_).order_by().values_list("rater_id")
     first = dict(answers.annotate(at=Min("created_at")))
 
@@ -504,9 +501,18 @@ def unblinded_among(
     for member in suspects:
         since = answered_at(member)
         row = in_round.get(member.pk)
-        if since is not None and _role_reads_since(round_, member, since, row, member.pk in with_answer):
+        has_answer = (round_.pk, member.pk) in with_answer
+        if since is not None and _role_reads_since(round_, member, since, row, has_answer):
             found.add(member.pk)
     return found
+
+
+def _with_answer(rounds: Iterable[Round], members: Iterable[Membership]) -> set[tuple[int, int]]:
+    """Round and member (ids) where the member has an answer that counts as one there; one query."""
+    given = Assignment.objects.filter(
+        round__in=rounds, rater__in=[each.pk for each in members if each.pk], state__in=Assignment.FINISHED
+    )
+    return set(given.exclude(ASKED_MEANWHILE).order_by().values_list("round_id", "rater_id").distinct())
 
 
 def _role_reads_since(
@@ -565,9 +571,7 @@ def read_elsewhere(
         return found
     rows = RoundRater.objects.filter(round__in=others, rater__in=[each.pk for each in suspects if each.pk])
     in_rounds = {(row.round_id, row.rater_id): row for row in rows}
-    given = Assignment.objects.filter(round__in=others, rater__in=[each.pk for each in suspects if each.pk])
-    given = given.filter(state__in=Assignment.FINISHED).exclude(ASKED_MEANWHILE).order_by()
-    with_answer = set(given.values_list("round_id", "rater_id").distinct())
+    with_answer = _with_answer(others, suspects)
     for other, held in others.items():
         for member in suspects:
             place = (other.pk, member.pk)
