@@ -12,7 +12,7 @@ from accounts.permissions import require_private_account
 from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import DepartureOutcome
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
-from annotation.core.access import OWNER, Seat, get_own_invitation, get_seat
+from annotation.core.access import OWNER, RATER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Forbidden, Invalid
@@ -75,8 +75,8 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
         member.declined_at = timezone.now()
     if member.left_at is not None:
         member.former_user, member.invited_user = member.invited_user, None
-    elif _is_a_name(member):
-        member.invited_user, member.declined_at = None, None
+    elif (roles := _roles_of_name(member)) is not None:
+        member.invited_user, member.declined_at, member.roles = None, None, roles
     member.save()
     verb = "member declined" if is_declined else "member invitation withdrawn"
     said = {"former_owner": former_owner} if former_owner else {}
@@ -84,10 +84,19 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     return Departure(member, member.name, [(each.pk, leaving) for each, leaving in found])
 
 
-def _is_a_name(member: Membership) -> bool:
-    """Whether an invited member is a name that was linked to the account, or has answers that a sheet brought."""
+def _roles_of_name(member: Membership) -> list[str] | None:
+    """What the name was that an invited member is once more: one that was linked, or that a sheet brought answers of.
+
+    None for an account that was invited as itself. Roles that were given since were meant for the person.
+    """
     linked = AuditEvent.objects.filter(study=member.study_id, verb="member invited", detail__was=member.name)
-    return linked.exists() or Annotation.objects.filter(assignment__rater=member).exists()
+    if member.code:
+        linked = linked.filter(detail__code=member.code)
+    if (detail := linked.order_by("-pk").values_list("detail", flat=True).first()) is not None:
+        return [role for role in Membership.Role.values if role in detail.get("roles", member.roles)]
+    if Annotation.objects.filter(assignment__rater=member).exists():
+        return [role for role in member.roles if role == RATER]
+    return None
 
 
 def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, DepartureOutcome]]]:

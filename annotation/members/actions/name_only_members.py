@@ -22,6 +22,8 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     """Gives a member without an account the account of this user, who then has its code, answers and roles here.
 
     Accounts that are not in the study are invited, and have all that once their person accepts; staff give it at once.
+    Who was in the study before, or has another invitation to it, has to accept one first: then there is nothing that
+    would be lost, or left with the member, if they decline.
     What was said stays under the code, and what was done before under the name that it was done by. Who is in the study
     already without a code of their own keeps their roles beside the member's. Nobody gets the answers of a member who
     left: they are another person's. Raises Invalid, Conflict, TooMany, Forbidden for the people of the demo.
@@ -54,10 +56,13 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
         if there.formerly_id is not None and member.formerly_id is not None:
             sentence = f"{user.username} already has the place of {there.name or there} here. Choose another account."
             raise Conflict(sentence, fields={"username": [sentence]})
+        if not is_in and not directly:
+            _require_nothing_to_lose(there, member, user)
         roles |= set(there.roles) if is_in else roles_asked(there)
         _require_blind(seat, there, member)
         member.could_read_until = there.could_read_until
         member.formerly_id = member.formerly_id or there.formerly_id
+        member.n_invited = max(member.n_invited, there.n_invited)
         _give_way(there, user)
     elif there is None and directly:  # others are marked when they accept: before, nothing tells whether they are staff
         there = Membership(study=seat.study, user=user, roles=[])
@@ -79,6 +84,20 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     if seat.user.pk == user.pk:
         seat.membership = member
     return member
+
+
+def _require_nothing_to_lose(there: Membership, member: Membership, user: User) -> None:
+    """Raises Conflict where the person was a member, has an invitation, or is a name here already.
+
+    The member has to be what it was again if the person declines, and so would they.
+    """
+    if there.is_invited:
+        sentence = f"{user.username} has an invitation that waits. Link {member} once they accept it, or withdraw it."
+    elif there.left_at is not None or there.formerly_id is not None or there.could_read_until is not None:
+        sentence = f"{user.username} was in this study before. Invite them again, and link {member} once they accept."
+    else:
+        return
+    raise Conflict(sentence, fields={"username": [sentence]})
 
 
 def _require_blind(seat: Seat, there: Membership, member: Membership) -> None:

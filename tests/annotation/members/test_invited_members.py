@@ -430,6 +430,59 @@ def test_joining_an_imported_name_to_an_account_asks_its_person(study: Study) ->
     assert seat.membership is not None and seat.membership.code == "R9"
 
 
+@pytest.mark.parametrize("is_declined", [True, False])
+def test_a_linked_name_is_what_it_was_when_its_invitation_ends(study: Study, is_declined: bool) -> None:
+    make.user("zoe")
+    olga = make.owner_seat(study)
+    member = name_only_members.join_member(seat=olga, member=named(study), username="zoe")
+    members.set_member(seat=olga, username="zoe", roles=["adjudicator", "rater"])
+    member.refresh_from_db()
+    if is_declined:
+        leaving.decline(user=make.user("zoe"), key=member.invitation_key or "")
+    else:
+        leaving.remove_member(seat=olga, member=member)
+    member.refresh_from_db()
+    assert (member.state, member.roles, member.invited_user) == ("name_only", ["rater"], None)
+
+
+def test_no_name_is_linked_to_who_was_a_member_until_they_accept_an_invitation(study: Study) -> None:
+    olga = make.owner_seat(study)
+    ada = members.add_member(seat=olga, username=make.user("ada").username, roles=["adjudicator"])
+    round_ = make.open_round(study, 2)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    leaving.remove_member(seat=olga, member=ada)
+    ada.refresh_from_db()
+    could_read_until = ada.could_read_until
+    assert could_read_until is not None
+    robert = named(study)
+    with pytest.raises(Conflict, match="ada was in this study before. Invite them again"):
+        name_only_members.join_member(seat=olga, member=robert, username="ada")
+    members.set_member(seat=olga, username="ada", roles=["reader"])
+    with pytest.raises(Conflict, match="ada has an invitation that waits"):
+        name_only_members.join_member(seat=olga, member=robert, username="ada")
+    ada.refresh_from_db()
+    leaving.decline(user=make.user("ada"), key=ada.invitation_key or "")
+    ada.refresh_from_db()
+    assert (ada.state, ada.could_read_until) == ("left", could_read_until)
+    robert.refresh_from_db()
+    assert (robert.state, robert.could_read_until) == ("name_only", None)
+    members.set_member(seat=olga, username="ada", roles=["reader"])
+    accept(study, "ada")
+    member = name_only_members.join_member(seat=olga, member=robert, username="ada")
+    assert (member.state, member.roles) == ("member", ["rater", "reader"])
+    assert member.could_read_until is not None
+
+
+def test_roles_of_an_invitation_that_waits_go_to_no_name(study: Study) -> None:
+    make.user("zoe")
+    olga = make.owner_seat(study)
+    asked = members.set_member(seat=olga, username="zoe", roles=["adjudicator"]).membership
+    with pytest.raises(Conflict, match="zoe has an invitation that waits. Link R9 once they accept"):
+        name_only_members.join_member(seat=olga, member=named(study), username="zoe")
+    asked.refresh_from_db()
+    assert (asked.state, asked.roles) == ("invited", ["adjudicator"])
+
+
 def test_the_answers_of_a_member_who_left_are_given_to_nobody_else(study: Study) -> None:
     round_ = make.open_round(study, 2)
     make.submit(round_, "bob", 1, {"symptom": ["crash"]})
