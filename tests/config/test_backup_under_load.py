@@ -85,11 +85,11 @@ def manage(data_dir: Path, *arguments: str, **environment: str) -> str:
 
 
 def kill_everything(site: Site) -> None:
-    doomed = [psutil.Process(site.pid), *psutil.Process(site.pid).children(recursive=True)]
-    for process in [*doomed, *of_folder(site.data_dir)]:
+    to_kill = [psutil.Process(site.pid), *psutil.Process(site.pid).children(recursive=True)]
+    for process in [*to_kill, *of_folder(site.data_dir)]:
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(doomed, timeout=30)
+    psutil.wait_procs(to_kill, timeout=30)
     wait_until(lambda: not of_folder(site.data_dir), "its servers are gone")
 
 

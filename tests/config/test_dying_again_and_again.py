@@ -53,7 +53,7 @@ class Rater(RaterAtWork):
         return super()._ask(*asked)
 
 
-class Mortal:
+class KilledSite:
     """A site whose folder outlives it: servers, web, worker and clock, until all of them are killed (-9)."""
 
     def __init__(self, folder: Path) -> None:
@@ -71,14 +71,14 @@ class Mortal:
         self._processes: list[psutil.Process] = []
 
     @contextmanager
-    def warm(self) -> Iterator["Mortal"]:
+    def warm(self) -> Iterator["KilledSite"]:
         with Preloaded(self._environment, self._logs) as self._warm:
             try:
                 yield self
             finally:
-                self.die()
+                self.kill()
 
-    def live(self) -> None:
+    def start(self) -> None:
         self._hold = embedded.Hold(self.data_dir)
         self._hold.take()
         self._warm.run("manage", "upgrade")
@@ -92,12 +92,12 @@ class Mortal:
         self._processes.append(self._warm.start("celery", "-A", "config.clock", *clock, name="clock"))
         wait_until(self._answers, "the site answers")
 
-    def die(self) -> None:
-        doomed = [each for process in self._processes for each in (process, *_children(process))]
-        for process in [*doomed, *of_folder(self.data_dir)]:
+    def kill(self) -> None:
+        to_kill = [each for process in self._processes for each in (process, *_children(process))]
+        for process in [*to_kill, *of_folder(self.data_dir)]:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        wait_until(lambda: not any(_lives(process) for process in doomed), "its processes are gone")
+        wait_until(lambda: not any(_is_running(process) for process in to_kill), "its processes are gone")
         wait_until(lambda: not of_folder(self.data_dir), "its servers are gone")
         self._processes = []
         self._hold.leave()
@@ -117,14 +117,14 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_running(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE
     return False
 
 
 def backed_up_at_work(
-    site: Mortal, prepared: dict[str, Any], path: Path, rng: random.Random
+    site: KilledSite, prepared: dict[str, Any], path: Path, rng: random.Random
 ) -> tuple[set[str], dict[str, Any]]:
     """What raters were told is stored before a backup began, and what the backup said of itself."""
     raters = [Rater(site.port, prepared["slug"], token, rng.getrandbits(64)) for token in prepared["tokens"]]
@@ -143,7 +143,7 @@ def backed_up_at_work(
         wait_until(enough, "people are at work")
         made = json.loads(site.manage("backup", path, "--json"))
         time.sleep(rng.uniform(0, 0.3))
-        site.die()
+        site.kill()
     finally:
         owner.over.set()
         for rater in raters:
@@ -162,10 +162,10 @@ def test_backup_kill_restore_compare_again_and_again(tmp_path: Path) -> None:
     environment = {**os.environ, "DATABASE_URL": address, "REDIS_URL": settings.REDIS_URL, "DATA_DIR": str(there)}
     (tmp_path / "logs").mkdir()
     n_left, prepared = 0, {}
-    with Mortal(tmp_path).warm() as site, Preloaded(environment, tmp_path / "logs") as elsewhere:
+    with KilledSite(tmp_path).warm() as site, Preloaded(environment, tmp_path / "logs") as elsewhere:
         for seed in range(100, 100 + TURNS):
             began, rng = time.monotonic(), random.Random(seed)
-            site.live()
+            site.start()
             if n_left < FEWEST_LEFT:
                 prepared, n_left = json.loads(site.manage("shell", "-v", "0", "-c", MAKE)), N_ANSWERS
             acknowledged, made = backed_up_at_work(site, prepared, path, rng)

@@ -80,7 +80,7 @@ def files() -> set[str]:
 
 
 def undisturbed_and_killed(forks: Forks, study: Study, seed: int) -> int:
-    """Makes a file undisturbed and another one with workers that die; how many died. Nothing else is left behind."""
+    """Makes a file undisturbed and another with workers that are killed; how many were. Nothing else is left behind."""
     draw = random.Random(seed)
     export = queued(study, send=False)
     passed = forks.work("export", export.pk, count=True).passed
@@ -88,8 +88,8 @@ def undisturbed_and_killed(forks: Forks, study: Study, seed: int) -> int:
     assert export.state == "done"
     before, n_killed = files(), 0
     again = queued(study, send=False)
-    deaths = (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=EXPORTS.tries_most - 3), None)
-    for place in deaths:
+    places = (STATEMENT, COMMIT, *draw.choices((STATEMENT, COMMIT, MOMENT), k=EXPORTS.tries_most - 3), None)
+    for place in places:
         n = draw.uniform(0, passed[place]) if place else 0.0
         kill_point = KillPoint(place, n if place == MOMENT else max(1, round(n))) if place else None
         EXPORTS.sweep(0)

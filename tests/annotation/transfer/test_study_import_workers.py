@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(240),
 ]
-QUEUE = "mortal"
+QUEUE = "killed"
 WAIT_SECONDS = 90
 
 
@@ -117,13 +117,13 @@ def test_a_worker_that_is_killed_between_leaves_nothing_and_another_one_brings_b
     arrival, stored = arrival_of(study), files()
     export = request_export(seat=make.owner_seat(study), what="study", send=False)
     n_people = User.objects.count()
-    with worker(tmp_path / "worker.log") as mortal, standing_before("annotation_rating") as n_waiting:
+    with worker(tmp_path / "worker.log") as process, standing_before("annotation_rating") as n_waiting:
         current_app.send_task(study_import.ARRIVALS.task, args=[arrival.pk], queue=QUEUE)
         current_app.send_task("annotation.tasks.make_export", args=[export.pk], queue=QUEUE)
         until(lambda: n_waiting() == 2, "both jobs stand in the middle")
         assert not Study.objects.filter(slug="again").exists() and User.objects.count() == n_people
-        os.killpg(mortal.pid, signal.SIGKILL)
-        mortal.wait()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     export.refresh_from_db()
     arrival.refresh_from_db()
     assert (arrival.state, arrival.n_attempts, arrival.study) == ("running", 1, None)
