@@ -151,14 +151,17 @@ def read_thread(job: RunState, number: int) -> tuple[CommentRecord, ...]:
 def merge_staged(job: RunState, records: list[IssueRecord], *, known: dict[int, IssueRecord]) -> list[IssueRecord]:
     """The issues with their comments: known before, staged now. A thread that does not add up is asked for."""
     staged = _staged_threads(job, [record.number for record in records])
-    complete = []
+    complete, n_read = [], 0
     for record in records:
         before = known[record.number].comments if record.number in known else None
         thread = _merged(before or (), staged.get(record.number, ()))
         is_read = job.run.cursor.get("by_issue") and record.number in staged
         if record.n_comments is not None and len(thread) != record.n_comments and not is_read:
             thread = read_thread(job, record.number)
+            n_read += 1
         complete.append(replace(record, comments=thread))
+    if n_read:  # threads do not say whether the repository is public
+        job.look_again()
     return complete
 
 
@@ -289,9 +292,8 @@ def _stage_threads(job: RunState, rows: list[Any]) -> None:
     """Stages the threads of a page of issues, each in a transaction of its own, except those that are there."""
     records = [record for row in rows if (record := _wanted(job, row))]
     staged = Counter(_staged(job).filter(number__in=[r.number for r in records]).values_list("number", flat=True))
-    for record in records:
-        if not record.n_comments or staged[record.number] == record.n_comments:
-            continue
+    missing = [each for each in records if each.n_comments and staged[each.number] != each.n_comments]
+    for record in missing:
         thread = [
             StagedComment(run=job.run, number=record.number, github_id=comment.github_id, content=comment.as_json())
             for comment in read_thread(job, record.number)
@@ -300,6 +302,8 @@ def _stage_threads(job: RunState, rows: list[Any]) -> None:
         with job.progress():
             _staged(job).filter(number=record.number).delete()
             _stage(thread)
+    if missing:
+        job.look_again()
 
 
 def _wanted(job: RunState, row: Any) -> IssueRecord | None:

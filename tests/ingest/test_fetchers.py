@@ -251,6 +251,27 @@ def test_a_run_ends_when_the_repository_becomes_private_while_it_is_read(
     assert 0 < Issue.objects.count() < len(home.issues)
 
 
+def test_threads_that_are_read_while_a_repository_becomes_private_are_not_stored(
+    world: World, github: GitHub, fetch: Fetch, eve: User
+) -> None:
+    """Each is asked for by itself after the page that names the issue."""
+    home = world.repository("o/r")
+    issue = home.issue()
+    issue.comment("before")
+    github.fault("no_graphql", "/graphql")
+
+    def before(asked: Any) -> None:
+        if asked.path.endswith(f"/issues/{issue.number}/comments") and not home.private:
+            issue.comment("private words")
+            home.private = True
+
+    github.before_answer = before
+    run = fetch(user=eve, state="open")
+    github.before_answer = None
+    assert home.private and (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    assert not Comment.objects.exists() and not Issue.objects.exists()
+
+
 def test_edits_of_comments_that_were_read_before_a_repository_became_private_are_not_stored(
     world: World, github: GitHub, fetch: Fetch, eve: User
 ) -> None:
