@@ -35,7 +35,7 @@ from ingest.access import present_identifiers
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Repository
 from shared.compiled_queries import CompiledQuery
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Taxonomy, TaxonomyVersion
 
 OWNER, ADJUDICATOR, RATER, READER = (role.value for role in Membership.Role)
 
@@ -768,6 +768,18 @@ def hidden_drafts(seat: Seat) -> Any:
     if seat.link is None:
         drafts = drafts.exclude(pk__in=TaxonomyVersion.objects.readable_by(seat.user).values("pk"))
     return drafts.order_by().values("pk")
+
+
+def hides_version(seat: Seat, number: int) -> bool:
+    """Whether this person does not read what a file says in terms of a version: a draft, also one that was discarded.
+
+    Numbers of discarded drafts are not used again. One query, one more for such a number.
+    """
+    there = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy_id, number=number)
+    if there.exclude(pk__in=hidden_drafts(seat)).exists():
+        return False
+    maintained = Taxonomy.objects.filter(pk=seat.study.taxonomy_id, maintainers=seat.user.pk)
+    return seat.link is not None or not (seat.user.is_staff or maintained.exists())
 
 
 def get_plan(seat: Seat, identifier: object) -> Plan:

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from annotation.core.access import Seat, hidden_drafts
+from annotation.core.access import Seat, hides_version
 from annotation.core.errors import Blind, Conflict, Forbidden, NotFound
 from annotation.exports.queries.kinds import KINDS
 from annotation.models import Export, Round, Study
@@ -44,8 +44,11 @@ def require_content(seat: Seat, export: Export) -> None:
         raise Forbidden("Only the person who created a full export can download it. Create your own.")
     if why := _why_blind(seat, export):
         raise Blind(why)
-    if (version := export.asked.get("version")) and hidden_drafts(seat).filter(number=version).exists():
-        raise Forbidden(f"Version {version} of this file is a draft. It is hidden from you until it is published.")
+    if (version := export.asked.get("version")) and hides_version(seat, version):
+        raise Forbidden(
+            f"Version {version} of this file is a draft, or was discarded as one. The file is hidden from you until "
+            "the version is published."
+        )
     for round_ in rounds_held(export) if export.rounds and seat.sealed_round_ids else ():
         seat.require_answers(round_)
 
