@@ -89,13 +89,15 @@ def mark_unblinded(member: Membership, before: Membership | None = None) -> None
 
     Staff read every study until they rate in it, which is from now on. Each round has a line of its own in the audit
     log: that a member is in it, or was asked there, is hidden from people from whom labels of the round are withheld.
+    So the raters of a round, which these see, show no mark of who only owes an answer there as a third rater.
     `before` is what the account was in the study until now, where it takes a member's place.
     """
     is_new = before is not None or (member.user is not None and member.user.is_staff)
     in_round: dict[int, RoundRater] | None = {} if is_new else None
     there = before or member
     found = [each for each in rounds_to_rate_blind(member) if is_held_unblinded(each, member, there, in_round)]
-    RoundRater.objects.filter(rater=member, round__in=found).update(unblinded=True)
+    rated = [each for each in found if each.state == Round.State.OPEN and held_unblinded(each, [there], in_round)]
+    RoundRater.objects.filter(rater=member, round__in=rated).update(unblinded=True)
     asked = Assignment.objects.filter(EXTRA_RATERS, rater=member, round__in=found)
     asked.filter(state__in=Assignment.UNFINISHED).update(unblinded=True)
     for each in found:

@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from accounts.models import User
-from annotation.assignments.actions.reading_locks import is_held_unblinded, mark_unblinded
+from annotation.assignments.actions.reading_locks import held_unblinded, is_held_unblinded, mark_unblinded
 from annotation.assignments.queries import rounds_to_rate_blind
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat
@@ -106,11 +106,14 @@ def _require_blind(seat: Seat, there: Membership, member: Membership) -> None:
     Not where it is hidden from who asks that the member is to answer there, in a relabeling queue or as a third rater:
     the member is marked instead.
     """
-    rates = RoundRater.objects.filter(rater=member, left_at__isnull=True).exclude(round__kind=Round.Kind.RELABEL)
-    shown = set(rates.values_list("round", flat=True))
+    rates = RoundRater.objects.filter(rater=member, left_at__isnull=True, round__state=Round.State.OPEN)
+    shown = set(rates.exclude(round__kind=Round.Kind.RELABEL).values_list("round", flat=True))
     for round_ in rounds_to_rate_blind(member):
-        is_shown = round_.pk in shown or seat.sees_all_results(round_.pk)
-        if is_shown and is_held_unblinded(round_, member, there, {}):
+        if seat.sees_all_results(round_.pk):
+            could_read = is_held_unblinded(round_, member, there, {})
+        else:  # what the member is asked there as a third rater is hidden
+            could_read = round_.pk in shown and bool(held_unblinded(round_, [there], {}))
+        if could_read:
             raise Conflict(
                 f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "
                 f"{member} from the round first.",

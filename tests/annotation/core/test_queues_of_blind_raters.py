@@ -16,7 +16,7 @@ from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
-from annotation.models import Assignment, AuditEvent, Export, Item, Membership, Round, RoundRater, Study
+from annotation.models import Assignment, AuditEvent, Export, InboxLine, Item, Membership, Round, RoundRater, Study
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
@@ -195,14 +195,43 @@ def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> N
     assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
 
 
-MAIN, RELABEL = Round.Kind.MAIN, Round.Kind.RELABEL
+def test_a_sheet_does_not_tell_who_is_in_a_queue_by_who_could_read_it() -> None:
+    worlds = []
+    for asked in ("1 symptom al\n2 symptom zed", "1 symptom zed\n2 symptom zed"):
+        with transaction.atomic():
+            study = make.study("study", raters=("al", "carl", "zed"))
+            seat = make.owner_seat(study)
+            members.add_member(seat=seat, username="carl", roles=["owner", "rater"])
+            members.add_member(seat=seat, username="al", roles=["reader", "rater"])
+            make.rate(
+                make.open_round(study, 3, raters=("al", "zed")), "item al zed\n1 hang hang\n2 hang hang\n3 hang hang"
+            )
+            rounds.close_round(seat=seat, number=1)
+            make.next_version(study, make.HANG_SPLIT)
+            make.submit(make.worklist(study, 2, f"item asked raters\n{asked}"), "zed", 2, {"symptom": ["hang-a"]})
+            again = rounds.NewRound(raters=["carl"], issues=["acme/rocket#1", "acme/rocket#2"], raters_per_item=1)
+            number = rounds.create_round(seat=seat, asked=again).number
+            rounds.open_round(seat=seat, number=number, reason="-", unregistered=True)
+            reports = []
+            for item in (1, 2, 3):
+                script, sheet = Script("carl"), f"item,rater,round,symptom\nacme/rocket#{item},al,2,hang-a\n"
+                path = "/api/v1/studies/study/ratings/?dimensions=symptom"
+                answer = script.client.post(path, sheet, content_type="text/csv", headers=script.headers)
+                reports.append((answer.status_code, answer.json()))
+            worlds.append(reports)
+            transaction.set_rollback(True)
+    assert worlds[0] == worlds[1]
+    assert [report["unblinded"] for _, report in worlds[0]] == [[], [], []]
+
+
+MAIN, RELABEL, RATED = Round.Kind.MAIN, Round.Kind.RELABEL, "also rated"
 
 
 def joined_by(way: str, kind: str, *, is_there: bool) -> tuple[list[Any], list[bool]]:
     """What carl sees while an account that could read takes a place, and whether that rater is marked in each round.
 
     The place is that of a substitute in queue 2, of a third rater in round 1, or of nobody there. Carl, an owner,
-    labels the item again.
+    labels the item again. The third rater may be a rater of round 1, too.
     """
     study = make.study("study", raters=("al", "carl", "zed"))
     seat = make.owner_seat(study)
@@ -222,6 +251,10 @@ def joined_by(way: str, kind: str, *, is_there: bool) -> tuple[list[Any], list[b
         make.submit(round_, "zed", 2, {"symptom": ["hang-a"]})
     if is_there:
         Assignment.objects.create(round=round_, item=get_item(seat, "acme/rocket#1"), rater=rater, position=1)
+    if is_there and kind == RATED:
+        InboxLine.objects.create(member=rater, kind=InboxLine.Kind.ARBITER, round=round_, n_items=1)
+    if kind == RATED:
+        RoundRater.objects.create(round=round_, rater=rater, n_assigned=int(is_there))
     if is_there and kind == RELABEL:
         RoundRater.objects.create(round=round_, rater=rater, n_assigned=1)
     make.open_round(study, 2, raters=("carl",), raters_per_item=1)
@@ -233,6 +266,7 @@ def joined_by(way: str, kind: str, *, is_there: bool) -> tuple[list[Any], list[b
     else:
         page = carl.post(f"/studies/study/members/{rater.pk}/join/", {"username": "dora"}, follow=True)
         seen += [page.redirect_chain, "could read its labels" in page.content.decode()]
+    seen.append(Script("carl").send("GET", f"studies/study/rounds/{round_.number}/raters/").json())
     lines = b"".join(carl.get("/studies/study/audit/audit.jsonl").streaming_content).decode().splitlines()
     seen += [{**json.loads(line), "at": ""} for line in lines]
     assert '"member accepted"' in lines[0] or '"member joined"' in lines[0]
@@ -243,7 +277,7 @@ def joined_by(way: str, kind: str, *, is_there: bool) -> tuple[list[Any], list[b
 
 
 @pytest.mark.parametrize(
-    ("way", "kind"), [("invitation", RELABEL), ("invitation", MAIN), ("name", RELABEL), ("name", MAIN)]
+    ("way", "kind"), [(way, kind) for way in ("invitation", "name") for kind in (RELABEL, MAIN, RATED)]
 )
 def test_who_labels_items_again_does_not_see_where_someone_is_marked_as_they_join(way: str, kind: str) -> None:
     seen, marks = [], []
