@@ -618,7 +618,10 @@ class _Import:
             if is_new:
                 writer.start_unblinded([self.members[rater] for each, rater in self.sheet.unblinded if each == label])
             else:
-                self.report.unblinded += writer.mark_unblinded(self._raters_of(label, keys))
+                visible = [key for key in keys if not self._hides(round_, self.items[key].id)]
+                marked = writer.mark_unblinded(self._raters_of(label, visible))
+                if self.adds_accounts or self.seat.sees_all_results(round_.pk):  # the rest tells who read answers
+                    self.report.unblinded += marked
             for start in range(0, len(keys), CHUNK):
                 chunk = Chunk(
                     self.sheet,
@@ -631,7 +634,7 @@ class _Import:
                     self.items,
                     self.later,
                     reader,
-                    (lambda *_: False) if self.adds_accounts else self.seat.hides,
+                    self._hides,
                 )
                 chunk.write(writer)
                 self.told |= chunk.told
@@ -674,6 +677,15 @@ class _Import:
                 self.sheet.refuse(row, f"{member} is {here} in this study and {there} in the file.")
             for rows in (self.answers, self.later):
                 rows[place[:2]] = [each for each in rows.get(place[:2], ()) if each[0] != place[2]]
+
+    def _hides(self, round_: Round, item: int) -> bool:
+        """Whether what others said of an item is hidden from the importer; of a relabeling queue everything, if any.
+
+        Otherwise what is said of rows that can be seen would tell who is in the queue.
+        """
+        if self.adds_accounts:
+            return False
+        return round_.pk in self.seat.withheld_queues or self.seat.hides(round_, item)
 
     def _raters_of(self, label: str, keys: Sequence[str]) -> list[Membership]:
         return list(
