@@ -18,15 +18,18 @@ REFUSED = "Migration not created."
 
 
 @transaction.atomic
-def preview_plan(*, seat: Seat, to: object, recheck: object = None) -> Plan:
+def preview_plan(*, seat: Seat, to: object, recheck: object = None, again: Plan | None = None) -> Plan:
     """A plan to move the study to a version, as a preview that changes nothing; the same one where it was asked before.
 
     `recheck` names redefined categories of that version whose labels are to be looked at again, as [dimension, key]. A
-    draft can be previewed by who may read it. Raises Invalid, or Conflict where there is nothing to move.
+    draft can be previewed by who may read it. Where it is a preview that is counted `again` and is run just now, that
+    plan comes back as it is. Raises Invalid, or Conflict where there is nothing to move.
     """
     seat.require(OWNER)
     seat.require_nothing_withheld("A plan")
     study = _held(seat)
+    if again is not None and (now := Plan.objects.get(pk=again.pk)).state not in Plan.OPEN:
+        return now
     if isinstance(to, bool) or not isinstance(to, int):
         raise Invalid(REFUSED, fields={"to": ["Enter the number of a version."]})
     # Held, so that a draft is not discarded while a plan that names it is written.

@@ -344,13 +344,13 @@ def recheck_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if found.state not in Plan.OPEN:
         return redirect("plan", slug, number)
     try:
-        counted = actions.preview_plan(seat=seat, to=found.to_version.number, recheck=_ticked(request))
+        counted = actions.preview_plan(seat=seat, to=found.to_version.number, recheck=_ticked(request), again=found)
     except Forbidden:
         raise
     except ConcordError as error:
         messages.error(request, error.message)
         return _plan_page(request, seat, found, status=error.status)
-    if "HX-Request" not in request.headers:
+    if "HX-Request" not in request.headers or counted.state not in Plan.OPEN:
         return redirect("plan", slug, counted.number)
     counted = get_plan_at(seat, counted.number)
     context = _told(seat, counted, request.POST.getlist("stand_ins"))

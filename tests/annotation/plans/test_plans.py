@@ -371,6 +371,29 @@ def test_what_a_draft_says_reaches_nobody_who_does_not_read_it_by_previews_or_fi
     require_whole(make.owner_seat(study))
 
 
+def test_a_file_in_terms_of_a_draft_stays_hidden_after_the_draft_was_discarded(study: Study) -> None:
+    rated(study, "item bob carol\n1 crash crash", 1)
+    draft = make.taxonomy_actions.new_draft(user=study.created_by, taxonomy=study.taxonomy, text=SECOND)
+    members.add_member(seat=make.owner_seat(study), username=make.user("ed").username, roles=["owner"])
+    made = request_export(seat=make.owner_seat(study), what="labels", format="csv", options={"version": 2}, send=False)
+    export_jobs.work(made.pk)
+    make.taxonomy_actions.discard_draft(user=study.created_by, version=draft)
+    shown = [Script(name).send("GET", f"exports/{made.public_id}/download/") for name in ("olga", "ed", "bob")]
+    assert [each.status_code for each in shown] == [200, 403, 403]
+    assert "is a draft, or was discarded as one" in str(shown[1].json())
+
+
+def test_a_preview_that_is_run_while_it_is_counted_again_stays_the_only_one(study: Study) -> None:
+    rated(study)
+    make.next_version(study, make.SYMPTOMS.replace("name: Crash}", "name: Crash, definition: It ends with an error.}"))
+    seat, plan = make.owner_seat(study), planned(study)
+    read_before = Plan.objects.get()
+    run_plan(seat=seat, plan=plan, recheck=[["symptom", "crash"]], send=False)
+    again = preview_plan(seat=seat, to=2, recheck=[], again=read_before)
+    assert (again.pk, again.state) == (plan.pk, Plan.State.QUEUED)
+    assert Plan.objects.get().recheck == [["symptom", "crash"]]
+
+
 @pytest.mark.parametrize("to", [0, 3, 2**40, "2", None, True])
 def test_a_version_that_is_not_there_is_refused(study: Study, to: object) -> None:
     rated(study, "item bob carol\n1 crash crash", 1)
