@@ -13,8 +13,7 @@ from typing import Any
 from ingest.errors import FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
-from ingest.github.graphql_queries import PAGE_ISSUES
-from ingest.github.numbered_issues import read_numbered, stored_numbers
+from ingest.github.numbered_issues import next_batch, read_numbered, stored_numbers
 from ingest.github.rest_objects import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
 from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_identifier
@@ -43,7 +42,7 @@ def fetch_changes(job: RunState) -> None:
         job.run.n_expected = len(numbers)
     while numbers:
         by_graphql = job.client.has_tokens and not job.run.cursor.get("by_rest")
-        batch = numbers[: PAGE_ISSUES if by_graphql else 1]
+        batch = next_batch(job, numbers, by_graphql=by_graphql)
         try:
             records, missing = _by_graphql(job, batch) if by_graphql else _by_rest(job, batch)
         except GraphqlMissing:
@@ -73,6 +72,7 @@ def _by_rest(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], list[i
             changes, events = found
             told = replace(known[number], closing_changes=changes, activity={"events": events}, updated_at=None)
             records.append(told)
+    job.look_again()
     return records, [number for number in batch if number not in {record.number for record in records}]
 
 

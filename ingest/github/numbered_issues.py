@@ -9,10 +9,13 @@ from ingest.github.client import TooMuch
 from ingest.github.commits import commit_path, commits_of, read_commit
 from ingest.github.graphql import complete, files_of_commits, with_known_files
 from ingest.github.graphql_nodes import discussion_of, leave_out_changes, parse_graphql_issue
-from ingest.github.graphql_queries import given
+from ingest.github.graphql_queries import PAGE_ISSUES, given
 from ingest.github.run_state import RunState
 from ingest.models import Issue
 from ingest.records import ChangeRecord, IssueRecord
+
+REST_ISSUES = 10
+"""So many issues are read by REST, one after the other, before GitHub is asked once more and what came is stored."""
 
 
 @dataclass(slots=True)
@@ -32,6 +35,13 @@ def stored_numbers(job: RunState) -> list[int]:
     wanted = [number for number in job.run.requested["numbers"] if number > job.run.cursor.get("last", 0)]
     found = Issue.objects.filter(repository=job.run.repository, number__in=wanted)
     return list(found.order_by("number").values_list("number", flat=True))
+
+
+def next_batch(job: RunState, numbers: list[int], *, by_graphql: bool) -> list[int]:
+    """The numbers that are read before what came is stored; by one each where everything that is read is public."""
+    if by_graphql:
+        return numbers[:PAGE_ISSUES]
+    return numbers[: REST_ISSUES if job.client.has_tokens else 1]
 
 
 def read_numbered(job: RunState, numbers: Sequence[int]) -> NumberedIssues:

@@ -13,9 +13,8 @@ from django.utils import timezone
 
 from ingest.errors import FetchFailed, FetchMustWait, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing, RestResponse
-from ingest.github.graphql_queries import PAGE_ISSUES
 from ingest.github.listings import read_thread
-from ingest.github.numbered_issues import read_numbered, stored_numbers
+from ingest.github.numbered_issues import next_batch, read_numbered, stored_numbers
 from ingest.github.rest_objects import NotAnIssue, parse_address, parse_issue
 from ingest.github.run_state import RunState
 from ingest.models import Issue
@@ -49,7 +48,7 @@ def check(job: RunState) -> None:
         job.run.n_expected = len(numbers)
     while numbers:
         by_graphql = job.client.has_tokens and not job.run.cursor.get("by_rest")
-        batch = numbers[: PAGE_ISSUES if by_graphql else 1]
+        batch = next_batch(job, numbers, by_graphql=by_graphql)
         try:
             told = _by_graphql(job, batch) if by_graphql else _by_rest(job, batch)
         except GraphqlMissing:
@@ -82,6 +81,8 @@ def _by_rest(job: RunState, batch: list[int]) -> _PresenceBatch:
             told.records.append(_whole(job, number, answer.value))
             if _may_be_a_discussion(answer.value) and _was_converted(job, number):
                 told.elsewhere[number] = (Issue.Presence.DISCUSSION, "")
+    if batch:
+        job.look_again()
     return told
 
 

@@ -272,6 +272,31 @@ def test_threads_that_are_read_while_a_repository_becomes_private_are_not_stored
     assert not Comment.objects.exists() and not Issue.objects.exists()
 
 
+@pytest.mark.parametrize("what", ["presence", "closing_changes"])
+def test_issues_that_are_looked_up_while_a_repository_becomes_private_are_not_stored(
+    world: World, github: GitHub, fetch: Fetch, eve: User, what: str
+) -> None:
+    """By REST no answer about an issue says whether its repository is public."""
+    home = world.repository("o/r")
+    issues = [home.issue() for _ in range(12)]
+    assert fetch(user=eve).state == "done"
+    github.fault("no_graphql", "/graphql")
+    numbers = [each.number for each in issues]
+
+    def before(asked: Any) -> None:
+        if asked.path.startswith("/repos/o/r/issues/") and not home.private:
+            for issue in issues:
+                issue.title = "private words"
+            home.private = True
+
+    github.before_answer = before
+    run = start_asked(user=eve, repository="o/r", what=what, numbers=numbers, send=False)
+    run = worked(run, "rest")
+    github.before_answer = None
+    assert home.private and (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    assert Snapshot.objects.count() == 12 and not Issue.objects.filter(checked_at__isnull=False).exists()
+
+
 def test_edits_of_comments_that_were_read_before_a_repository_became_private_are_not_stored(
     world: World, github: GitHub, fetch: Fetch, eve: User
 ) -> None:
