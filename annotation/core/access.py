@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -770,13 +771,14 @@ def hidden_drafts(seat: Seat) -> Any:
     return drafts.order_by().values("pk")
 
 
-def hides_version(seat: Seat, number: int) -> bool:
-    """Whether this person does not read what a file says in terms of a version: a draft, also one that was discarded.
+def hides_version(seat: Seat, number: int, made_at: datetime) -> bool:
+    """Whether this person does not read what a file that was made then says in terms of a version of the study.
 
-    Numbers of discarded drafts are not used again. One query, one more for such a number.
+    While a version is a draft, files say what is in the draft, whatever is published or discarded later. They stay for
+    those who read drafts. One query, one more for such a file.
     """
-    there = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy_id, number=number)
-    if there.exclude(pk__in=hidden_drafts(seat)).exists():
+    there = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy_id, number=number, published_at__lte=made_at)
+    if there.exists():
         return False
     maintained = Taxonomy.objects.filter(pk=seat.study.taxonomy_id, maintainers=seat.user.pk)
     return seat.link is not None or not (seat.user.is_staff or maintained.exists())

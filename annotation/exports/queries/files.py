@@ -44,10 +44,10 @@ def require_content(seat: Seat, export: Export) -> None:
         raise Forbidden("Only the person who created a full export can download it. Create your own.")
     if why := _why_blind(seat, export):
         raise Blind(why)
-    if (version := export.asked.get("version")) and hides_version(seat, version):
+    if (version := export.asked.get("version")) and hides_version(seat, version, export.created_at):
         raise Forbidden(
-            f"Version {version} of this file is a draft, or was discarded as one. The file is hidden from you until "
-            "the version is published."
+            f"Version {version} was a draft when this file was made, so only those who see drafts can open it. Create "
+            "your own file once the version is published."
         )
     for round_ in rounds_held(export) if export.rounds and seat.sealed_round_ids else ():
         seat.require_answers(round_)

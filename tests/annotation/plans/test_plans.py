@@ -371,16 +371,32 @@ def test_what_a_draft_says_reaches_nobody_who_does_not_read_it_by_previews_or_fi
     require_whole(make.owner_seat(study))
 
 
-def test_a_file_in_terms_of_a_draft_stays_hidden_after_the_draft_was_discarded(study: Study) -> None:
+@pytest.mark.parametrize("end", ["discarded", "published"])
+def test_a_file_in_terms_of_a_draft_stays_hidden_whatever_becomes_of_the_draft(study: Study, end: str) -> None:
+    """The draft may say what a rater proposed in a round that is open for others, and be edited before its end."""
     rated(study, "item bob carol\n1 crash crash", 1)
     draft = make.taxonomy_actions.new_draft(user=study.created_by, taxonomy=study.taxonomy, text=SECOND)
     members.add_member(seat=make.owner_seat(study), username=make.user("ed").username, roles=["owner"])
-    made = request_export(seat=make.owner_seat(study), what="labels", format="csv", options={"version": 2}, send=False)
-    export_jobs.work(made.pk)
-    make.taxonomy_actions.discard_draft(user=study.created_by, version=draft)
-    shown = [Script(name).send("GET", f"exports/{made.public_id}/download/") for name in ("olga", "ed", "bob")]
-    assert [each.status_code for each in shown] == [200, 403, 403]
-    assert "is a draft, or was discarded as one" in str(shown[1].json())
+
+    def made() -> str:
+        seat = make.owner_seat(study)
+        file = request_export(seat=seat, what="labels", format="csv", options={"version": 2}, send=False)
+        export_jobs.work(file.pk)
+        return f"exports/{file.public_id}/download/"
+
+    def opened(path: str) -> list[int]:
+        return [Script(name).send("GET", path).status_code for name in ("olga", "ed")]
+
+    path = made()
+    assert opened(path) == [200, 403]
+    if end == "discarded":
+        make.taxonomy_actions.discard_draft(user=study.created_by, version=draft)
+    else:
+        make.taxonomy_actions.publish_version(user=study.created_by, version=draft)
+    assert opened(path) == [200, 403]
+    assert "Version 2 was a draft when this file was made" in str(Script("ed").send("GET", path).json())
+    if end == "published":
+        assert opened(made()) == [200, 200]
 
 
 def test_a_preview_that_is_run_while_it_is_counted_again_stays_the_only_one(study: Study) -> None:
