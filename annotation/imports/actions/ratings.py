@@ -619,9 +619,7 @@ class _Import:
                 writer.start_unblinded([self.members[rater] for each, rater in self.sheet.unblinded if each == label])
             else:
                 visible = [key for key in keys if not self._hides(round_, self.items[key].id)]
-                marked = writer.mark_unblinded(self._raters_of(label, visible))
-                if self.adds_accounts or self.seat.sees_all_results(round_.pk):  # the rest tells who read answers
-                    self.report.unblinded += marked
+                writer.mark_unblinded(self._raters_of(label, visible))
             for start in range(0, len(keys), CHUNK):
                 chunk = Chunk(
                     self.sheet,
@@ -648,6 +646,8 @@ class _Import:
             writer.finish()
             if is_new and not (writer.n_ratings or writer.n_decided or writer.n_left_blank):
                 return False
+            if self.adds_accounts or self.seat.sees_all_results(round_.pk):  # the rest tells who read answers
+                self.report.unblinded += writer.marked
             self.report.n_ratings += writer.n_ratings
             self.report.n_resolutions += writer.n_decided
             self.report.n_left_blank += writer.n_left_blank

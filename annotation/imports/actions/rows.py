@@ -108,25 +108,33 @@ class RoundWriter:
     _places: dict[int, RoundItem] = field(default_factory=dict)
     _raters: dict[int, RoundRater] = field(default_factory=dict)
     _of_round: set[int] = field(default_factory=set)
+    _could_read: set[int] = field(default_factory=set)
+    _marked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         last = RoundItem.objects.filter(round=self.round_).order_by("-position").values_list("position", flat=True)
         self._position = last.first() or 0
         self._raters = {row.rater_id: row for row in RoundRater.objects.filter(round=self.round_)}
 
-    def mark_unblinded(self, members: Sequence[Membership]) -> list[str]:
-        """Marks those of these members who join only now and could read answers given in Concord; their codes.
+    def mark_unblinded(self, members: Sequence[Membership]) -> None:
+        """Marks those of these members who could read answers given in Concord: who joins now as a rater who could.
 
-        Answers that came from sheets don't count: raters may have filled in theirs before any was imported.
+        Of raters who are in the round already, only what the sheet adds to it is marked. Answers that came from sheets
+        don't count: raters may have filled in theirs before any was imported.
         """
+        if not members or not self._has_answers_of_concord():
+            return
         rows = self._raters
-        joining = [each for each in members if each.pk not in rows or rows[each.pk].left_at is not None]
-        if not joining or not self._has_answers_of_concord():
-            return []
-        found = unblinded_among(self.round_, joining, rows)
-        for pk in found:
-            rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
-        return sorted((member.code or "" for member in joining if member.id in found), key=code_order)
+        before = {pk for pk, row in rows.items() if row.unblinded}
+        self._could_read = unblinded_among(self.round_, members, rows) - before
+        for pk in self._could_read:
+            if pk not in rows or rows[pk].left_at is not None:
+                rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
+
+    @property
+    def marked(self) -> list[str]:
+        """The codes of those of whom answers were written as unblinded because they could read others."""
+        return sorted(self._marked, key=code_order)
 
     def start_unblinded(self, members: Sequence[Membership]) -> None:
         """Marks raters of a new round who were not blind where its answers were given."""
@@ -174,7 +182,11 @@ class RoundWriter:
         for answer in answers:
             row = self._rater(answer.rater)
             assignment = answer.assignment
-            is_blind = answer.rater.id not in never_blind and not answer.is_later and not answer.is_unblinded
+            could_read = answer.rater.id in self._could_read
+            if could_read:
+                self._marked.add(answer.rater.code or "")
+            is_unblinded = answer.is_unblinded or (could_read and not row.unblinded)
+            is_blind = answer.rater.id not in never_blind and not answer.is_later and not is_unblinded
             slot = None
             if _takes_a_slot(answer):
                 self._slots[answer.item.id] += 1
@@ -184,7 +196,7 @@ class RoundWriter:
             if assignment is None:
                 row.n_assigned += 1
                 row.n_finished += 1
-                found.append(_Place(next(numbers), is_blind, slot, row.n_assigned, answer.is_unblinded))
+                found.append(_Place(next(numbers), is_blind, slot, row.n_assigned, is_unblinded))
                 continue
             if assignment.state not in Assignment.FINISHED:
                 row.n_assigned += submit_imported(assignment, slot)

@@ -561,6 +561,27 @@ def test_an_import_marks_who_could_read_answers_that_were_given_here() -> None:
     assert (facts.waves[0].unblinded, facts.waves[0].n_from_sheets) == ([joined.rater.code], 1)
 
 
+def test_what_a_sheet_adds_of_a_rater_who_read_the_others_is_not_blind() -> None:
+    study = make.study()
+    round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 hang crash\n2 crash crash")
+    Item.objects.create(study=study, identifier="acme/rocket#9")
+    for path in ("labels", "ratings"):
+        assert Script("bob").send("GET", f"studies/study/{path}/?round=1").status_code == 200
+    head = "item,rater,round,dimension,value\n"
+    sheet = head + "".join(f"acme/rocket#9,{rater},1,symptom,hang\n" for rater in ("bob", "carol"))
+    report = take(sheet + "acme/rocket#2,bob,1,symptom,crash\n")
+    bob = make.member(study, "bob")
+    assert (report.unblinded, report.n_unchanged) == ([bob.code], 1)
+    given = Assignment.objects.filter(round=round_, item__identifier="acme/rocket#9")
+    assert {each.rater.code: (each.blind is not None, each.unblinded) for each in given} == {
+        bob.code: (False, True),
+        make.member(study, "carol").code: (True, False),
+    }
+    assert not RoundRater.objects.filter(unblinded=True).exists()
+    assert Assignment.objects.get(rater=bob, item__identifier="acme/rocket#2").blind is not None
+    assert take(sheet).unblinded == []
+
+
 def test_an_owner_whose_answers_come_in_with_a_second_sheet_stays_as_blind_as_the_others() -> None:
     take(long("item bob\n1 hang\n2 hang"), create=True)
     report = take(
