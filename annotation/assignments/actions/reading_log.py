@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import wait_for_assignments
 from annotation.assignments.queries import DRAFT_READ, READ
-from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_seat
+from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat, get_seat
 from annotation.core.audit import record
 from annotation.core.errors import Blind
 from annotation.labels.answers import digest
@@ -47,7 +47,8 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
     asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
     where no round is resolved, else as above. Raises Blind.
     """
-    is_known = seat.has_role(OWNER, ADJUDICATOR) or (seat.membership is not None and not seat.has_role(RATER))
+    only_reads = seat.membership is not None and seat.has_role(READER) and not seat.has_role(RATER)
+    is_known = seat.has_role(OWNER, ADJUDICATOR) or only_reads
     if seat.user.pk is None or seat.link is not None or is_known:
         return
     rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)

@@ -92,11 +92,11 @@ def _roles_of_name(member: Membership) -> list[str] | None:
     linked = AuditEvent.objects.filter(study=member.study_id, verb="member invited", detail__was=member.name)
     if member.code:
         linked = linked.filter(detail__code=member.code)
-    if (detail := linked.order_by("-pk").values_list("detail", flat=True).first()) is not None:
-        return [role for role in Membership.Role.values if role in detail.get("roles", member.roles)]
-    if Annotation.objects.filter(assignment__rater=member).exists():
-        return [role for role in member.roles if role == RATER]
-    return None
+    detail = linked.order_by("-pk").values_list("detail", flat=True).first()
+    if detail is None and not Annotation.objects.filter(assignment__rater=member).exists():
+        return None
+    roles = (detail or {}).get("roles", [])
+    return [role for role in Membership.Role.values if role in roles] or [RATER]
 
 
 def end_offers(seat: Seat, owner: User) -> tuple[Offers, list[tuple[int, DepartureOutcome]]]:

@@ -445,6 +445,21 @@ def test_a_linked_name_is_what_it_was_when_its_invitation_ends(study: Study, is_
     assert (member.state, member.roles, member.invited_user) == ("name_only", ["rater"], None)
 
 
+def test_a_name_of_a_sheet_stays_a_rater_when_an_invitation_as_something_else_ends(study: Study) -> None:
+    """A member without any role would read as a rater does, and leave no line."""
+    make.user("zoe")
+    olga = make.owner_seat(study)
+    members.set_member(seat=olga, username="zoe", roles=["reader"])
+    import_ratings(user=make.user("olga"), study="study", file=SHEET, dimensions=["symptom"])
+    member = Membership.objects.get(study=study, invited_user__username="zoe")
+    assert member.code
+    members.set_member(seat=olga, username="zoe", roles=["reader"])
+    member.refresh_from_db()
+    leaving.decline(user=make.user("zoe"), key=member.invitation_key or "")
+    member.refresh_from_db()
+    assert (member.state, member.roles) == ("name_only", ["rater"])
+
+
 def test_no_name_is_linked_to_who_was_a_member_until_they_accept_an_invitation(study: Study) -> None:
     olga = make.owner_seat(study)
     ada = members.add_member(seat=olga, username=make.user("ada").username, roles=["adjudicator"])
