@@ -15,7 +15,7 @@ import django
 import psycopg2
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 
 from config import embedded, vega
 
@@ -126,10 +126,20 @@ def _run(*command: object, **environment: str) -> None:
 
 
 def empty(used: Any) -> None:
-    """Takes all rows away, as Django's flush does and many times as quick, for tests leave few rows in few tables."""
-    with used.cursor() as cursor:
-        cursor.execute(EMPTY)
-        (large,) = cursor.fetchone()
+    """Takes all rows away, as Django's flush does and many times as quick, for tests leave few rows in few tables.
+
+    A worker that still reads can wait for a table that is locked already, while it holds one that is not: then once
+    more.
+    """
+    for n_left in reversed(range(5)):
+        try:
+            with used.cursor() as cursor:
+                cursor.execute(EMPTY)
+                (large,) = cursor.fetchone()
+            break
+        except OperationalError as error:
+            if not isinstance(error.__cause__, psycopg2.errors.DeadlockDetected) or not n_left:
+                raise
     if large:
         with used.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
