@@ -131,12 +131,13 @@ def empty(used: Any) -> None:
     A worker that still reads can wait for a table that is locked already, while it holds one that is not: then once
     more.
     """
-    for n_left in reversed(range(5)):
+    large, n_left = None, 5
+    while large is None:
+        n_left -= 1
         try:
             with used.cursor() as cursor:
                 cursor.execute(EMPTY)
                 (large,) = cursor.fetchone()
-            break
         except OperationalError as error:
             if not isinstance(error.__cause__, psycopg2.errors.DeadlockDetected) or not n_left:
                 raise
