@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import django
 import psycopg2
@@ -49,6 +50,8 @@ BEGIN
 END $$;
 SELECT current_setting('tests.large')::boolean;
 """
+
+T = TypeVar("T")
 
 _is_made = False
 _kept = Path()
@@ -125,22 +128,29 @@ def _run(*command: object, **environment: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def empty(used: Any) -> None:
-    """Takes all rows away, as Django's flush does and many times as quick, for tests leave few rows in few tables.
+def despite_deadlocks(work: Callable[[], T]) -> T:
+    """What `work` hands back, which takes tables while someone may still read; it is done again after a deadlock.
 
-    A worker that still reads can wait for a table that is locked already, while it holds one that is not: then once
-    more.
+    A reader can wait for a table that was taken already, while it holds one that was not.
     """
-    large, n_left = None, 5
-    while large is None:
-        n_left -= 1
+    for _ in range(4):
         try:
-            with used.cursor() as cursor:
-                cursor.execute(EMPTY)
-                (large,) = cursor.fetchone()
-        except OperationalError as error:
-            if not isinstance(error.__cause__, psycopg2.errors.DeadlockDetected) or not n_left:
+            return work()
+        except (OperationalError, psycopg2.errors.DeadlockDetected) as error:
+            if psycopg2.errors.DeadlockDetected not in {type(error), type(error.__cause__)}:
                 raise
+    return work()
+
+
+def empty(used: Any) -> None:
+    """Takes all rows away, as Django's flush does and many times as quick, for tests leave few rows in few tables."""
+
+    def delete() -> bool:
+        with used.cursor() as cursor:
+            cursor.execute(EMPTY)
+            return bool(cursor.fetchone()[0])
+
+    large = despite_deadlocks(delete)
     if large:
         with used.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")

@@ -118,8 +118,8 @@ class Site:
         self.query("UPDATE ingest_fetchrun SET heartbeat_at = heartbeat_at - interval '61 s' WHERE id = %s", run_id)
 
     def empty(self) -> None:
-        tables = "ingest_repository, ingest_fetchrun, ingest_comment"
-        self.query(f"SET LOCAL session_replication_role = replica; TRUNCATE {tables} CASCADE")
+        sql = "TRUNCATE ingest_repository, ingest_fetchrun, ingest_comment CASCADE"
+        prepared.despite_deadlocks(lambda: self.query(f"SET LOCAL session_replication_role = replica; {sql}"))
 
     def processes(self, *words: str) -> list[psutil.Process]:
         """Those of the site with all these words in their command, and their children; the oldest first."""
