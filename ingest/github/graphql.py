@@ -359,14 +359,15 @@ def complete(job: RunState, nodes: Sequence[dict[str, Any]], *, files: bool = Tr
     """Reads on where a thread, the labels, the linked pull requests or their files did not fit into the page.
 
     With `files`, all of those of pull requests that are linked to an issue or closed it. Several connections go into
-    one request. What can't be had is noted in its issue as `refused`, files excepted.
+    one request. What can't be had is noted in its issue as `refused`, files excepted. Stops where the repository has
+    become private since the page was read.
     """
     for pull in [row for node in nodes for row in unlinked_closers(node)] if files else ():
         pull.setdefault("files", _files_after(None))
     room, first = ROOM, CONNECTED
     while unfinished := _unfinished(nodes, files=files):
         keys = _as_many_as_fit(unfinished, room)
-        query, variables = more(keys, first)
+        query, variables = more(keys, first, job.name[1:])
         try:
             reply = job.client.graphql(query, variables, what=job.title, may_be_empty=True)
         except TooMuch as error:
@@ -376,6 +377,8 @@ def complete(job: RunState, nodes: Sequence[dict[str, Any]], *, files: bool = Tr
             job.client.graphql(ANYTHING, {}, what=job.title)
             reply = GraphqlReply({}, (GraphqlProblem("", error.message, ()),))
         beat(job.run)
+        if isinstance(repository := reply.data.get("repository"), Mapping):
+            job.require_as_stored(repository)
         reasons = {problem.path[0]: problem.message for problem in reply.problems if problem.path}
         for n, key in enumerate(keys):
             given = reply.data.get(f"p{n}")

@@ -297,14 +297,18 @@ def objects(wanted: Sequence[GitObject], fragment: str) -> tuple[str, dict[str, 
     return _with(f"query Objects({declared}) {{{asked}\n}}"), variables
 
 
-def more(parts: Sequence[tuple[str, str, str | None]], first: int) -> tuple[str, dict[str, Any]]:
+def more(
+    parts: Sequence[tuple[str, str, str | None]], first: int, repository: Sequence[str]
+) -> tuple[str, dict[str, Any]]:
     """The query for the next page of several connections (name, id of the node, cursor), and its variables.
 
-    Part n comes back as `p{n}`; linked pull requests, which bring their files, come ten at a time.
+    Part n comes back as `p{n}`; linked pull requests, which bring their files, come ten at a time. Nodes do not say
+    whether the `repository` (owner and name) is public, so that is asked beside them.
     """
     declared = ", ".join(f"$id{n}: ID!, $after{n}: String" for n in range(len(parts)))
-    asked = ""
-    variables: dict[str, Any] = {}
+    declared = f"$owner: String!, $name: String!, {declared}"
+    asked = "\n  repository(owner: $owner, name: $name) { isPrivate }"
+    variables: dict[str, Any] = dict(zip(("owner", "name"), repository, strict=True))
     for n, (name, node_id, after) in enumerate(parts):
         size = min(first, LINKED_AT_ONCE) if name == "closedByPullRequestsReferences" else first
         asked += f"\n  p{n}: node(id: $id{n}) {{ {MORE[name] % (size, n)} }}"

@@ -297,6 +297,24 @@ def test_issues_that_are_looked_up_while_a_repository_becomes_private_are_not_st
     assert Snapshot.objects.count() == 12 and not Issue.objects.filter(checked_at__isnull=False).exists()
 
 
+def test_the_rest_of_a_long_thread_is_not_stored_of_what_became_private(
+    world: World, github: GitHub, fetch: Fetch, eve: User
+) -> None:
+    home = world.repository("o/r")
+    issue = home.issue()
+    for n in range(130):
+        issue.comment(f"{n}")
+
+    def before(asked: Any) -> None:
+        home.private = sum(each.path == "/graphql" for each in github.asked) > 1
+
+    github.before_answer = before
+    run = fetch(user=eve)
+    github.before_answer = None
+    assert home.private and (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    assert not Comment.objects.exists()
+
+
 def test_edits_of_comments_that_were_read_before_a_repository_became_private_are_not_stored(
     world: World, github: GitHub, fetch: Fetch, eve: User
 ) -> None:

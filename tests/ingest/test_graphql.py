@@ -88,7 +88,7 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
     assert price.n_points <= 4, "68,000 issues are 1,237 pages, and an hour has 5,000 points"
     for name in graphql_queries.MORE:
         for n in (1, 10, ROOM // WEIGHTS[name]):
-            text, variables = graphql_queries.more([(name, "I_1", "c")] * n, 100)
+            text, variables = graphql_queries.more([(name, "I_1", "c")] * n, 100, ("o", "r"))
             query = graphql.read(text)
             assert query.errors == ()
             assert query.document is not None
