@@ -771,16 +771,21 @@ def hidden_drafts(seat: Seat) -> Any:
     return drafts.order_by().values("pk")
 
 
-def hides_version(seat: Seat, number: int, made_at: datetime) -> bool:
-    """Whether this person does not read what a file that was made then says in terms of a version of the study.
+def hides_version(seat: Seat, number: int, made_at: datetime, round_number: int | None = None) -> bool:
+    """Whether this person does not read what a file that was made then says in terms of a version.
 
+    It is one of the taxonomy of that round, which of a screening round is another one, or else of the study.
     While a version is a draft, files say what is in the draft, whatever is published or discarded later. They stay for
     those who read drafts. One query, one more for such a file.
     """
-    there = TaxonomyVersion.objects.filter(taxonomy=seat.study.taxonomy_id, number=number, published_at__lte=made_at)
+    taxonomies = Taxonomy.objects.filter(pk=seat.study.taxonomy_id)
+    if round_number is not None:
+        rounds = Round.objects.filter(study=seat.study, number=round_number)
+        taxonomies = Taxonomy.objects.filter(pk__in=rounds.values("taxonomy_version__taxonomy"))
+    there = TaxonomyVersion.objects.filter(taxonomy__in=taxonomies, number=number, published_at__lte=made_at)
     if there.exists():
         return False
-    maintained = Taxonomy.objects.filter(pk=seat.study.taxonomy_id, maintainers=seat.user.pk)
+    maintained = taxonomies.filter(maintainers=seat.user.pk)
     return seat.link is not None or not (seat.user.is_staff or maintained.exists())
 
 

@@ -44,7 +44,8 @@ def require_content(seat: Seat, export: Export) -> None:
         raise Forbidden("Only the person who created a full export can download it. Create your own.")
     if why := _why_blind(seat, export):
         raise Blind(why)
-    if (version := export.asked.get("version")) and hides_version(seat, version, export.created_at):
+    version, number = export.asked.get("version"), export.asked.get("round")
+    if version and hides_version(seat, version, export.created_at, number):
         raise Forbidden(
             f"Version {version} was a draft when this file was made, so only those who see drafts can open it. Create "
             "your own file once the version is published."

@@ -1,10 +1,14 @@
 """Screening rounds: several raters say in or out, and why; the round's end screens the items."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotation.choosing.actions import samples as sample_actions
 from annotation.choosing.queries.samples import flow, sample_lines, unused_issues
+from annotation.core.access import hides_version
 from annotation.core.errors import Conflict, Invalid
 from annotation.labels.consensus import Verdict
 from annotation.labels.screening import (
@@ -20,6 +24,7 @@ from annotation.labels.screening import (
     reasons_of,
     slug_of,
 )
+from annotation.members.actions import members
 from annotation.models import AuditEvent, Item, Round, Study
 from annotation.plans import actions as plan_actions
 from annotation.plans import jobs as plan_jobs
@@ -533,3 +538,15 @@ def test_the_form_makes_a_screening_round_with_the_reasons_of_its_lines():
     assert reasons_of(document(study.rounds.get().taxonomy_version)) == ("Not a bug", "Spam")
     refused = client("olga").post("/studies/study/rounds/new/", {**sent, "reasons": " "})
     assert refused.status_code == 422 and "Send at least one reason" in refused.content.decode()
+
+
+def test_a_file_of_a_screening_round_asks_the_screening_taxonomy_whether_its_version_was_a_draft(study: Study) -> None:
+    """The file of another round, or of all, asks the study's taxonomy; both have versions of the same numbers."""
+    number = screening(study).number
+    members.add_member(seat=make.owner_seat(study), username=make.user("ed").username, roles=["owner"])
+    made_at = timezone.now()
+    main = TaxonomyVersion.objects.filter(taxonomy=study.taxonomy, number=1)
+    main.update(published_at=made_at + timedelta(minutes=1))
+    seat = make.seat(study, "ed")
+    assert not hides_version(seat, 1, made_at, number)
+    assert hides_version(seat, 1, made_at)
