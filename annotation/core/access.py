@@ -774,9 +774,9 @@ def hidden_drafts(seat: Seat) -> Any:
 def hides_version(seat: Seat, number: int, made_at: datetime, round_number: int | None = None) -> bool:
     """Whether this person does not read what a file that was made then says in terms of a version.
 
-    It is one of the taxonomy of that round, which of a screening round is another one, or else of the study.
-    While a version is a draft, files say what is in the draft, whatever is published or discarded later. They stay for
-    those who read drafts. One query, one more for such a file.
+    The version is one of that round's taxonomy (a screening round has another one), else of the study's. While a
+    version is a draft, files say what is in the draft, whatever is published or discarded later. They stay for those
+    who read drafts. One query, one more for such a file.
     """
     taxonomies = Taxonomy.objects.filter(pk=seat.study.taxonomy_id)
     if round_number is not None:
