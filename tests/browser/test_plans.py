@@ -4,7 +4,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from annotation.models import Annotation, Plan, Rating
 from annotation.plans import jobs as plan_jobs
@@ -45,8 +45,12 @@ def test_an_owner_moves_a_study_a_rater_answers_the_worklist_and_the_owner_undoe
     ).to_be_visible()
     assert_accessible(page)
     tick = page.get_by_label("Check labels of Slow again")
+    counting: list[Route] = []
+    page.route("**/recheck/", lambda route: counting.append(route))
     tick.check()
-    expect(page.get_by_role("button", name="Run migration 1")).to_be_visible()
+    expect(page.get_by_role("button", name="Run migration 1")).to_be_disabled()  # the part with it is to be replaced
+    counting[0].continue_()
+    expect(page.get_by_role("button", name="Run migration 1")).to_be_enabled()
     expect(tick).to_be_focused()
     page.get_by_role("button", name="Run migration 1").click()
     expect(page.get_by_text("The labels are mapped to version 2. 18 migrated automatically")).to_be_visible(
