@@ -772,11 +772,11 @@ def hidden_drafts(seat: Seat) -> Any:
 
 
 def hides_version(seat: Seat, number: int, made_at: datetime, round_number: int | None = None) -> bool:
-    """Whether this person does not read what a file that was made then says in terms of a version.
+    """Whether a file with labels migrated to a version, made at that time, is hidden from this person.
 
     The version is one of that round's taxonomy (a screening round has another one), else of the study's. While a
-    version is a draft, files say what is in the draft, whatever is published or discarded later. They stay for those
-    who read drafts. One query, one more for such a file.
+    version is a draft, files contain the draft's categories, whatever is published or discarded later, and remain for
+    those who see drafts. One query, one more for such a file.
     """
     taxonomies = Taxonomy.objects.filter(pk=seat.study.taxonomy_id)
     if round_number is not None:

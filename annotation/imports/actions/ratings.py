@@ -679,9 +679,9 @@ class _Import:
                 rows[place[:2]] = [each for each in rows.get(place[:2], ()) if each[0] != place[2]]
 
     def _hides(self, round_: Round, item: int) -> bool:
-        """Whether what others said of an item is hidden from the importer; of a relabeling queue everything, if any.
+        """Whether the labels of an item are hidden from the importer: in a relabeling queue all, if any are.
 
-        Otherwise what is said of rows that can be seen would tell who is in the queue.
+        Otherwise the report on rows with visible items would show who is in the queue.
         """
         if self.adds_accounts:
             return False
