@@ -5,6 +5,7 @@ import hashlib
 import json
 import secrets
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -66,6 +67,7 @@ class Asked:
     path: str
     query: dict[str, str]
     token: str | None
+    client_port: int
     status: int = 0
     question: str = ""
     variables: dict[str, Any] = field(default_factory=dict)
@@ -151,7 +153,9 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is nothing to report."""
+        """Reports what went wrong; a client that went away is nothing to report."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(github: GitHub) -> type[BaseHTTPRequestHandler]:
@@ -176,7 +180,10 @@ def _handler(github: GitHub) -> type[BaseHTTPRequestHandler]:
             parts = urlsplit(self.path)
             token = (self.headers.get("Authorization") or "").partition(" ")[2] or None
             asked = Asked(
-                parts.path.removeprefix(ENTERPRISE_PATH), dict(parse_qsl(parts.query, keep_blank_values=True)), token
+                parts.path.removeprefix(ENTERPRISE_PATH),
+                dict(parse_qsl(parts.query, keep_blank_values=True)),
+                token,
+                self.client_address[1],
             )
             if asked.is_graphql and self.command == "POST":
                 _read_question(asked, body)
