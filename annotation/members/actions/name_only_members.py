@@ -92,7 +92,7 @@ def _require_nothing_to_lose(there: Membership, member: Membership, user: User) 
     The member has to be what it was again if the person declines, and so would they.
     """
     if there.is_invited:
-        sentence = f"{user.username} has an invitation that waits. Link {member} once they accept it, or withdraw it."
+        sentence = f"{user.username} has an open invitation. Link {member} once they accept it, or withdraw it."
     elif there.left_at is not None or there.formerly_id is not None or there.could_read_until is not None:
         sentence = f"{user.username} was in this study before. Invite them again, and link {member} once they accept."
     else:

@@ -473,7 +473,7 @@ def test_no_name_is_linked_to_who_was_a_member_until_they_accept_an_invitation(s
     with pytest.raises(Conflict, match="ada was in this study before. Invite them again"):
         name_only_members.join_member(seat=olga, member=robert, username="ada")
     members.set_member(seat=olga, username="ada", roles=["reader"])
-    with pytest.raises(Conflict, match="ada has an invitation that waits"):
+    with pytest.raises(Conflict, match="ada has an open invitation"):
         name_only_members.join_member(seat=olga, member=robert, username="ada")
     ada.refresh_from_db()
     leaving.decline(user=make.user("ada"), key=ada.invitation_key or "")
@@ -492,7 +492,7 @@ def test_roles_of_an_invitation_that_waits_go_to_no_name(study: Study) -> None:
     make.user("zoe")
     olga = make.owner_seat(study)
     asked = members.set_member(seat=olga, username="zoe", roles=["adjudicator"]).membership
-    with pytest.raises(Conflict, match="zoe has an invitation that waits. Link R9 once they accept"):
+    with pytest.raises(Conflict, match="zoe has an open invitation. Link R9 once they accept"):
         name_only_members.join_member(seat=olga, member=named(study), username="zoe")
     asked.refresh_from_db()
     assert (asked.state, asked.roles) == ("invited", ["adjudicator"])
