@@ -13,7 +13,7 @@ from typing import Any
 from ingest.errors import FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
-from ingest.github.numbered_issues import next_batch, read_numbered, stored_numbers
+from ingest.github.numbered_issues import next_batch, read_numbered, stored_numbers, without_hidden_changes
 from ingest.github.rest_objects import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
 from ingest.github.run_state import RunState
 from ingest.identifiers import full_name, parse_identifier
@@ -73,6 +73,7 @@ def _by_rest(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], list[i
             told = replace(known[number], closing_changes=changes, activity={"events": events}, updated_at=None)
             records.append(told)
     job.look_again()
+    records = without_hidden_changes(job, records)
     return records, [number for number in batch if number not in {record.number for record in records}]
 
 

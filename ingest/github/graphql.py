@@ -312,6 +312,7 @@ def _read_files(job: RunState, place: GraphqlPlace) -> None:
     else:
         batch = list(place.bare[:1])
         found = [read_commit(job, commit_path(batch[0][1]))]
+    found = job.may_still_tell_of(found)
     with job.progress():
         store_files(job.run.repository, found)
         left = [row for row in place.bare if row not in batch]

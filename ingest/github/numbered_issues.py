@@ -1,6 +1,6 @@
 """Numbered issues: reads issues by number through GraphQL, many to a request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,8 +69,24 @@ def read_numbered(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
     for node in nodes.values():
         leave_out_changes(node, job.may_tell_of)
     found = _sorted_out(job, nodes)
-    found.records = _with_commits(job, found.records)
+    found.records = without_hidden_changes(job, _with_commits(job, found.records))
     return found
+
+
+def without_hidden_changes(job: RunState, records: Sequence[IssueRecord]) -> list[IssueRecord]:
+    """The records without closing changes of repositories that became private while these were read."""
+    told = {each.identifier for each in job.may_still_tell_of(_changes_of(records))}
+    return [
+        replace(record, closing_changes=tuple(each for each in record.closing_changes if each.identifier in told))
+        if record.closing_changes
+        else record
+        for record in records
+    ]
+
+
+def _changes_of(records: Iterable[IssueRecord]) -> Iterator[ChangeRecord]:
+    for record in records:
+        yield from record.closing_changes or ()
 
 
 def _with_commits(job: RunState, records: Sequence[IssueRecord]) -> list[IssueRecord]:

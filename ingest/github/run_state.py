@@ -1,5 +1,6 @@
 """Run state at GitHub: the repository, the cursor, and what was read in advance."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -16,7 +17,7 @@ from ingest.github.client import Client, RestResponse
 from ingest.github.rest_objects import is_public, parse_id
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator, issues_read_by_strangers
-from ingest.records import IssueRecord
+from ingest.records import ChangeRecord, IssueRecord
 from ingest.runs import progress
 from ingest.upsert import (
     forget_changes,
@@ -78,6 +79,7 @@ class RunState:
     def progress(self) -> AbstractContextManager[None]:
         """A transaction around one batch, with cursor and counts; raises ClaimLost when the run is no longer ours."""
         self.count()
+        self._is_public.clear()  # what the next batch brings is read later
         return progress(self.run)
 
     def turn_to(self, phase: str, **cursor: Any) -> None:
@@ -165,7 +167,7 @@ class RunState:
         """Whether what another repository has may be stored beside this one's issues: nothing private with public ones.
 
         Nor with an issue (by its number) that people read who may not read this repository. Of such an issue nothing of
-        this repository, if it is private, may be told, either. Asks GitHub once for each repository.
+        this repository, if it is private, may be told, either. Asks GitHub once for each repository and batch.
         """
         key = (owner.lower(), name.lower())
         if not self.client.has_tokens:  # then all that is read is public
@@ -180,6 +182,11 @@ class RunState:
             answer = self.client.get(f"/repos/{owner}/{name}", what=f"{owner}/{name}", also=UNREADABLE)
             self._is_public[key] = is_public(answer.value)
         return self._is_public[key]
+
+    def may_still_tell_of(self, changes: Iterable[ChangeRecord]) -> list[ChangeRecord]:
+        """Those closing changes that may be stored by what GitHub says now, after they were read."""
+        self._is_public.clear()
+        return [change for change in changes if self.may_tell_of(*_owner_and_name(change))]
 
     def place_to_tell(self, address: str, number: int) -> str:
         """Where GitHub says that an issue (by its number) is now, by its identifier or the address of a discussion.
@@ -224,6 +231,12 @@ class RunState:
         """A row of GitHub's that can't come in; not stored yet."""
         link = row.get("html_url") if isinstance(row, Mapping) else None
         return Refusal(run=self.run, reason=reason, row=str(link or row).replace("\x00", "")[:SHOWN_CHARACTERS])
+
+
+def _owner_and_name(change: ChangeRecord) -> tuple[str, str]:
+    """The repository of a closing change, which is called (host/)owner/name#number or (host/)owner/name@hash."""
+    owner, name = re.split("[#@]", change.identifier)[0].split("/")[-2:]
+    return owner, name
 
 
 def _is_nonsense(answer: RestResponse) -> bool:

@@ -382,6 +382,56 @@ def test_private_changes_that_closed_a_public_issue_are_not_stored(
     assert "lab/secret" not in found and "o/s#" in found
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_files_of_another_repository_are_not_stored_once_it_is_private(
+    world: World, github: GitHub, fetch: Fetch, eve: User, waits: bool
+) -> None:
+    """Those of a pull request that is not linked to its issue are asked for when the list is at its end."""
+    home, other = world.repository("o/r"), world.repository("o/s")
+    issue = home.issue()
+    issue.close(by=other.pull_request())
+    if waits:
+        github.fault("secondary", "/graphql", skip=1)
+
+    def before(asked: Any) -> None:
+        other.private = other.private or "query More" in asked.question
+
+    github.before_answer = before
+    run = fetch(user=eve)
+    if waits:
+        assert run.state == "waiting"
+        FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
+        run = worked(run)
+    github.before_answer = None
+    assert (run.state, other.private) == ("done", True), run.error
+    assert ClosingChange.objects.get().paths == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_changes_of_another_repository_are_not_stored_if_it_became_private_while_they_were_read(
+    world: World, github: GitHub, fetch: Fetch, eve: User, way: str
+) -> None:
+    home, other = world.repository("o/r"), world.repository("o/s")
+    issue = home.issue()
+    if way == "rest":
+        issue.close_by(other.pull_request(f"Fixes o/r#{issue.number}"))
+    else:
+        issue.close(by=other.commit())
+    assert fetch(user=eve).state == "done"
+    ClosingChange.objects.all().delete()
+
+    def before(asked: Any) -> None:
+        other.private = other.private or asked.path.endswith("/files") or "query Objects" in asked.question
+
+    github.before_answer = before
+    numbers = [issue.number]
+    run = start_asked(user=eve, repository="o/r", what="closing_changes", numbers=numbers, send=False)
+    run = worked(run, way)
+    github.before_answer = None
+    assert (run.state, other.private) == ("done", True), run.error
+    assert not ClosingChange.objects.exists()
+
+
 def test_who_named_a_repository_in_a_file_does_not_read_what_the_tokens_bring(
     world: World, fetch: Fetch, take: Fetch, eve: User
 ) -> None:
