@@ -619,7 +619,8 @@ class _Import:
                 writer.start_unblinded([self.members[rater] for each, rater in self.sheet.unblinded if each == label])
             else:
                 visible = [key for key in keys if not self._hides(round_, self.items[key].id)]
-                writer.mark_unblinded(self._raters_of(label, visible))
+                items = [self.items[key].id for key in visible]
+                writer.mark_unblinded(self._raters_of(label, visible), items)
             for start in range(0, len(keys), CHUNK):
                 chunk = Chunk(
                     self.sheet,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.actions.states_and_leases import submit_imported
-from annotation.assignments.queries import unblinded_among
+from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, unblinded_among
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.imports.sheets import ReadAnswer, ReadDecision
@@ -109,6 +109,7 @@ class RoundWriter:
     _raters: dict[int, RoundRater] = field(default_factory=dict)
     _of_round: set[int] = field(default_factory=set)
     _could_read: set[int] = field(default_factory=set)
+    _read_elsewhere: dict[int, set[int]] = field(default_factory=dict)
     _marked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -116,11 +117,12 @@ class RoundWriter:
         self._position = last.first() or 0
         self._raters = {row.rater_id: row for row in RoundRater.objects.filter(round=self.round_)}
 
-    def mark_unblinded(self, members: Sequence[Membership]) -> None:
+    def mark_unblinded(self, members: Sequence[Membership], items: Collection[int]) -> None:
         """Marks those of these members who could read answers given in Concord: who joins now as a rater who could.
 
         Of raters who are in the round already, only what the sheet adds to it is marked. Answers that came from sheets
-        don't count: raters may have filled in theirs before any was imported.
+        don't count: raters may have filled in theirs before any was imported. In a round that is being resolved, what
+        the sheet adds is like answers of third raters: reading labels of its `items` in other rounds counts, too.
         """
         if not members or not self._has_answers_of_concord():
             return
@@ -130,6 +132,9 @@ class RoundWriter:
         for pk in self._could_read:
             if pk not in rows or rows[pk].left_at is not None:
                 rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
+        if self.round_.state == Round.State.RESOLVING:
+            others = rounds_elsewhere(self.round_, items)
+            self._read_elsewhere = read_elsewhere(self.round_, others, items, members)
 
     @property
     def marked(self) -> list[str]:
@@ -182,7 +187,7 @@ class RoundWriter:
         for answer in answers:
             row = self._rater(answer.rater)
             assignment = answer.assignment
-            could_read = answer.rater.id in self._could_read
+            could_read = answer.rater.id in self._could_read | self._read_elsewhere.get(answer.item.id, set())
             if could_read:
                 self._marked.add(answer.rater.code or "")
             is_unblinded = answer.is_unblinded or (could_read and not row.unblinded)

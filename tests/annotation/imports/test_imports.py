@@ -582,6 +582,29 @@ def test_what_a_sheet_adds_of_a_rater_who_read_the_others_is_not_blind() -> None
     assert take(sheet).unblinded == []
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+def test_who_read_labels_of_an_item_elsewhere_is_not_blind_in_what_a_sheet_adds_while_a_round_is_resolved(
+    is_open: bool,
+) -> None:
+    study = make.study(raters=("bob", "carol", "dan", "eve", "finn"))
+    make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob carol\n1 hang crash\n2 crash crash")
+    dan = make.member(study, "dan")
+    assert Script("dan").send("GET", "studies/study/labels/?round=1").status_code == 200
+    second = make.open_round(study, 3, raters=("eve", "finn"))
+    make.rate(second, "item eve finn\n1 hang crash\n2 crash crash")
+    if not is_open:
+        make.rate(second, "item eve finn\n3 hang hang")
+    head = "item,rater,round,dimension,value\n"
+    report = take(head + "".join(f"acme/rocket#{n},dan,2,symptom,hang\n" for n in (1, 3)))
+    given = {each.item.identifier[-1]: each for each in Assignment.objects.filter(round=second, rater=dan)}
+    assert {n: (each.blind is not None, each.unblinded) for n, each in given.items()} == {
+        "1": (is_open, not is_open),
+        "3": (True, False),
+    }
+    assert report.unblinded == ([] if is_open else [dan.code])
+    assert not RoundRater.objects.filter(unblinded=True).exists()
+
+
 def test_an_owner_whose_answers_come_in_with_a_second_sheet_stays_as_blind_as_the_others() -> None:
     take(long("item bob\n1 hang\n2 hang"), create=True)
     report = take(
