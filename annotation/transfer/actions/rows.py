@@ -193,6 +193,9 @@ class _RowImport:
             if wrong:
                 raise rejection("The table rounditem contains gold answers that can't be read.")
         self.at = "round"
+        of_draft = Round.objects.filter(study=study, taxonomy_version__state=TaxonomyVersion.State.DRAFT)
+        if (first := of_draft.order_by("number").first()) is not None:
+            raise rejection(f"The table round has round {first.number} under a taxonomy version that is a draft.")
         screening = TaxonomyVersion.objects.filter(
             pk__in=Round.objects.filter(study=study, kind=Round.Kind.SCREENING).values("taxonomy_version")
         )

@@ -165,6 +165,23 @@ def test_known_labels_and_lines_of_the_audit_that_no_page_could_show_are_refused
         study_import.bring_study(user=make.user("nina"), file=wrong_line, slug="forged")
 
 
+def test_a_round_under_a_version_that_is_a_draft_is_refused() -> None:
+    """Raters could not answer there."""
+    study = make.study()
+    make.open_round(study, 2, raters=("bob", "carol"))
+
+    def back_to_draft(entries: dict[str, bytes]) -> None:
+        path = study_file.path_of("taxonomyversion")
+        (row,) = [json.loads(line) for line in entries[path].splitlines()]
+        row |= {"state": "draft", "published_at": None, "published_by_id": None}
+        entries[path] = json.dumps(row).encode() + b"\n"
+
+    forged = changed(brought(study), back_to_draft, honest=True)
+    with pytest.raises(ConcordError, match="The table round has round 1 under a taxonomy version that is a draft"):
+        study_import.bring_study(user=make.user("nina"), file=forged, slug="forged")
+    assert not Study.objects.filter(slug="forged").exists()
+
+
 def add_state(entries: dict[str, bytes]) -> None:
     """Puts a state of the first issue in front that its study reads, too: what was pinned, in other words."""
     rows = [json.loads(line) for line in entries[study_file.path_of("snapshots")].splitlines()]
