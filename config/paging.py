@@ -1,12 +1,10 @@
 """Paging of API lists by key, without counting."""
 
-import base64
-import binascii
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.core.signing import BadSignature, Signer
 from django.db import DataError
 from django.db.models import Q, QuerySet
 from rest_framework.pagination import BasePagination
@@ -24,8 +22,8 @@ class Pages(BasePagination):
 
     The view's `ordering` names columns that are never null and together unique (default `("pk",)`; `-` for
     descending; `__` follows relations that are already selected). A plain sequence is paged by position. `?page_size=`
-    takes up to 1000. Numbers stand encrypted in the cursor, for each list otherwise. Cost: one query of page_size + 1
-    rows.
+    takes up to 1000. Numbers stand encrypted in the cursor, for each list otherwise, and the cursor is signed. Cost:
+    one query of page_size + 1 rows.
     """
 
     page_size = 100
@@ -75,13 +73,11 @@ class Pages(BasePagination):
         if given is None:
             return None
         try:
-            cursor = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
-        except (binascii.Error, ValueError, RecursionError) as error:
+            parts: list[str] = self._signer().unsign_object(given)
+        except BadSignature as error:
             raise Unreadable("The cursor is not valid.", code="bad_cursor") from error
-        if not isinstance(cursor, list) or not all(isinstance(part, str) for part in cursor):
-            raise Unreadable("The cursor is not valid.", code="bad_cursor")
-        numbers = [row_number_of(f"cursor of {self.list}", part) for part in cursor]
-        return [part if number is None else number for part, number in zip(cursor, numbers, strict=True)]
+        numbers = [row_number_of(f"cursor of {self.list}", part) for part in parts]
+        return [part if number is None else number for part, number in zip(parts, numbers, strict=True)]
 
     def _slice(self, rows: Sequence[Any], after: list[Any] | None) -> list[Any]:
         start = after[0] if after else 0
@@ -93,9 +89,12 @@ class Pages(BasePagination):
 
     def _point(self, cursor: list[Any]) -> None:
         kind = f"cursor of {self.list}"
-        text = json.dumps([public_id(kind, part) if isinstance(part, int) else str(part) for part in cursor])
-        encoded = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-        self.next = replace_query_param(self.address, "cursor", encoded)
+        parts = [public_id(kind, part) if isinstance(part, int) else str(part) for part in cursor]
+        self.next = replace_query_param(self.address, "cursor", self._signer().sign_object(parts))
+
+    def _signer(self) -> Signer:
+        """Nobody else makes a cursor: trying numbers would tell the numbers of one's own rows."""
+        return Signer(salt=f"cursor of {self.list}")
 
 
 def _following(rows: QuerySet[Any], ordering: Sequence[str], after: Sequence[Any], n: int) -> Sequence[Any]:

@@ -139,13 +139,11 @@ def test_every_address_and_method_answers_in_json_whatever_is_accepted() -> None
 
 def test_a_cursor_from_elsewhere_is_unreadable() -> None:
     olga = Script("olga")
-    for cursor in ("WzFlOTk5XQ", "WyJhXHUwMDAwIl0", "zzz", "W10", "WzEsMl0"):
+    nested = base64.urlsafe_b64encode(b"[" * 3000).decode()
+    for cursor in ("WzFlOTk5XQ", "WyJhXHUwMDAwIl0", "zzz", "W10", "WzEsMl0", "WyI1Il0", "é:ü", "a:b:c", ":", nested):
         for path in ("issues", "studies", "taxonomies"):
             answer = olga.send("GET", f"{path}/?cursor={cursor}")
-            assert answer.status_code in (200, 400), (path, cursor, answer.content)
-    assert olga.send("GET", "issues/?cursor=WzFlOTk5XQ").json()["code"] == "bad_cursor"
-    nested = base64.urlsafe_b64encode(b"[" * 3000).decode()
-    assert olga.send("GET", f"issues/?cursor={nested}").json()["code"] == "bad_cursor"
+            assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), (path, cursor)
 
 
 def test_a_decision_is_answered_as_it_was_stored_and_refused_by_field() -> None:
