@@ -41,7 +41,6 @@ from annotation.models import (
     Spelling,
     Study,
 )
-from annotation.models.public import Public
 
 TRAVELS: tuple[type[Model], ...] = (
     Membership,
@@ -111,8 +110,11 @@ STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
 }
 """Columns of travelling tables that no file has: they hold, or are made from, ids that mean something on this server
 alone, or accounts that were invited and are no members."""
-NUMBERED: tuple[type[Model], ...] = tuple(model for model in TRAVELS if issubclass(model, Public))
-"""Rows that a file calls by numbers of its own, from 1: how far apart their ids are tells what came between them."""
+NUMBERED: tuple[type[Model], ...] = tuple(model for model in TRAVELS if model not in (Membership, Sample))
+"""Rows that a file calls by numbers of its own, from 1: how far apart their ids are tells what came between them.
+
+Members and samples, which owners make, keep their ids: filters, migrations and lines of the audit log name them.
+"""
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,11 @@ def newest_change(study: Study) -> Any:
             rows = rows.exclude(verb__startswith="export ").exclude(verb__in=(AuditEvent.DOWNLOADED, READ))
         found.append(rows.aggregate(newest=Max(times[0]))["newest"])
     return max((each for each in found if each is not None), default=None)
+
+
+def is_named(model: type[Model]) -> bool:
+    """Whether a row of another table, or of the same one, names rows of this table."""
+    return any(each.related_model is model for other in TRAVELS for each in columns_of(other))
 
 
 def columns_of_people(model: type[Model]) -> list[str]:

@@ -168,7 +168,7 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         *values,
     )
     for table in study_rows.study_tables():
-        if table.model not in study_rows.NUMBERED:
+        if table.model not in study_rows.NUMBERED or not study_rows.is_named(table.model):
             continue
         name, rows = _numbers_of(table.model), study_rows.leaving(table, study).order_by().values_list("pk")
         _run(
@@ -283,11 +283,12 @@ def _renumbered(model: Any, statement: str) -> str:
     columns = []
     for each in study_rows.columns_of(model):
         named = model if each.primary_key else each.related_model
-        columns.append(
-            f'(SELECT n.number FROM {_numbers_of(named)} n WHERE n.id = numbered."{each.column}") AS "{each.column}"'  # noqa: S608
-            if named in study_rows.NUMBERED
-            else f'numbered."{each.column}"'
-        )
+        own = f'numbered."{each.column}"'
+        if named in study_rows.NUMBERED and study_rows.is_named(named):
+            own = f"(SELECT n.number FROM {_numbers_of(named)} n WHERE n.id = {own})"  # noqa: S608
+        elif named in study_rows.NUMBERED:
+            own = f"row_number() OVER (ORDER BY {own})"
+        columns.append(f'{own} AS "{each.column}"')
     return f"SELECT {', '.join(columns)} FROM ({statement}) AS numbered"  # noqa: S608
 
 
