@@ -14,7 +14,14 @@ from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongSta
 from annotation.labels.queries.proposal_states import with_states
 from annotation.models import Assignment, Proposal, ProposalOutcome, Round, RoundItem, RoundRater
 from annotation.models.assignment_kinds import EXTRA_RATERS
-from annotation.proposals.queries import FULL, ProposalLine, newest_draft, newest_tree, with_outcomes
+from annotation.proposals.queries import (
+    FULL,
+    ProposalLine,
+    newest_draft,
+    newest_tree,
+    with_outcomes,
+    without_drafts,
+)
 from shared.storable_json import check_storable
 from taxonomy.access import may_maintain
 from taxonomy.actions import replace_draft, start_draft
@@ -86,7 +93,7 @@ def settle_proposals(
     changed = [
         (each, answer) for each, answer in zip(found, answers, strict=True) if not answer.is_that_of(each.outcome)
     ]
-    _check_seen([each for each, _ in changed], expected)
+    _check_seen(seat, [each for each, _ in changed], expected)
     _write(seat, dimension, changed)
     return [each.outcome for each in with_outcomes(_rows(seat, [each.id for each in found])) if each.outcome]
 
@@ -123,13 +130,14 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[ProposalLine]:
     return found
 
 
-def _check_seen(found: Sequence[ProposalLine], expected: Collection[object]) -> None:
+def _check_seen(seat: Seat, found: Sequence[ProposalLine], expected: Collection[object]) -> None:
     """Raises Stale where one was answered otherwise than the caller knows."""
     if len(expected) > MOST:
         raise Invalid(NOT_TAKEN, fields={"expected": [f"Send at most {MOST} IDs of answers that were seen."]})
     seen = {ProposalOutcome.number_of(each) for each in expected}
     for each in found:
         if each.outcome is not None and each.outcome.pk not in seen:
+            without_drafts([seat.study.taxonomy_id], [each.outcome], seat.user)
             raise _stale(each.name, each.outcome)
 
 

@@ -140,7 +140,7 @@ class Proposals(APIView):
         groups = groups_of(seat)
         pagination: Any = api_settings.DEFAULT_PAGINATION_CLASS
         pages = pagination()
-        found = queries.with_outcomes(pages.paginate_queryset(rows, request, self))
+        found = queries.with_outcomes(pages.paginate_queryset(rows, request, self), seat)
         answer: Response = pages.get_paginated_response([proposal_answer(seat, each, groups) for each in found])
         note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", REST)
         return answer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 
 from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat
@@ -125,10 +125,15 @@ class ProposalLine:
         }[self.state]
 
 
-def with_outcomes(rows: Iterable[Proposal]) -> list[ProposalLine]:
-    """Proposals of `visible_proposals` with their outcomes; one query beside theirs."""
+def with_outcomes(rows: Iterable[Proposal], seat: Seat | None = None) -> list[ProposalLine]:
+    """Proposals of `visible_proposals` with their outcomes; one query beside theirs.
+
+    With a seat as this person may read the outcomes (`without_drafts`).
+    """
     listed: list[Any] = list(rows)
     outcomes = ProposalOutcome.objects.in_bulk({row.outcome_pk for row in listed if row.outcome_pk})
+    if seat is not None:
+        without_drafts([seat.study.taxonomy_id], outcomes.values(), seat.user)
     return [
         ProposalLine(
             id=row.pk,
@@ -153,23 +158,48 @@ def with_outcomes(rows: Iterable[Proposal]) -> list[ProposalLine]:
 def get_proposal(seat: Seat, identifier: object) -> ProposalLine:
     """A proposal that this person may read, by its public ID; raises NotFound, Forbidden. Two queries."""
     number = Proposal.number_of(identifier)
-    found = [] if number is None else with_outcomes(visible_proposals(seat).filter(pk=number))
+    found = [] if number is None else with_outcomes(visible_proposals(seat).filter(pk=number), seat)
     if not found:
         raise NotFound(f"The study “{seat.study.slug}” has no proposal {str(identifier)[:40]}.")
     return found[0]
 
 
-def outcomes_of(annotations: Collection[int]) -> dict[int, ProposalOutcome]:
-    """Of the proposals in these annotations (by id) that were answered: proposal id → the answer; two queries."""
+def outcomes_of(taxonomies: Collection[int], annotations: Collection[int]) -> dict[int, ProposalOutcome]:
+    """Of the proposals in these annotations (by id) that were answered: proposal id → the answer; three queries."""
     rows = with_states(Proposal.objects.filter(annotation__in=annotations)).filter(outcome_pk__isnull=False)
     found = dict(rows.values_list("pk", "outcome_pk"))
     outcomes = ProposalOutcome.objects.in_bulk(found.values())
+    without_drafts(taxonomies, outcomes.values())
     return {proposal: outcomes[outcome] for proposal, outcome in found.items()}
 
 
-def history_of(proposal: int) -> QuerySet[ProposalOutcome]:
-    """All answers to a proposal, newest first."""
-    return ProposalOutcome.objects.filter(proposal=proposal).order_by("-revision")
+def history_of(seat: Seat, proposal: int) -> Sequence[ProposalOutcome]:
+    """All answers to a proposal, newest first, as this person may read them (`without_drafts`)."""
+    found = ProposalOutcome.objects.filter(proposal=proposal).order_by("-revision")
+    return without_drafts([seat.study.taxonomy_id], found, seat.user)
+
+
+def without_drafts(
+    taxonomies: Collection[int], outcomes: Iterable[ProposalOutcome], user: User | None = None
+) -> Sequence[ProposalOutcome]:
+    """The same outcomes without the key and name of a category in a version of the taxonomies that is not published.
+
+    It may come from a proposal in a round in which the reader is blind. A `user` who reads the draft is shown both. One
+    query where categories are named.
+    """
+    listed = list(outcomes)
+    numbers = {each.version_number for each in listed if each.version_number is not None}
+    if not numbers:
+        return listed
+    versions = TaxonomyVersion.objects.filter(published_at__isnull=False)
+    if user is not None:
+        versions = TaxonomyVersion.objects.readable_by(user)
+    shown = versions.filter(taxonomy__in=taxonomies, number__in=numbers).values_list("number", flat=True)
+    for number in numbers - set(shown):
+        for each in listed:
+            if each.version_number == number:
+                each.category_key = each.category_name = ""
+    return listed
 
 
 def choosable(tree: VersionTree, dimension: str, key: str, number: int | None) -> bool:
@@ -184,6 +214,9 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
     if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
         return f"declined: {outcome.reason}"
     name, number = outcome.category_name, outcome.version_number
+    if not name:
+        into = "mapped to a category of" if outcome.outcome == ProposalOutcome.Outcome.MAPPED else "accepted into"
+        return f"{into} version {number}, which is not published"
     can_be_chosen = choosable(tree, dimension, outcome.category_key, number)
     when = "" if can_be_chosen else "; it can be selected once the study is migrated to that version"
     if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
@@ -202,11 +235,12 @@ class AnsweredProposal:
     take_name: str
 
 
-def answers_in(annotation: int, tree: VersionTree) -> list[AnsweredProposal]:
-    """The answers to what stands in one annotation, for the page where its rater changes it; two queries."""
+def answers_in(taxonomies: Collection[int], annotation: int, tree: VersionTree) -> list[AnsweredProposal]:
+    """The answers to what stands in one annotation, for the page where its rater changes it; three queries at most."""
     rows = with_states(Proposal.objects.filter(annotation=annotation)).filter(outcome_pk__isnull=False)
     listed: list[Any] = list(rows.order_by("pk"))
     outcomes = ProposalOutcome.objects.in_bulk(row.outcome_pk for row in listed)
+    without_drafts(taxonomies, outcomes.values())
     found = []
     for row in listed:
         outcome, key = outcomes[row.outcome_pk], tree.by_id[row.dimension_id].key

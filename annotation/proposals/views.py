@@ -73,7 +73,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
             seat,
             "own",
             page=page,
-            proposals=[(each, _label_url(seat, each)) for each in queries.with_outcomes(page.rows)],
+            proposals=[(each, _label_url(seat, each)) for each in queries.with_outcomes(page.rows, seat)],
             **context,
         )
     waiting = queries.with_outcomes(queries.filter_proposals(rows, state="open"))
@@ -86,7 +86,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
         seat,
         "proposals",
         page=page,
-        settled=queries.with_outcomes(page.rows),
+        settled=queries.with_outcomes(page.rows, seat),
         sections=_sections(shown),
         n_open=len(waiting),
         n_groups=len(groups),
@@ -117,7 +117,7 @@ def proposal(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
         seat,
         "proposal",
         proposal=found,
-        history=queries.history_of(found.outcome.proposal_id if found.outcome else found.id),
+        history=queries.history_of(seat, found.outcome.proposal_id if found.outcome else found.id),
         group=group,
         typed=typed_before(group),
         is_own=seat.membership is not None and found.rater == seat.membership.code,
@@ -223,7 +223,7 @@ def _settle(request: HttpRequest, seat: Seat, pk: UUID) -> HttpResponse:
             "proposal",
             status=422,
             proposal=found,
-            history=queries.history_of(found.id),
+            history=queries.history_of(seat, found.id),
             group=group,
             typed=typed,
             **_room(seat, queries.newest_tree(seat)),
@@ -251,7 +251,7 @@ def _group_parts(
 
 def _told(seat: Seat, ids: Sequence[str]) -> list[ProposalLine]:
     numbers = [number for each in ids if (number := Proposal.number_of(each)) is not None]
-    return queries.with_outcomes(queries.visible_proposals(seat).filter(pk__in=numbers))
+    return queries.with_outcomes(queries.visible_proposals(seat).filter(pk__in=numbers), seat)
 
 
 def _typed(

@@ -201,7 +201,9 @@ def _turn(round_: Round, assignment: Assignment, snapshot: Snapshot | None) -> D
         answer=said,
         carried=prefilled_answer(assignment, tree),
         draft=assignments.draft_of(assignment),
-        outcomes=proposal_queries.answers_in(answer.pk, tree) if answer is not None and answer.n_proposals else (),
+        outcomes=proposal_queries.answers_in([round_.study.taxonomy_id], answer.pk, tree)
+        if answer is not None and answer.n_proposals
+        else (),
     )
 
 

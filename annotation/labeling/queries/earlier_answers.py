@@ -83,7 +83,7 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
     version, with what was asked there beside it. Where the rater has none, they stand in for raters who can't sign in:
     what all of those gave alike is the answer to begin with. A stand-in with an answer of their own begins with that
     and sees the others'; not where they are withheld from the stand-in, who labels the item elsewhere. What can't be
-    followed is left blank. No query for other rounds, at most eight for a relabeling queue, three more for a stand-in,
+    followed is left blank. No query for other rounds, at most nine for a relabeling queue, three more for a stand-in,
     and those of versions that were not read before in this process.
     """
     round_ = assignment.round
@@ -196,10 +196,11 @@ class _SettledProposals:
     ) -> None:
         has_proposals = any(part["proposals"] for parts in said.values() for part in parts)
         answered = [each.current_id for each in earlier if each.current_id is not None]
-        self.outcomes = outcomes_of(answered) if has_proposals else {}
+        taxonomies = {each.round.taxonomy_version.taxonomy_id for each in earlier}
+        self.outcomes = outcomes_of(taxonomies, answered) if has_proposals else {}
         numbers = {row.version_number for row in self.outcomes.values()} - {None, tree.number}
         versions = TaxonomyVersion.objects.filter(
-            taxonomy__in={each.round.taxonomy_version.taxonomy_id for each in earlier},
+            taxonomy__in=taxonomies,
             number__in=[number for number in numbers if number],
         )
         self._ways = {each.number: route(each.pk, tree.id) for each in versions} if numbers else {}
@@ -418,7 +419,7 @@ class _EarlierAnswer:
         if outcome.outcome == ProposalOutcome.Outcome.DECLINED:
             return None, None, f"{words}. It was declined: {outcome.reason.rstrip('. ')}"
         key = self.settled.key(outcome, new)
-        name = new.by_key[key].name if key else outcome.category_name
+        name = new.by_key[key].name if key else outcome.category_name or "a category that is not published"
         is_new = outcome.outcome == ProposalOutcome.Outcome.ACCEPTED
         said = f"it was accepted as {name}" if is_new else f"it was mapped to {name}"
         return key, None, f"{words}; {said}" + ("" if key else ", which this version does not have")

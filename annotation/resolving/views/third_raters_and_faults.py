@@ -198,6 +198,7 @@ def side_panel(here: QueuePosition, item: Item, verdict: Verdict) -> dict[str, o
         "asked_for": proposal_queries.with_outcomes(
             proposal_queries.visible_proposals(here.seat).filter(
                 annotation__isnull=True, round=here.round, item=item, part=verdict.part, dimension=dimension.id
-            )
+            ),
+            here.seat,
         ),
     }

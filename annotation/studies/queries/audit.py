@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
-from django.db.models import BooleanField, Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
+from django.db.models import BooleanField, Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from annotation.agreement_report.queries.headline import FIXED
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
 from annotation.exports.queries.files import is_hidden
-from annotation.models import AuditEvent, Export, Round, RoundItem, Study
+from annotation.models import AuditEvent, Export, ProposalOutcome, Round, RoundItem, Study
+from taxonomy.models import TaxonomyVersion
 
 TELLS_NOTHING = (
     "round made",
@@ -40,12 +43,18 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
 
     Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, also where an
     entry names several rounds, and no entry that quotes their agreement or the hash of a file that holds such answers.
+    What a proposal became in a draft is for those who read it.
     Who read answers is not shown to who is blind there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     if closed := [export.number for export in removed if is_hidden(seat, export)]:
         rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
+    answered = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {ProposalOutcome.Outcome.MAPPED}"]
+    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=seat.study.taxonomy_id)
+    version = KeyTextTransform("version", OuterRef("detail"))
+    readable = versions.annotate(shown=Cast("number", TextField())).filter(shown=version)
+    rows = rows.exclude(~Exists(readable), verb__in=answered)
     if seat.sealed_round_ids:
         sealed = Round.objects.filter(pk__in=seat.sealed_round_ids).values_list("number", flat=True)
         # The file of a study that came from another server, and how much was unanswered without what is screened out.

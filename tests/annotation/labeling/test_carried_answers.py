@@ -374,7 +374,7 @@ def test_ordinary_rounds_ask_nothing_and_worklists_a_fixed_number_of_queries(stu
     for number in (2, 3):
         with assert_queries(3):
             prefilled_answer(rows[number], tree)
-    with assert_queries(7):
+    with assert_queries(8):
         prefilled_answer(rows[1], tree)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from django.test import Client
 
 from annotation.core.access import Seat
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, NotFound, Stale, WrongState
@@ -229,6 +230,42 @@ def test_proposals_of_two_dimensions_get_no_common_answer() -> None:
     assert not ProposalOutcome.objects.exists()
 
 
+def test_categories_of_a_draft_are_shown_to_those_who_read_it_alone(study: Study, owner: Seat) -> None:
+    """A draft's category may come from what someone proposed in an open round."""
+    members.add_member(seat=owner, username=make.user("carl").username, roles=["owner", "rater"])
+    earlier = make.open_round(study, 1, raters=("bob", "carol"))
+    bobs = propose(earlier, "bob", 1, "Lock trouble")
+    make.submit(earlier, "carol", 1, {"symptom": ["hang"]})
+    rounds.close_round(seat=owner, number=1, leave_open=True)
+    carols = propose(make.open_round(study, 2, first=2, raters=("bob", "carol", "carl")), "carol", 2, "Deadlock")
+    settle_proposals(seat=owner, proposals=[carols.public_id], accept={"name": "Deadlock"})
+    settle_proposals(seat=owner, proposals=[bobs.public_id], map_to="deadlock")
+
+    def told(who: str) -> list[bool]:
+        script = Script(who)
+        entry = script.send("GET", f"studies/study/proposals/{bobs.public_id}/").json()
+        visitor = Client()
+        visitor.force_login(make.user(who))
+        page = visitor.get(f"/studies/study/proposals/{bobs.public_id}/")
+        assert (entry["outcome"]["outcome"], entry["outcome"]["version"], page.status_code) == ("mapped", 2, 200)
+        line = queries.get_proposal(make.seat(study, who), bobs.public_id)
+        in_audit = "deadlock" in str(list(audit_of(make.seat(study, who)).values_list("detail", flat=True)))
+        return [
+            (entry["outcome"]["category"], entry["outcome"]["category_name"]) == ("deadlock", "Deadlock"),
+            "Deadlock" in page.content.decode(),
+            "Deadlock" in line.sentence,
+            in_audit,
+        ]
+
+    assert told("olga") == [True] * 4
+    for who in ("bob", "carl"):
+        assert told(who) == [False] * 4, who
+    wording = queries.get_proposal(make.seat(study, "bob"), bobs.public_id).sentence
+    assert wording == "mapped to a category of version 2, which is not published"
+    taxonomy_actions.publish_version(user=make.user("olga"), version=TaxonomyVersion.objects.get(state="draft"))
+    assert told("bob")[:3] == told("carl")[:3] == [True] * 3
+
+
 def test_an_owner_who_does_not_maintain_the_taxonomy_is_told_and_can_still_map(round_: Round, owner: Seat) -> None:
     owner.study.taxonomy.maintainers.clear()
     proposal = propose(round_, "bob", 1, "Ring stall")
@@ -249,7 +286,7 @@ def test_changing_ones_mind_appends_and_what_was_accepted_stays_in_the_draft(rou
     proposal = propose(round_, "bob", 1, "Ring stall")
     [first] = settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
     settle_proposals(seat=owner, proposals=[proposal.public_id], decline="it is a hang", expected=[first.public_id])
-    assert [each.outcome for each in queries.history_of(proposal.pk)] == ["declined", "accepted"]
+    assert [each.outcome for each in queries.history_of(owner, proposal.pk)] == ["declined", "accepted"]
     assert state_of(owner, proposal) == "declined"
     assert "Ring stall" in draft_names(owner.study)
 
@@ -501,14 +538,13 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
     for number, answer in enumerate(({"map_to": "hang"}, {"decline": "too narrow"}, {"accept": {"name": "X"}}), 1):
         proposal = propose(round_, "bob", number, "Ring stall")
         settle_proposals(seat=owner, proposals=[proposal.public_id], **answer)  # type: ignore[arg-type]
-        [each] = queries.answers_in(proposal.annotation_id, tree)
+        [each] = queries.answers_in([round_.study.taxonomy_id], proposal.annotation_id, tree)
         told.append((each.words, each.take))
     assert told == [
         ("“Ring stall”: the owner mapped it to Hang", "hang"),
         ("“Ring stall”: the owner declined it: too narrow", ""),
         (
-            "“Ring stall”: the owner accepted it into version 2 as X; it can be selected once the study is "
-            "migrated to that version",
+            "“Ring stall”: the owner accepted it into version 2, which is not published",
             "",
         ),
     ]
@@ -517,8 +553,8 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
 def test_outcomes_are_found_for_many_annotations_at_once(round_: Round, owner: Seat) -> None:
     first, second = propose(round_, "bob", 1, "Ring stall"), propose(round_, "bob", 2, "Deadlock")
     settle_proposals(seat=owner, proposals=[first.public_id], map_to="hang")
-    with assert_queries(2):
-        found = queries.outcomes_of([first.annotation_id, second.annotation_id])
+    with assert_queries(3):
+        found = queries.outcomes_of([round_.study.taxonomy_id], [first.annotation_id, second.annotation_id])
     assert {pk: outcome.category_key for pk, outcome in found.items()} == {first.pk: "hang"}
 
 
@@ -611,5 +647,5 @@ def test_the_list_costs_the_same_for_three_and_for_thirty(study: Study) -> None:
     for n in (3, 30):
         fill(make.open_round(study, n), n)
         olga.get("studies/study/proposals/")
-        with assert_queries(11):
+        with assert_queries(12):
             assert olga.get("studies/study/proposals/").status_code == 200
