@@ -29,8 +29,8 @@ def page_of(request: HttpRequest, rows: QuerySet[Row], *, key: str = "pk", size:
     What is no such key is passed over, so a mangled address gives the first page.
     """
     column, descending = key.lstrip("-"), key.startswith("-")
-    kind = f"page of {rows.model._meta.label} by {column}"
-    after, before = (row_number_of(kind, request.GET.get(name, "")) for name in ("after", "before"))
+    kind = _kind(rows.model, column)
+    after, before = edges_of(request, rows.model, column)
     backwards = before is not None and after is None
     edge = before if backwards else after
     if edge is not None:
@@ -47,6 +47,16 @@ def page_of(request: HttpRequest, rows: QuerySet[Row], *, key: str = "pk", size:
         _address(request, "before", public_id(kind, getattr(found[0], column))) if found and has_previous else "",
         _address(request, "after", public_id(kind, getattr(found[-1], column))) if found and has_next else "",
     )
+
+
+def edges_of(request: HttpRequest, model: type[Model], column: str = "pk") -> tuple[int | None, int | None]:
+    """The keys in `?after=` and `?before=` of a table's pages."""
+    after, before = (row_number_of(_kind(model, column), request.GET.get(name, "")) for name in ("after", "before"))
+    return after, before
+
+
+def _kind(model: type[Model], column: str) -> str:
+    return f"page of {model._meta.label} by {column}"
 
 
 def _address(request: HttpRequest, name: str, value: str) -> str:

@@ -21,7 +21,7 @@ from annotation.core.bulk_jobs import job_of
 from annotation.core.download_log import record_download
 from annotation.core.errors import ConcordError, Conflict, Invalid
 from annotation.core.pages import job_progress, me, study_page
-from annotation.core.paging import page_of
+from annotation.core.paging import edges_of, page_of
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.core.strata import repositories_lately
 from annotation.labels.columns import Ints
@@ -260,12 +260,11 @@ def _with_labels(request: HttpRequest, seat: Seat, round_number: int | None) -> 
 
 def _near(request: HttpRequest, items: Ints) -> list[int]:
     """Those of many ids that the page can show: so the database is asked for few, however many have these labels."""
-    given = {name: request.GET.get(name, "") for name in ("after", "before")}
-    edges = {name: int(key) for name, key in given.items() if key.isascii() and key.isdecimal() and len(key) < 19}
-    if "before" in edges and "after" not in edges:
-        chosen = items[items < edges["before"]][-PAGE_AND_ONE:]
+    after, before = edges_of(request, Item)
+    if before is not None and after is None:
+        chosen = items[items < before][-PAGE_AND_ONE:]
     else:
-        chosen = items[items > edges.get("after", 0)][:PAGE_AND_ONE]
+        chosen = items[items > (after or 0)][:PAGE_AND_ONE]
     found: list[int] = chosen.tolist()
     return found
 

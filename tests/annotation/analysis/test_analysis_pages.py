@@ -12,6 +12,7 @@ import pytest
 from annotation.analysis.association import strength
 from annotation.analysis.queries.presentation.cross_tables import strength_said
 from annotation.analysis.queries.presentation.kinds import KINDS
+from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Analysis, AuditEvent, Study
 from tests import builders as make
 from tests.annotation.agreement_report.test_result_pages import get, visitor, words_of
@@ -121,6 +122,18 @@ def test_nonsense_in_the_address_gets_its_status(study: Study, address: str, sta
 )
 def test_nonsense_about_labels_of_items_is_invalid(study: Study, word: str) -> None:
     get("olga", f"{ITEMS}?{word}", 422)
+
+
+def test_items_with_a_label_have_pages() -> None:
+    make.study()
+    sheet = "item,rater,dimension,value\n" + "".join(f"acme/rocket#{n},bob,symptom,crash\n" for n in range(1, 121))
+    import_ratings(user=make.user("olga"), study="study", file=sheet.encode())
+    address, seen = f"{ITEMS}?label=symptom:crash", []
+    for _ in range(3):
+        page = get("olga", address).content.decode()
+        seen.append(list(dict.fromkeys(int(n) for n in re.findall(r"acme/rocket#(\d+)", page))))
+        address = unescape(next(iter(re.findall(r'href="([^"]*[?&;]after=[^"]*)"', page)), address))
+    assert seen == [[*range(1, 51)], [*range(51, 101)], [*range(101, 121)]]
 
 
 def test_a_study_without_labels_says_what_comes() -> None:
