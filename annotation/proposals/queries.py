@@ -216,7 +216,7 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
     name, number = outcome.category_name, outcome.version_number
     if not name:
         into = "mapped to a category of" if outcome.outcome == ProposalOutcome.Outcome.MAPPED else "accepted into"
-        return f"{into} version {number}, which is not published"
+        return f"{into} version {number}, which is not published yet"
     can_be_chosen = choosable(tree, dimension, outcome.category_key, number)
     when = "" if can_be_chosen else "; it can be selected once the study is migrated to that version"
     if outcome.outcome == ProposalOutcome.Outcome.MAPPED:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from django.conf import settings
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, Round
+from annotation.models import Annotation, Assignment, Draft, Proposal, Rating, Round, Study
 from taxonomy.queries import forget_trees
 from taxonomy.ready_made import preset
 from tests import builders as make
@@ -346,6 +347,29 @@ def test_an_earlier_answer_is_opened_and_changed(round_: Round, enter: Enter) ->
         (1, ""),
         (2, "changed my mind"),
     ]
+
+
+def test_no_part_of_the_head_line_lies_over_another(round_: Round, enter: Enter) -> None:
+    """At an earlier answer it has one link more; the title of the study gives way."""
+    Study.objects.update(title="Faults in distributed training of large models")
+    own = Assignment.objects.filter(round=round_, rater__user__username="bob").order_by("position")
+    for each in own[:2]:
+        make.submit(round_, "bob", int(each.item.identifier.partition("#")[2]), {"kind": ["how-to"]})
+    page = enter(round_, "bob", f"{own[1].public_id}/")
+    expect(page.locator("#previous")).to_be_visible()
+    expect(page.locator("#onward")).to_be_visible()
+    for width in (1440, 1280, 1100, 1000, 800, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        boxes = page.locator(".label-head :is(a, button, strong, progress)").evaluate_all(
+            "all => all.filter(each => each.checkVisibility()).map(each => each.getBoundingClientRect())"
+            ".map(each => [each.left, each.right, each.top, each.bottom])"
+        )
+        over = [
+            (one, other)
+            for one, other in combinations(boxes, 2)
+            if one[0] < other[1] - 1 and other[0] < one[1] - 1 and one[2] < other[3] - 1 and other[2] < one[3] - 1
+        ]
+        assert not over, width
 
 
 def test_a_stray_letter_does_not_change_a_question_that_was_answered(round_: Round, enter: Enter) -> None:

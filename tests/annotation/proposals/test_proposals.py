@@ -261,7 +261,7 @@ def test_categories_of_a_draft_are_shown_to_those_who_read_it_alone(study: Study
     for who in ("bob", "carl"):
         assert told(who) == [False] * 4, who
     wording = queries.get_proposal(make.seat(study, "bob"), bobs.public_id).sentence
-    assert wording == "mapped to a category of version 2, which is not published"
+    assert wording == "mapped to a category of version 2, which is not published yet"
     taxonomy_actions.publish_version(user=make.user("olga"), version=TaxonomyVersion.objects.get(state="draft"))
     assert told("bob")[:3] == told("carl")[:3] == [True] * 3
 
@@ -544,7 +544,7 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
         ("“Ring stall”: the owner mapped it to Hang", "hang"),
         ("“Ring stall”: the owner declined it: too narrow", ""),
         (
-            "“Ring stall”: the owner accepted it into version 2, which is not published",
+            "“Ring stall”: the owner accepted it into version 2, which is not published yet",
             "",
         ),
     ]
