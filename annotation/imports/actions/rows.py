@@ -124,7 +124,12 @@ class RoundWriter:
         don't count: raters may have filled in theirs before any was imported. In a round that is being resolved, what
         the sheet adds is like answers of third raters: reading labels of its `items` in other rounds counts, too.
         """
-        if not members or not self._has_answers_of_concord():
+        if members and self.round_.state == Round.State.RESOLVING:
+            others = rounds_elsewhere(self.round_, items)
+            given_here = _with_answers_of_concord(others)
+            told = {round_: there for round_, there in others.items() if round_.pk in given_here}
+            self._read_elsewhere = read_elsewhere(self.round_, told, items, members)
+        if not members or not _with_answers_of_concord([self.round_]):
             return
         rows = self._raters
         before = {pk for pk, row in rows.items() if row.unblinded}
@@ -132,9 +137,6 @@ class RoundWriter:
         for pk in self._could_read:
             if pk not in rows or rows[pk].left_at is not None:
                 rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
-        if self.round_.state == Round.State.RESOLVING:
-            others = rounds_elsewhere(self.round_, items)
-            self._read_elsewhere = read_elsewhere(self.round_, others, items, members)
 
     @property
     def marked(self) -> list[str]:
@@ -145,10 +147,6 @@ class RoundWriter:
         """Marks raters of a new round who were not blind where its answers were given."""
         for member in members:
             self._rater(member).unblinded = True
-
-    def _has_answers_of_concord(self) -> bool:
-        given = Annotation.objects.filter(assignment__round=self.round_)
-        return given.exclude(idempotency_key__startswith=MARK).exists()
 
     def write(self, items: Sequence[Item], answers: Sequence[NewAnswer], decisions: Sequence[NewDecision]) -> None:
         """Stores the answers and decisions of these items; places are given in the order of `items`."""
@@ -358,6 +356,13 @@ class RoundWriter:
             with connection.cursor() as cursor:
                 raters = [row.rater_id for row in there]
                 cursor.execute("SELECT annotation_count_up_raters(%s, %s)", [[self.round_.id] * len(raters), raters])
+
+
+def _with_answers_of_concord(rounds: Iterable[Round]) -> set[int]:
+    """The rounds (ids) with an answer that came with no sheet; one query."""
+    given = Annotation.objects.filter(assignment__round__in=[round_.pk for round_ in rounds])
+    given = given.exclude(idempotency_key__startswith=MARK)
+    return set(given.order_by().values_list("assignment__round", flat=True).distinct())
 
 
 def _takes_a_slot(answer: NewAnswer) -> bool:

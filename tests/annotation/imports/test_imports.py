@@ -605,6 +605,20 @@ def test_who_read_labels_of_an_item_elsewhere_is_not_blind_in_what_a_sheet_adds_
     assert not RoundRater.objects.filter(unblinded=True).exists()
 
 
+def test_who_read_labels_of_an_item_elsewhere_is_not_blind_in_a_round_that_came_with_a_sheet() -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    head = "item,rater,round,dimension,value\n"
+    take(long("item bob carol\n1 hang crash\n2 hang crash"))
+    dan = make.member(study, "dan")
+    assert Script("dan").send("GET", "studies/study/labels/?round=1").status_code == 200
+    assert take(head + "acme/rocket#1,dan,1,symptom,hang\n").unblinded == []  # those labels came with a sheet, too
+    make.rate(make.open_round(study, 1, first=2), "item bob carol\n2 hang crash")
+    assert Script("dan").send("GET", "studies/study/labels/?round=2").status_code == 200
+    assert take(head + "acme/rocket#2,dan,1,symptom,hang\n").unblinded == [dan.code]
+    given = Assignment.objects.filter(rater=dan, round__number=1).order_by("item__identifier")
+    assert [(each.blind is not None, each.unblinded) for each in given] == [(True, False), (False, True)]
+
+
 def test_an_owner_whose_answers_come_in_with_a_second_sheet_stays_as_blind_as_the_others() -> None:
     take(long("item bob\n1 hang\n2 hang"), create=True)
     report = take(
