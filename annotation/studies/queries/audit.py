@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-from django.db.models import BooleanField, Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, TextField, Value
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models import BooleanField, Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
 
 from annotation.agreement_report.queries.headline import FIXED
 from annotation.assignments.queries import READ
 from annotation.core.access import Seat
+from annotation.core.drafts import tells_of_draft
 from annotation.exports.queries.files import is_hidden
-from annotation.models import AuditEvent, Export, ProposalOutcome, Round, RoundItem, Study
-from taxonomy.models import TaxonomyVersion
+from annotation.models import AuditEvent, Export, Round, RoundItem, Study
 
 TELLS_NOTHING = (
     "round made",
@@ -50,11 +48,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     if closed := [export.number for export in removed if is_hidden(seat, export)]:
         rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
-    answered = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {ProposalOutcome.Outcome.MAPPED}"]
-    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=seat.study.taxonomy_id)
-    version = KeyTextTransform("version", OuterRef("detail"))
-    readable = versions.annotate(shown=Cast("number", TextField())).filter(shown=version)
-    rows = rows.exclude(~Exists(readable), verb__in=answered)
+    rows = rows.exclude(tells_of_draft(seat))
     if seat.sealed_round_ids:
         sealed = Round.objects.filter(pk__in=seat.sealed_round_ids).values_list("number", flat=True)
         # The file of a study that came from another server, and how much was unanswered without what is screened out.

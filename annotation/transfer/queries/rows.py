@@ -41,6 +41,7 @@ from annotation.models import (
     Spelling,
     Study,
 )
+from taxonomy.models import Category, Dimension, TaxonomyVersion
 
 TRAVELS: tuple[type[Model], ...] = (
     Membership,
@@ -110,7 +111,8 @@ STAYING_COLUMNS: Mapping[type[Model], frozenset[str]] = {
 }
 """Columns of travelling tables that no file has: they hold, or are made from, ids that mean something on this server
 alone, or accounts that were invited and are no members."""
-NUMBERED: tuple[type[Model], ...] = tuple(model for model in TRAVELS if model not in (Membership, Sample))
+OF_TAXONOMIES: tuple[type[Model], ...] = (TaxonomyVersion, Dimension, Category)
+NUMBERED = frozenset({*TRAVELS, *OF_TAXONOMIES} - {Membership, Sample})
 """Rows that a file calls by numbers of its own, from 1: how far apart their ids are tells what came between them.
 
 Members and samples, which owners make, keep their ids: filters, migrations and lines of the audit log name them.

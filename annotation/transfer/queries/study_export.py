@@ -9,15 +9,16 @@ from typing import IO, Any
 import orjson
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 
 from accounts.models import User
 from annotation.core.access import Seat, hidden_drafts
 from annotation.core.archive import ZipArchive
+from annotation.core.drafts import named_version, tells_of_draft
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import may_read_frame, readable_states
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
-from annotation.models import Plan, Round, Sample, Study
+from annotation.models import AuditEvent, Plan, ProposalOutcome, Round, Sample, Study
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
 from taxonomy.actions.arriving import version_rows
@@ -167,10 +168,11 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         """,  # noqa: S608
         *values,
     )
-    for table in study_rows.study_tables():
-        if table.model not in study_rows.NUMBERED or not study_rows.is_named(table.model):
+    rows_of = {table.model: _leaving(table, seat) for table in study_rows.study_tables()} | _of_versions(study, seat)
+    for model, leaving in rows_of.items():
+        if model not in study_rows.NUMBERED or not study_rows.is_named(model):
             continue
-        name, rows = _numbers_of(table.model), study_rows.leaving(table, study).order_by().values_list("pk")
+        name, rows = _numbers_of(model), leaving.order_by().values_list("pk")
         _run(
             moment,
             f"CREATE TEMP TABLE IF NOT EXISTS {name} (id bigint PRIMARY KEY, number bigint) ON COMMIT DROP;"
@@ -179,7 +181,7 @@ def _gather(moment: Any, study: Study, seat: Seat) -> None:
         inner, values = rows.query.sql_with_params()
         counted = f"SELECT id, row_number() OVER (ORDER BY id) FROM ({inner}) AS found (id)"  # noqa: S608
         _run(moment, f"INSERT INTO {name} {counted}", *values)
-    people = [(table.model, study_rows.leaving(table, study)) for table in study_rows.study_tables()]
+    people = [(table.model, _leaving(table, seat)) for table in study_rows.study_tables()]
     for model, rows in [*people, *_of_taxonomies(study, seat)]:
         for column in study_rows.columns_of_people(model):
             inner, values = rows.order_by().values_list(column).distinct().query.sql_with_params()
@@ -206,6 +208,30 @@ def _of_taxonomies(study: Study, seat: Seat) -> list[tuple[Any, QuerySet[Any]]]:
         (Taxonomy, Taxonomy.objects.filter(pk__in=_taxonomies(study)).order_by("pk")),
         (TaxonomyVersion, TaxonomyVersion.objects.filter(pk__in=pks).order_by("pk")),
     ]
+
+
+def _of_versions(study: Study, seat: Seat) -> dict[Any, QuerySet[Any]]:
+    """The versions of these taxonomies with their dimensions and categories."""
+    _, (_, versions) = _of_taxonomies(study, seat)
+    within = versions.order_by().values("pk")
+    return {
+        TaxonomyVersion: versions,
+        Dimension: Dimension.objects.filter(version__in=within).order_by("pk"),
+        Category: Category.objects.filter(dimension__version__in=within).order_by("pk"),
+    }
+
+
+def _leaving(table: study_rows.StudyTable, seat: Seat) -> QuerySet[Any]:
+    """The rows of a table, without what proposals became in drafts that this person does not read.
+
+    Those drafts are not in the file either, and where they are not, an answer that names one counts as none.
+    """
+    rows = study_rows.leaving(table, seat.study)
+    if seat.membership is None:
+        return rows
+    if table.model is ProposalOutcome:
+        return rows.exclude(~named_version(seat, OuterRef("version_number")), version_number__isnull=False)
+    return rows.exclude(tells_of_draft(seat)) if table.model is AuditEvent else rows
 
 
 def _taxonomies(study: Study) -> list[int]:
@@ -261,27 +287,39 @@ def _tables(moment: Any, study: Study, seat: Seat) -> Iterator[tuple[str, Iterat
     (_, taxonomies), (_, versions) = _of_taxonomies(study, seat)
     told = ("id", "slug", "title", "created_by_id", "created_at", "discarded_number")
     yield "taxonomy", _lines(moment, *_selected(taxonomies, told))
-    yield "taxonomyversion", (orjson.dumps(row) + b"\n" for row in version_rows(versions.select_related("taxonomy")))
-    dimensions = Dimension.objects.filter(version__in=versions.values("pk")).order_by("pk")
-    yield "dimension", _lines(moment, *_selected(dimensions, ("id", "version_id", "key")))
-    categories = Category.objects.filter(dimension__version__in=versions.values("pk")).order_by("pk")
-    yield "category", _lines(moment, *_selected(categories, ("id", "dimension_id", "key")))
+    numbers = {pk: number for number, pk in enumerate(versions.values_list("pk", flat=True), start=1)}
+    documents = version_rows(versions.select_related("taxonomy"))
+    yield "taxonomyversion", (orjson.dumps(_numbered(row, numbers)) + b"\n" for row in documents)
+    found = _of_versions(study, seat)
+    for model, name, columns in (
+        (Dimension, "dimension", ("id", "version_id", "key")),
+        (Category, "category", ("id", "dimension_id", "key")),
+    ):
+        selected, values = _selected(found[model], columns)
+        yield name, _lines(moment, _renumbered(model, selected, columns), values)
     for name, statement in INGEST.items():
         yield name, _lines(moment, statement, (study.pk,) if "%s" in statement else ())
     for table in study_rows.study_tables():
-        columns = [each.column for each in study_rows.columns_of(table.model)]
-        statement, values = _selected(study_rows.leaving(table, study), columns)
-        yield table.name, _lines(moment, _renumbered(table.model, statement), values)
+        own = [each.column for each in study_rows.columns_of(table.model)]
+        selected, values = _selected(_leaving(table, seat), own)
+        yield table.name, _lines(moment, _renumbered(table.model, selected, own), values)
 
 
 def _numbers_of(model: Any) -> str:
     return f"leaving_numbers_{model._meta.model_name}"
 
 
-def _renumbered(model: Any, statement: str) -> str:
-    """The same rows, with numbers of the file for what is NUMBERED."""
+def _numbered(row: dict[str, Any], numbers: Mapping[int, int]) -> dict[str, Any]:
+    """A version with the numbers of the file."""
+    return row | {"id": numbers[row["id"]], "parent_id": numbers.get(row["parent_id"])}
+
+
+def _renumbered(model: Any, statement: str, asked: Sequence[str]) -> str:
+    """The same rows of these columns, with numbers of the file for what is NUMBERED."""
     columns = []
     for each in study_rows.columns_of(model):
+        if each.column not in asked:
+            continue
         named = model if each.primary_key else each.related_model
         own = f'numbered."{each.column}"'
         if named in study_rows.NUMBERED and study_rows.is_named(named):

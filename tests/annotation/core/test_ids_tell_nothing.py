@@ -45,6 +45,7 @@ from annotation.models import (
     Workbook,
 )
 from annotation.models.public import Public
+from taxonomy.models import Category, Dimension, TaxonomyVersion
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.annotation.permission_study import Visitor, words_of
@@ -58,6 +59,7 @@ OF_THE_OWNER = (
 )  # fmt: skip
 """Rows that an owner makes by hand: no answer, rule or remark adds one, so their numbers tell nothing of labels."""
 MODELS = [each for each in apps.get_app_config("annotation").get_models() if each not in OF_THE_OWNER]
+MODELS += [TaxonomyVersion, Dimension, Category]  # an accepted proposal adds them
 FIRST = {model: 770_000_001 + 100_000 * place for place, model in enumerate(MODELS, start=1)}
 NUMBER = re.compile(r"(?<![0-9a-zA-Z.])77\d{2}0\d{4}(?![0-9a-zA-Z])")
 """Where rows are counted from here, so that their numbers are found wherever they stand."""

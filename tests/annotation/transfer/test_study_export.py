@@ -13,14 +13,19 @@ from annotation.core.access import Seat, get_seat, get_whole_study
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_export_request, write_file
-from annotation.models import AuditEvent, Deletion, Export, Study
+from annotation.members.actions import members
+from annotation.models import AuditEvent, Deletion, Export, Proposal, Study
+from annotation.proposals.actions import settle_proposals
 from annotation.transfer import jobs as transfer_jobs
 from annotation.transfer.actions.life import delete_study
 from annotation.transfer.actions.study_import import bring_study
 from annotation.transfer.queries import rows as study_rows
+from taxonomy.actions import publish_version
+from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 from tests.annotation import permission_study
 from tests.annotation.packages import unwatched
+from tests.annotation.proposals.test_proposals import propose
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
 WHATS = ("labels", "ratings", "resolutions", "items", "issues", "agreement", "taxonomies")
@@ -99,3 +104,22 @@ def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -
     assert not User.objects.filter(is_active=True).exclude(elsewhere="").exists()
     exported_and_deleted(stored.study, "olga")
     assert not User.objects.exclude(elsewhere="").exists()
+
+
+def test_what_a_proposal_became_in_a_draft_leaves_with_those_who_read_it_alone() -> None:
+    study = make.study()
+    members.add_member(seat=make.owner_seat(study), username=make.user("carl").username, roles=["owner"])
+    propose(make.open_round(study, 2), "bob", 1, "Lock trouble")
+    (proposal,) = Proposal.objects.all()
+    settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], accept={"name": "Deadlock"})
+
+    def told(name: str) -> tuple[int, bool, bool]:
+        tables = unpacked(written(make.seat(study, name), "study"))
+        n_answers = tables["tables/proposaloutcome.jsonl"].count(b"\n")
+        audit, whole = tables["tables/auditevent.jsonl"], b"".join(tables.values())
+        return n_answers, b"proposal accepted" in audit, b"eadlock" in whole
+
+    assert told("olga") == (1, True, True)
+    assert told("carl") == (0, False, False)
+    publish_version(user=make.user("olga"), version=TaxonomyVersion.objects.get(state="draft"))
+    assert told("carl") == (1, True, True)
