@@ -3,21 +3,34 @@
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, TextField
-from django.db.models.fields.json import KeyTextTransform
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from annotation.core.access import Seat
-from annotation.models import ProposalOutcome
-from taxonomy.models import TaxonomyVersion
+from accounts.models import User
+from annotation.models import Analysis, AuditEvent, ProposalOutcome, Study
+from taxonomy.models import Taxonomy, TaxonomyVersion
+
+_ANSWERED = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {ProposalOutcome.Outcome.MAPPED}"]
 
 
-def tells_of_draft(seat: Seat) -> Q:
-    """That an entry tells which category of a draft a proposal became, where this person does not read the draft."""
-    answered = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {ProposalOutcome.Outcome.MAPPED}"]
-    return Q(~named_version(seat, KeyTextTransform("version", OuterRef("detail"))), verb__in=answered)
+def tells_of_draft(model: type[Any], study: Study, user: User) -> Q:
+    """That a row of a study names a category of a draft, and this person does not read drafts of its taxonomy.
+
+    These are lines of the audit log and answers about proposals, and analyses. A draft that was discarded stays one.
+    """
+    if user.is_staff:
+        return Q(pk__in=[])
+    if model is AuditEvent:
+        return Q(verb__in=_ANSWERED) & _is_unread(study, user, KeyTextTransform("version", OuterRef("detail")))
+    if model is ProposalOutcome:
+        return Q(version_number__isnull=False) & _is_unread(study, user, OuterRef("version_number"))
+    if model is Analysis:
+        version = KeyTextTransform(0, KeyTransform("version", OuterRef("question")))
+        return Q(question__version__0__isnull=False) & _is_unread(study, user, version)
+    return Q(pk__in=[])
 
 
-def named_version(seat: Seat, number: Any) -> Exists:
-    """Whether this person reads the version of the study's taxonomy with a number, which is text or whole."""
-    versions = TaxonomyVersion.objects.readable_by(seat.user).filter(taxonomy=seat.study.taxonomy_id)
-    return Exists(versions.annotate(shown=Cast("number", TextField())).filter(shown=Cast(number, TextField())))
+def _is_unread(study: Study, user: User, number: Any) -> Q:
+    versions = TaxonomyVersion.objects.filter(taxonomy=study.taxonomy_id, published_at__isnull=False)
+    shown = versions.annotate(shown=Cast("number", TextField())).filter(shown=Cast(number, TextField()))
+    return ~Exists(shown) & ~Q(Exists(Taxonomy.objects.filter(pk=study.taxonomy_id, maintainers=user.pk)))

@@ -23,7 +23,7 @@ from annotation.labels.queries.proposal_states import (
 )
 from annotation.models import Assignment, Item, Plan, Proposal, ProposalOutcome, Round
 from shared.compiled_queries import CompiledQuery
-from taxonomy.models import TaxonomyVersion
+from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 from taxonomy.warnings import near_identical
@@ -185,21 +185,23 @@ def without_drafts(
     """The same outcomes without the key and name of a category in a version of the taxonomies that is not published.
 
     It may come from a proposal in a round in which the reader is blind. A `user` who reads the draft is shown both. One
-    query where categories are named.
+    query where categories are named, one more where that is in a draft.
     """
     listed = list(outcomes)
     numbers = {each.version_number for each in listed if each.version_number is not None}
     if not numbers:
         return listed
-    versions = TaxonomyVersion.objects.filter(published_at__isnull=False)
-    if user is not None:
-        versions = TaxonomyVersion.objects.readable_by(user)
-    shown = versions.filter(taxonomy__in=taxonomies, number__in=numbers).values_list("number", flat=True)
-    for number in numbers - set(shown):
+    versions = TaxonomyVersion.objects.filter(taxonomy__in=taxonomies, published_at__isnull=False)
+    drafts = numbers - set(versions.filter(number__in=numbers).values_list("number", flat=True))
+    if drafts and not (user is not None and _reads_drafts(user, taxonomies)):
         for each in listed:
-            if each.version_number == number:
+            if each.version_number in drafts:
                 each.category_key = each.category_name = ""
     return listed
+
+
+def _reads_drafts(user: User, taxonomies: Collection[int]) -> bool:
+    return user.is_staff or Taxonomy.objects.filter(pk__in=taxonomies, maintainers=user.pk).exists()
 
 
 def choosable(tree: VersionTree, dimension: str, key: str, number: int | None) -> bool:

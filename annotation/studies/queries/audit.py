@@ -48,7 +48,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
     if closed := [export.number for export in removed if is_hidden(seat, export)]:
         rows = rows.exclude(detail__has_key="sha256", detail__export__in=closed)
-    rows = rows.exclude(tells_of_draft(seat))
+    rows = rows.exclude(tells_of_draft(AuditEvent, seat.study, seat.user))
     if seat.sealed_round_ids:
         sealed = Round.objects.filter(pk__in=seat.sealed_round_ids).values_list("number", flat=True)
         # The file of a study that came from another server, and how much was unanswered without what is screened out.

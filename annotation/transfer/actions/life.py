@@ -160,7 +160,7 @@ def export_of_present(study: Study) -> tuple[Export | None, str]:
     except Exception:
         return None, f"The file of export {export.number} can't be read. Create another full export."
     told = {each["name"]: each["rows"] for each in manifest["tables"]}
-    now = _of_work(study_rows.counts(study))
+    now = _of_work(study_rows.counts(study, export.created_by))
     if any(told.get(name) != n for name, n in now.items()):
         return None, f"The study differs from export {export.number}. Create another full export."
     return export, ""

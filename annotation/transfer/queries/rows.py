@@ -10,6 +10,7 @@ from django.db.models import ForeignKey, ManyToOneRel, Max, Model, QuerySet
 
 from accounts.models import User
 from annotation.assignments.queries import READ
+from annotation.core.drafts import tells_of_draft
 from annotation.models import (
     Analysis,
     Annotation,
@@ -182,15 +183,21 @@ def in_order_of_leaving() -> list[StudyTable]:
     return order
 
 
-def leaving(table: StudyTable, study: Study) -> QuerySet[Any]:
-    """The rows of a table that a whole export holds: all, but for exports that are being made."""
+def leaving(table: StudyTable, study: Study, user: User | None) -> QuerySet[Any]:
+    """The rows of a table that a whole export for this person, or for the shell, holds.
+
+    All, but for exports that are being made, and what names a category of a draft that the person does not read. The
+    draft is not in the file either, and without it an answer to a proposal that names it counts as none.
+    """
     rows = table.rows(study)
+    if user is not None and table.model in (AuditEvent, ProposalOutcome, Analysis):
+        rows = rows.exclude(tells_of_draft(table.model, study, user))
     return rows.exclude(state__in=Export.AT_WORK) if table.model is Export else rows
 
 
-def counts(study: Study) -> dict[str, int]:
-    """How many rows of each table a whole export of the present state would hold; a query for each."""
-    return {table.name: leaving(table, study).order_by().count() for table in study_tables()}
+def counts(study: Study, user: User | None = None) -> dict[str, int]:
+    """How many rows of each table a whole export of the present state would hold (`leaving`); a query for each."""
+    return {table.name: leaving(table, study, user).order_by().count() for table in study_tables()}
 
 
 def newest_change(study: Study) -> Any:

@@ -9,16 +9,15 @@ from typing import IO, Any
 import orjson
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from accounts.models import User
 from annotation.core.access import Seat, hidden_drafts
 from annotation.core.archive import ZipArchive
-from annotation.core.drafts import named_version, tells_of_draft
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import may_read_frame, readable_states
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
-from annotation.models import AuditEvent, Plan, ProposalOutcome, Round, Sample, Study
+from annotation.models import Plan, Round, Sample, Study
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
 from taxonomy.actions.arriving import version_rows
@@ -80,7 +79,7 @@ def write_study(asked: ExportRequest, seat: Seat, file: IO[bytes], progress: Exp
         _gather(moment, study, seat)
         told: list[dict[str, Any]] = []
         n_rows = 0
-        expected = sum(study_rows.counts(study).values())
+        expected = sum(study_rows.counts(study, seat.user).values())
 
         def counted(lines: Iterator[bytes]) -> Iterator[bytes]:
             nonlocal n_rows
@@ -222,16 +221,7 @@ def _of_versions(study: Study, seat: Seat) -> dict[Any, QuerySet[Any]]:
 
 
 def _leaving(table: study_rows.StudyTable, seat: Seat) -> QuerySet[Any]:
-    """The rows of a table, without what proposals became in drafts that this person does not read.
-
-    Those drafts are not in the file either, and where they are not, an answer that names one counts as none.
-    """
-    rows = study_rows.leaving(table, seat.study)
-    if seat.membership is None:
-        return rows
-    if table.model is ProposalOutcome:
-        return rows.exclude(~named_version(seat, OuterRef("version_number")), version_number__isnull=False)
-    return rows.exclude(tells_of_draft(seat)) if table.model is AuditEvent else rows
+    return study_rows.leaving(table, seat.study, None if seat.membership is None else seat.user)
 
 
 def _taxonomies(study: Study) -> list[int]:

@@ -7,6 +7,7 @@ import zipfile
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from accounts.models import User
 from annotation.core.access import Seat, get_seat, get_whole_study
@@ -14,13 +15,13 @@ from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_export_request, write_file
 from annotation.members.actions import members
-from annotation.models import AuditEvent, Deletion, Export, Proposal, Study
+from annotation.models import Analysis, AuditEvent, Deletion, Export, Proposal, Study
 from annotation.proposals.actions import settle_proposals
 from annotation.transfer import jobs as transfer_jobs
-from annotation.transfer.actions.life import delete_study
+from annotation.transfer.actions.life import delete_study, export_of_present
 from annotation.transfer.actions.study_import import bring_study
 from annotation.transfer.queries import rows as study_rows
-from taxonomy.actions import publish_version
+from taxonomy.actions import discard_draft, publish_version
 from taxonomy.models import TaxonomyVersion
 from tests import builders as make
 from tests.annotation import permission_study
@@ -106,20 +107,39 @@ def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -
     assert not User.objects.exclude(elsewhere="").exists()
 
 
-def test_what_a_proposal_became_in_a_draft_leaves_with_those_who_read_it_alone() -> None:
+def test_what_names_categories_of_a_draft_leaves_with_those_who_read_it_alone() -> None:
     study = make.study()
-    members.add_member(seat=make.owner_seat(study), username=make.user("carl").username, roles=["owner"])
+    olga, carl = make.user("olga"), make.user("carl")
+    members.add_member(seat=make.owner_seat(study), username="carl", roles=["owner"])
     propose(make.open_round(study, 2), "bob", 1, "Lock trouble")
     (proposal,) = Proposal.objects.all()
     settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], accept={"name": "Deadlock"})
+    in_draft = {"where": ["symptom:deadlock"], "version": ["2"]}
+    for number, question in enumerate((in_draft, {"dimension": ["symptom"]}, {"version": ["1"]}), start=1):
+        Analysis.objects.create(
+            study=study, number=number, title=f"{number}", kind="counts", question=question, created_by=olga
+        )
 
-    def told(name: str) -> tuple[int, bool, bool]:
-        tables = unpacked(written(make.seat(study, name), "study"))
-        n_answers = tables["tables/proposaloutcome.jsonl"].count(b"\n")
+    def told(user: User) -> tuple[int, bool, int, bool]:
+        export = request_export(seat=make.seat(study, user.username), what="study", format=None, send=False)
+        export_jobs.work(export.pk)
+        export.refresh_from_db()
+        with export.file.open("rb") as file:
+            tables = unpacked(file.read())
+        n_answers, n_analyses = (
+            tables[f"tables/{name}.jsonl"].count(b"\n") for name in ("proposaloutcome", "analysis")
+        )
+        assert export_of_present(study) == (export, "")
         audit, whole = tables["tables/auditevent.jsonl"], b"".join(tables.values())
-        return n_answers, b"proposal accepted" in audit, b"eadlock" in whole
+        return n_answers, b"proposal accepted" in audit, n_analyses, b"eadlock" in whole
 
-    assert told("olga") == (1, True, True)
-    assert told("carl") == (0, False, False)
-    publish_version(user=make.user("olga"), version=TaxonomyVersion.objects.get(state="draft"))
-    assert told("carl") == (1, True, True)
+    draft = TaxonomyVersion.objects.get(state="draft")
+    assert told(olga) == (1, True, 3, True)
+    assert told(carl) == (0, False, 2, False)
+    with transaction.atomic():
+        discard_draft(user=olga, version=draft)
+        assert told(olga) == (1, True, 3, True)
+        assert told(carl) == (0, False, 2, False)
+        transaction.set_rollback(True)
+    publish_version(user=olga, version=TaxonomyVersion.objects.get(state="draft"))
+    assert told(carl) == (1, True, 3, True)
