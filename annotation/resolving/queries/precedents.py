@@ -79,14 +79,15 @@ def _decided(seat: Seat, round_: Round, item: int, verdict: Verdict) -> list[Res
         state__in=(Round.State.OPEN, *Round.OVER),
     ).exclude(pk__in=seat.hidden_round_ids)
     rows = (
-        Resolution.objects.filter(~Exists(later), round__in=rounds, dimension__key=verdict.dimension)
+        Resolution.objects.filter(~Exists(later), seat.not_withheld(), round__in=rounds)
+        .filter(dimension__key=verdict.dimension)
         .exclude(method=Resolution.Method.REOPENED)
         .exclude(no_part=True)
         .exclude(round=round_, item=item, part=verdict.part)
         .select_related("round__taxonomy_version", "item", "dimension", "decided_by")
         .order_by("-pk")
     )
-    return [row for row in rows[:MOST_LOOKED_AT] if (row.round_id, row.item_id) not in seat.withheld]
+    return list(rows[:MOST_LOOKED_AT])
 
 
 def _values(rows: Sequence[Resolution]) -> dict[int, Values]:

@@ -8,6 +8,7 @@ from annotation.core.access import get_item, get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, WrongState
 from annotation.labels.actions.faults import propose_category
 from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions import members
 from annotation.models import Proposal, Resolution, Round, Study
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.queries.precedents import MOST_LOOKED_AT, Precedents, precedents
@@ -83,6 +84,19 @@ def test_nothing_of_an_open_round_that_one_is_blind_in_is_a_precedent(first) -> 
     decide(second, 20, "crash")
     assert len(before(first, 2).found) == 2
     assert [each.resolution.round.number for each in before(first, 2, who="bob").found] == [1]
+
+
+def test_decisions_that_are_withheld_take_no_place_among_those_looked_at(first, monkeypatch) -> None:
+    """Else their number would show whether the item that one rates again was decided."""
+    monkeypatch.setattr("annotation.resolving.queries.precedents.MOST_LOOKED_AT", 2)
+    members.add_member(seat=make.owner_seat(first.study), username=make.user("carl").username, roles=["owner", "rater"])
+    make.open_round(first.study, 1, raters=("carl", "carol"))
+    for number in (2, 3):
+        decide(first, number, "hang")
+    shown = [each.resolution.item.identifier[-1] for each in before(first, 4, who="carl").found]
+    decide(first, 1, "hang")
+    assert [each.resolution.item.identifier[-1] for each in before(first, 4, who="carl").found] == shown == ["3", "2"]
+    assert [each.resolution.item.identifier[-1] for each in before(first, 4).found] == ["1", "3"]
 
 
 def test_precedents_take_the_same_queries_whatever_there_is_and_look_at_so_many() -> None:
