@@ -25,8 +25,11 @@ def tells_of_draft(model: type[Any], study: Study, user: User) -> Q:
     if model is ProposalOutcome:
         return Q(version_number__isnull=False) & _is_unread(study, user, OuterRef("version_number"))
     if model is Analysis:
-        version = KeyTextTransform(0, KeyTransform("version", OuterRef("question")))
-        return Q(question__version__0__isnull=False) & _is_unread(study, user, version)
+        first, last = (
+            _is_unread(study, user, KeyTextTransform(place, KeyTransform("version", OuterRef("question"))))
+            for place in (0, -1)
+        )
+        return Q(question__version__0__isnull=False) & (first | last)
     return Q(pk__in=[])
 
 

@@ -20,9 +20,6 @@ from shared.request_checks import page_size
 PAGE, MOST_PER_PAGE = 500, 5000
 
 
-CURSOR_OF_ITEMS = "cursor of items"
-
-
 def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list[Any]]]) -> Response:
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item.
 
@@ -34,7 +31,7 @@ def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list
     following = None
     for place, here in found:
         if len(gathered) >= size and here:
-            following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(last))
+            following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(request, last))
             break
         if here:
             gathered.extend(here)
@@ -44,9 +41,16 @@ def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list
     )
 
 
-def encode_cursor(place: label_rows.Place) -> str:
-    """A place as a cursor, from which nothing can be read: the number of its round above the position in it."""
-    return public_id(CURSOR_OF_ITEMS, place[0] << 32 | place[1])
+def encode_cursor(request: Request, place: label_rows.Place) -> str:
+    """A place as a cursor, from which nothing can be read: the number of its round above the position in it.
+
+    It fits the list that it comes from alone: what is a position here is the number of a row elsewhere.
+    """
+    return public_id(_kind(request), place[0] << 32 | place[1])
+
+
+def _kind(request: Request) -> str:
+    return f"cursor of {request.path}"
 
 
 def cursor_of(request: Request) -> label_rows.Place:
@@ -54,7 +58,7 @@ def cursor_of(request: Request) -> label_rows.Place:
     given = request.query_params.get("cursor")
     if not given:
         return (0, 0)
-    number = row_number_of(CURSOR_OF_ITEMS, given)
+    number = row_number_of(_kind(request), given)
     if number is None:
         raise Unreadable("The cursor is not valid.", code="bad_cursor")
     return number >> 32, number & 0xFFFFFFFF

@@ -65,7 +65,7 @@ class EvidenceOfStudy(APIView):
         following, last = None, (0, 0)
         for place, here in found:
             if len(gathered) == size and here:
-                following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(last))
+                following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(request, last))
                 break
             if here:  # a quote that is withheld moves no cursor, which would tell that it is there
                 gathered.extend(here)

@@ -8,7 +8,6 @@ from django.test import Client
 from annotation.core.access import get_item
 from annotation.core.errors import Blind
 from annotation.discussion.actions import write_remark
-from annotation.exports.api.item_pages import CURSOR_OF_ITEMS
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Evidence, InboxLine, Item, Round, RoundItem, Study
@@ -126,7 +125,11 @@ def test_a_cursor_stands_at_the_last_row_shown_whatever_was_said_of_what_is_with
     for path, place in at.items():
         here = read("olga", f"{path}round=1&page_size=1")
         assert {row["item"] for row in here["results"]} == {names[0]}
-        assert row_number_of(CURSOR_OF_ITEMS, here["next"].partition("cursor=")[2].partition("&")[0]) == place, path
+        cursor = here["next"].partition("cursor=")[2].partition("&")[0]
+        assert row_number_of(f"cursor of /api/v1/studies/study/{path.partition('?')[0]}", cursor) == place, path
+        for other in at.keys() - {path}:  # where it would be another place, even the number of a row
+            refused = Script("olga").send("GET", f"studies/study/{other}round=1&cursor={cursor}")
+            assert (refused.status_code, refused.json()["code"]) == (400, "bad_cursor"), (path, other)
         following = read("olga", f"{path}{here['next'].partition('?')[2]}")
         assert {row["item"] for row in following["results"]} == {names[2]} and following["next"] is None
 

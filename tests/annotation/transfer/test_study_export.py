@@ -107,6 +107,7 @@ def test_a_study_that_was_deleted_and_comes_back_says_the_same_in_every_file() -
     assert not User.objects.exclude(elsewhere="").exists()
 
 
+@pytest.mark.slow
 def test_what_names_categories_of_a_draft_leaves_with_those_who_read_it_alone() -> None:
     study = make.study()
     olga, carl = make.user("olga"), make.user("carl")
