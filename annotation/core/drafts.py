@@ -13,12 +13,12 @@ from taxonomy.models import Taxonomy, TaxonomyVersion
 _ANSWERED = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {ProposalOutcome.Outcome.MAPPED}"]
 
 
-def tells_of_draft(model: type[Any], study: Study, user: User) -> Q:
-    """That a row of a study names a category of a draft, and this person does not read drafts of its taxonomy.
+def tells_of_draft(model: type[Any], study: Study, user: User | None) -> Q:
+    """That a row of a study names a category of a draft, and this person (or nobody) does not read its drafts.
 
     These are lines of the audit log and answers about proposals, and analyses. A draft that was discarded stays one.
     """
-    if user.is_staff:
+    if user is not None and user.is_staff:
         return Q(pk__in=[])
     if model is AuditEvent:
         return Q(verb__in=_ANSWERED) & _is_unread(study, user, KeyTextTransform("version", OuterRef("detail")))
@@ -33,7 +33,9 @@ def tells_of_draft(model: type[Any], study: Study, user: User) -> Q:
     return Q(pk__in=[])
 
 
-def _is_unread(study: Study, user: User, number: Any) -> Q:
+def _is_unread(study: Study, user: User | None, number: Any) -> Q:
     versions = TaxonomyVersion.objects.filter(taxonomy=study.taxonomy_id, published_at__isnull=False)
     shown = versions.annotate(shown=Cast("number", TextField())).filter(shown=Cast(number, TextField()))
-    return ~Exists(shown) & ~Q(Exists(Taxonomy.objects.filter(pk=study.taxonomy_id, maintainers=user.pk)))
+    if user is None:
+        return Q(~Exists(shown))
+    return Q(~Exists(shown), ~Exists(Taxonomy.objects.filter(pk=study.taxonomy_id, maintainers=user.pk)))

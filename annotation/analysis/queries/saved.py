@@ -3,6 +3,7 @@
 from django.db.models import QuerySet
 
 from annotation.core.access import Seat
+from annotation.core.drafts import tells_of_draft
 from annotation.core.errors import Blind, NotFound
 from annotation.models import Analysis
 
@@ -10,10 +11,14 @@ from annotation.models import Analysis
 def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
     """The saved analyses by number. A person from whom results are hidden reads only their own.
 
-    A title can reveal what came out.
+    A title can reveal what came out. Those who do not read the taxonomy's drafts see none in terms of a draft.
     """
-    rows = Analysis.objects.filter(study=seat.study).select_related("created_by").order_by("number")
+    rows = _readable(seat).select_related("created_by").order_by("number")
     return rows.filter(created_by=seat.user) if _is_hidden_from(seat) else rows
+
+
+def _readable(seat: Seat) -> QuerySet[Analysis]:
+    return Analysis.objects.filter(study=seat.study).exclude(tells_of_draft(Analysis, seat.study, seat.user))
 
 
 def _is_hidden_from(seat: Seat) -> bool:
@@ -23,7 +28,7 @@ def _is_hidden_from(seat: Seat) -> bool:
 
 def get_analysis(seat: Seat, number: int) -> Analysis:
     """A saved analysis of the study by its number. Raises NotFound, and Blind where its title is hidden."""
-    found = Analysis.objects.filter(study=seat.study, number=number).select_related("created_by").first()
+    found = _readable(seat).filter(number=number).select_related("created_by").first()
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no analysis {number}.")
     if _is_hidden_from(seat) and found.created_by_id != seat.user.pk:

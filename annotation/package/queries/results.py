@@ -24,6 +24,7 @@ from annotation.calibration.calibration import Score
 from annotation.calibration.queries.training import TrainingResult, results_of
 from annotation.charts.specifications import PAGE, PRINT, on_paper
 from annotation.core.access import Seat
+from annotation.core.drafts import tells_of_draft
 from annotation.core.errors import Invalid
 from annotation.labels.registration import is_registered
 from annotation.models import Analysis, Round
@@ -163,10 +164,12 @@ def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str]
     """Answers to the analyses that were saved, as their pages ask them, and to those that every paper has.
 
     Of each the title, the words of its address, the question as it was read, and the answer, or why there is none.
-    Questions about attributes `without` are left out, since they name people. Each is answered once.
+    Questions about attributes `without` are left out, since they name people, and those in terms of a draft, since a
+    package is for everybody. Each is answered once.
     """
     found = Analyses()
-    saved, usual = list(saved_analyses(seat)), list(_usual(seat))
+    published = saved_analyses(seat).exclude(tells_of_draft(Analysis, seat.study, None))
+    saved, usual = list(published), list(_usual(seat))
     n_all = len(saved) + len(usual)
     for place, each in enumerate(saved, start=1):
         step(f"analysis {place} of {n_all}")
