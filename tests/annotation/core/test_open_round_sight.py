@@ -83,6 +83,7 @@ def test_no_item_shows_how_many_answered_it_to_a_rater_of_its_open_round(study: 
     assert "finished" not in words_of(visitor.get(PAGES, f"studies/study/items/{item}/"))
 
 
+@pytest.mark.slow
 def test_owners_see_the_day_of_each_raters_last_answer_and_no_time(study: Study) -> None:
     bob = make.member(study, "bob")
     with history_rewritten() as cursor:

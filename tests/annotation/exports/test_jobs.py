@@ -220,6 +220,7 @@ def test_the_audit_tells_nobody_the_hash_of_a_removed_file_that_is_closed_to_the
     assert read_by("olga").count(digest) >= 3
 
 
+@pytest.mark.slow
 def test_nothing_of_a_file_is_shown_to_who_may_not_open_it(study: Study) -> None:
     """Staff read no single answers of a round that is resolved, and another owner no file of a whole study."""
     add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
