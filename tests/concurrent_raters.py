@@ -148,8 +148,8 @@ class Killer(threading.Thread):
                 continue
             with contextlib.suppress(psutil.NoSuchProcess, IndexError):
                 found = self._site.web()
-                doomed = found[0] if self._rng.random() < 0.1 else self._rng.choice(found[1:])
-                doomed.send_signal(signal.SIGKILL)
+                to_kill = found[0] if self._rng.random() < 0.1 else self._rng.choice(found[1:])
+                to_kill.send_signal(signal.SIGKILL)
                 self.n_killed += 1
                 due = self._n_answered() + self._rng.randint(*ANSWERS_BETWEEN)
 

@@ -102,7 +102,7 @@ def of_folder(data_dir: Path) -> list[psutil.Process]:
 
 
 def turn(folder: Path, seed: int) -> None:
-    """One life and death of a site; what was acknowledged before the backup has to be in it."""
+    """A site that runs and is killed; what was acknowledged before the backup has to be in it."""
     rng = random.Random(seed)
     path = folder / "while at work.backup"
     site = Site(folder / "here")
