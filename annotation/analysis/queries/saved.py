@@ -11,7 +11,7 @@ from annotation.models import Analysis
 def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
     """The saved analyses by number. A person from whom results are hidden reads only their own.
 
-    A title can reveal what came out. Those who do not read the taxonomy's drafts see none in terms of a draft.
+    A title can reveal what came out. Those who do not read the taxonomy's drafts see none with categories of one.
     """
     rows = _readable(seat).select_related("created_by").order_by("number")
     return rows.filter(created_by=seat.user) if _is_hidden_from(seat) else rows

@@ -124,12 +124,14 @@ class RoundWriter:
         don't count: raters may have filled in theirs before any was imported. In a round that is being resolved, what
         the sheet adds is like answers of third raters: reading labels of its `items` in other rounds counts, too.
         """
-        if members and self.round_.state == Round.State.RESOLVING:
+        if not members:
+            return
+        if self.round_.state == Round.State.RESOLVING:
             others = rounds_elsewhere(self.round_, items)
             given_here = _with_answers_of_concord(others)
             told = {round_: there for round_, there in others.items() if round_.pk in given_here}
             self._read_elsewhere = read_elsewhere(self.round_, told, items, members)
-        if not members or not _with_answers_of_concord([self.round_]):
+        if not _with_answers_of_concord([self.round_]):
             return
         rows = self._raters
         before = {pk for pk, row in rows.items() if row.unblinded}

@@ -164,8 +164,8 @@ def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str]
     """Answers to the analyses that were saved, as their pages ask them, and to those that every paper has.
 
     Of each the title, the words of its address, the question as it was read, and the answer, or why there is none.
-    Questions about attributes `without` are left out, since they name people, and those in terms of a draft, since a
-    package is for everybody. Each is answered once.
+    Questions about attributes `without` are left out, since they name people, and those with categories of a draft,
+    since a package is for everybody. Each is answered once.
     """
     found = Analyses()
     published = saved_analyses(seat).exclude(tells_of_draft(Analysis, seat.study, None))

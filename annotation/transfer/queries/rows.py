@@ -190,7 +190,7 @@ def leaving(table: StudyTable, study: Study, user: User | None) -> QuerySet[Any]
     draft is not in the file either, and without it an answer to a proposal that names it counts as none.
     """
     rows = table.rows(study)
-    if user is not None and table.model in (AuditEvent, ProposalOutcome, Analysis):
+    if user is not None:
         rows = rows.exclude(tells_of_draft(table.model, study, user))
     return rows.exclude(state__in=Export.AT_WORK) if table.model is Export else rows
 
