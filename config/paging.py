@@ -34,11 +34,11 @@ class Pages(BasePagination):
         self.size = page_size(request, self.page_size, self.page_size_max)
         self.next: str | None = None
         if not isinstance(queryset, QuerySet):
-            self.list = "places"
+            self.list = request.path
             return self._slice(queryset, self._cursor(request))
         ordering = getattr(view, "ordering", None) or ("pk",)
         self.ordering = (ordering,) if isinstance(ordering, str) else tuple(ordering)
-        self.list = f"{queryset.model._meta.label} by {' '.join(self.ordering)}"
+        self.list = f"{request.path} by {' '.join(self.ordering)}"
         after = self._cursor(request)
         rows: Any = queryset.order_by(*self.ordering)
         if after is not None:

@@ -171,6 +171,17 @@ def test_a_cursor_that_someone_made_is_refused(study: Study) -> None:
                 assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), path
 
 
+def test_a_cursor_of_one_study_is_refused_in_another(study: Study) -> None:
+    other = make.study("newest", text=make.SYMPTOMS.replace("slug: symptoms", "slug: newest"), owner="otto")
+    ada = Script("ada")
+    for path in ("proposals/?state=all&", "remarks/?", "resolutions/?"):
+        following = ada.send("GET", f"studies/{study.slug}/{path}page_size=1").json()["next"]
+        [cursor] = parse_qs(urlsplit(following).query)["cursor"]
+        assert ada.send("GET", f"studies/{study.slug}/{path}cursor={cursor}").status_code == 200, path
+        answer = ada.send("GET", f"studies/{other.slug}/{path}cursor={cursor}")
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), path
+
+
 def test_an_address_of_a_further_page_holds_no_number(study: Study) -> None:
     ada = make.member(study, "ada")
     line = {"member": ada, "kind": InboxLine.Kind.GIVEN, "round": study.rounds.get(number=2), "n_items": 1}
