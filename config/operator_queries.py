@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, Workbook
+from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, RoundRater, Workbook
 from config import health, heartbeats
 from config.backups.archive import newest
 from config.backups.backup import ENDING, last_backup
@@ -106,11 +106,10 @@ def jobs(user: User) -> list[JobLine]:
 
     Why a job of a study failed is left out for who is blind there.
     """
-    blind = set(
-        Assignment.objects.filter(rater__user=user, round__state=Round.State.OPEN)
-        .exclude(state=Assignment.State.WITHDRAWN)
-        .values_list("round__study_id", flat=True)
-    )
+    own = Q(rater__user=user, round__state=Round.State.OPEN)
+    given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN).order_by()
+    present = RoundRater.objects.filter(own, left_at__isnull=True).order_by()
+    blind = {pk for (pk,) in given.values_list("round__study_id").union(present.values_list("round__study_id"))}
     found: list[JobLine] = []
     for kind, rows, began in _open():
         for row in rows.order_by("-pk")[:SHOWN_MOST]:

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.audit import record
 from annotation.exports.actions import request_export
-from annotation.models import Arrival, BulkJob, Deletion, Export, Workbook
+from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, RoundRater, Workbook
 from config import heartbeats, operator_queries
 from config.backups.postgres import BACKUP_MADE
 from ingest.actions.fetches import start_fetch
@@ -148,6 +148,10 @@ def test_why_a_job_of_a_study_failed_is_not_told_to_who_is_blind_there() -> None
     client = Client()
     client.force_login(stan)
     assert "what bob said" not in client.get("/operations/").content.decode()
+    Assignment.objects.all().delete()  # as after being added to a pool, where nobody has an item before asking for one
+    assert "what bob said" not in client.get("/operations/").content.decode()
+    RoundRater.objects.filter(rater__user=stan).update(left_at=timezone.now())
+    assert "what bob said" in client.get("/operations/").content.decode()
 
 
 def test_staff_read_on_every_page_that_the_workers_are_gone_and_others_do_not(staff: Client) -> None:
