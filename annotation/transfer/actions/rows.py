@@ -196,6 +196,10 @@ class _RowImport:
         of_draft = Round.objects.filter(study=study, taxonomy_version__state=TaxonomyVersion.State.DRAFT)
         if (first := of_draft.order_by("number").first()) is not None:
             raise rejection(f"The table round has round {first.number} under a taxonomy version that is a draft.")
+        to_draft = Q(to_version__state=TaxonomyVersion.State.DRAFT) & ~Q(state__in=Plan.OPEN)
+        plans = Plan.objects.filter(to_draft | Q(from_version__state=TaxonomyVersion.State.DRAFT), study=study)
+        if (plan := plans.order_by("number").first()) is not None:
+            raise rejection(f"The table plan has migration {plan.number} from or to a version that is a draft.")
         screening = TaxonomyVersion.objects.filter(
             pk__in=Round.objects.filter(study=study, kind=Round.Kind.SCREENING).values("taxonomy_version")
         )

@@ -24,8 +24,10 @@ from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_export_request
 from annotation.members.actions.members import add_member
 from annotation.members.actions.name_only_members import join_member
-from annotation.models import Arrival, Assignment, Membership, Study
+from annotation.models import Arrival, Assignment, Membership, Plan, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
+from annotation.plans import jobs as plan_jobs
+from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.rounds.actions import rounds
 from annotation.transfer import study_file
@@ -180,6 +182,38 @@ def test_a_round_under_a_version_that_is_a_draft_is_refused() -> None:
     with pytest.raises(ConcordError, match="The table round has round 1 under a taxonomy version that is a draft"):
         study_import.bring_study(user=make.user("nina"), file=forged, slug="forged")
     assert not Study.objects.filter(slug="forged").exists()
+
+
+def test_a_migration_from_or_to_a_draft_is_refused_unless_it_is_a_preview() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash crash")
+    make.next_version(study, make.SYMPTOMS.replace("Slow", "Very slow"))
+    plan = preview_plan(seat=make.owner_seat(study), to=2)
+
+    def back_to_draft(entries: dict[str, bytes]) -> None:
+        path = study_file.path_of("taxonomyversion")
+        first, second = [json.loads(line) for line in entries[path].splitlines()]
+        second |= {"state": "draft", "published_at": None, "published_by_id": None}
+        entries[path] = b"".join(json.dumps(row).encode() + b"\n" for row in (first, second))
+
+    def from_draft(entries: dict[str, bytes]) -> None:
+        back_to_draft(entries)
+        path = study_file.path_of("plan")
+        row = json.loads(entries[path])
+        row["from_version_id"], row["to_version_id"] = row["to_version_id"], row["from_version_id"]
+        entries[path] = json.dumps(row).encode() + b"\n"
+
+    previewed = brought(study)
+    run_plan(seat=make.owner_seat(study), plan=plan)
+    plan_jobs.work(plan.pk)
+    for whole, change in ((brought(study), back_to_draft), (previewed, from_draft)):
+        forged = changed(whole, change, honest=True)
+        with pytest.raises(ConcordError, match=f"The table plan has migration {plan.number} from or to a version that"):
+            study_import.bring_study(user=make.user("nina"), file=forged, slug="forged")
+        assert not Study.objects.filter(slug="forged").exists()
+    preview = changed(previewed, back_to_draft, honest=True)
+    study_import.bring_study(user=make.user("nina"), file=preview, slug="preview")
+    assert Plan.objects.get(study__slug="preview").state == "previewed"
 
 
 def add_state(entries: dict[str, bytes]) -> None:
