@@ -97,7 +97,7 @@ def _with_tokens(job: RunState, path: str, since: str | None, n_tokens: int) -> 
     if labels := job.run.requested.get("labels"):
         chosen["labels"] = labels[:1]
     variables = {"owner": owner, "name": name, "first": COUNTED_AT_ONCE, "filter": chosen}
-    repository = job.client.graphql(COUNTED, variables, what=f"{owner}/{name}").data.get("repository")
+    repository = job.ask(COUNTED, variables, what=f"{owner}/{name}").data.get("repository")
     issues = repository.get("issues") if isinstance(repository, Mapping) else None
     if not isinstance(issues, Mapping) or parse_count(issues.get("totalCount")) is None:
         raise _unreadable()
@@ -178,7 +178,7 @@ def _of_numbers(job: RunState, numbers: Sequence[int], n_tokens: int) -> Estimat
     if n_tokens:
         owner, name = str(job.look()["full_name"]).split("/")
         variables = {"owner": owner, "name": name}
-        reply = job.client.graphql(counted(numbers[:COUNTED_AT_ONCE]), variables, what=f"{owner}/{name}")
+        reply = job.ask(counted(numbers[:COUNTED_AT_ONCE]), variables, what=f"{owner}/{name}")
         if not isinstance(repository := reply.data.get("repository"), Mapping):
             raise _unreadable()
         n_more = _n_more(job, (owner, name), list(repository.values()), len(numbers))

@@ -166,13 +166,12 @@ def _ask(job: RunState, query: str, place: GraphqlPlace, size: int, *, changes: 
     variables = {"owner": job.name[1], "name": job.name[2], "first": size, "after": place.after, "filter": chosen}
     if query == PAGE:
         variables["changes"] = changes
-    reply = job.client.graphql(query, variables, what=job.title)
+    reply = job.ask(query, variables, what=job.title)
     repository = reply.data.get("repository")
     if not isinstance(repository, Mapping):
         raise FetchMustWait("GitHub's answer about the repository can't be read.")
     if str(repository.get("nameWithOwner")).lower() != f"{job.name[1]}/{job.name[2]}".lower():
         job.start_over_name()
-    job.require_as_stored(repository)
     if repository.get("hasIssuesEnabled") is False:
         raise FetchFailed(f"{job.title} has no issues at GitHub: they are switched off or gone.")
     return _page(repository, reply)
@@ -370,7 +369,7 @@ def complete(job: RunState, nodes: Sequence[dict[str, Any]], *, files: bool = Tr
         keys = _as_many_as_fit(unfinished, room)
         query, variables = more(keys, first, job.name[1:])
         try:
-            reply = job.client.graphql(query, variables, what=job.title, may_be_empty=True)
+            reply = job.ask(query, variables, what=job.title, may_be_empty=True)
         except TooMuch as error:
             if len(keys) > 1 or first > 1:
                 room, first = max(1, room // 2), first if len(keys) > 1 else first // 2
@@ -378,8 +377,6 @@ def complete(job: RunState, nodes: Sequence[dict[str, Any]], *, files: bool = Tr
             job.client.graphql(ANYTHING, {}, what=job.title)
             reply = GraphqlReply({}, (GraphqlProblem("", error.message, ()),))
         beat(job.run)
-        if isinstance(repository := reply.data.get("repository"), Mapping):
-            job.require_as_stored(repository)
         reasons = {problem.path[0]: problem.message for problem in reply.problems if problem.path}
         for n, key in enumerate(keys):
             given = reply.data.get(f"p{n}")

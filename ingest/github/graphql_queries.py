@@ -239,6 +239,7 @@ COUNTED_AT_ONCE = 100
 COUNTED = _with("""
 query Counted($owner: String!, $name: String!, $first: Int!, $filter: IssueFilters!) {
   repository(owner: $owner, name: $name) {
+    isPrivate
     issues(first: $first, filterBy: $filter, orderBy: {field: UPDATED_AT, direction: DESC}) {
       totalCount
       nodes { ...Counted }
@@ -248,6 +249,7 @@ query Counted($owner: String!, $name: String!, $first: Int!, $filter: IssueFilte
 """)
 """What an estimate asks: how many issues there are, and what the pages of the first of them would not contain."""
 
+IS_PRIVATE = "\n  repository(owner: $owner, name: $name) { isPrivate }"
 ANYTHING = "query Anything { rateLimit { remaining } }"
 
 MORE = {
@@ -266,7 +268,7 @@ def given(numbers: Sequence[int]) -> str:
     asked = "".join(f"\n    i{n}: issue(number: {n}) {{ ...Whole }}" for n in numbers)
     return _with(
         "query Given($owner: String!, $name: String!, $changes: Boolean!) {\n"
-        "  repository(owner: $owner, name: $name) {\n    nameWithOwner"
+        "  repository(owner: $owner, name: $name) {\n    nameWithOwner\n    isPrivate"
         f"{asked}\n  }}\n}}"
     )
 
@@ -275,19 +277,22 @@ def counted(numbers: Sequence[int]) -> str:
     """The query for what an estimate asks of issues by their numbers; number n comes back as `i{n}`."""
     asked = "".join(f"\n    i{n}: issue(number: {n}) {{ ...Counted }}" for n in numbers)
     return _with(
-        "query Counted($owner: String!, $name: String!) {\n  repository(owner: $owner, name: $name) {"
+        "query Counted($owner: String!, $name: String!) {\n"
+        "  repository(owner: $owner, name: $name) {\n    isPrivate"
         f"{asked}\n  }}\n}}"
     )
 
 
-def objects(wanted: Sequence[GitObject], fragment: str) -> tuple[str, dict[str, Any]]:
+def objects(wanted: Sequence[GitObject], fragment: str, repository: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """The query for what a fragment asks of objects in git, and its variables.
 
-    Object n comes back as `object` of `o{n}`.
+    Object n comes back as `object` of `o{n}`. Whether the `repository` (owner and name) whose issues are read is
+    public, is asked beside them.
     """
     declared = ", ".join(f"$owner{n}: String!, $name{n}: String!, $oid{n}: GitObjectID!" for n in range(len(wanted)))
-    asked = ""
-    variables: dict[str, Any] = {}
+    declared = f"$owner: String!, $name: String!, {declared}"
+    asked = IS_PRIVATE
+    variables: dict[str, Any] = dict(zip(("owner", "name"), repository, strict=True))
     for n, (repository, oid) in enumerate(wanted):
         owner, name = repository.split("/")[-2:]
         asked += (
@@ -307,7 +312,7 @@ def more(
     """
     declared = ", ".join(f"$id{n}: ID!, $after{n}: String" for n in range(len(parts)))
     declared = f"$owner: String!, $name: String!, {declared}"
-    asked = "\n  repository(owner: $owner, name: $name) { isPrivate }"
+    asked = IS_PRIVATE
     variables: dict[str, Any] = dict(zip(("owner", "name"), repository, strict=True))
     for n, (name, node_id, after) in enumerate(parts):
         size = min(first, LINKED_AT_ONCE) if name == "closedByPullRequestsReferences" else first

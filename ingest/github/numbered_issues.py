@@ -51,7 +51,7 @@ def read_numbered(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
     """
     try:
         variables = {"owner": job.name[1], "name": job.name[2], "changes": True}
-        reply = job.client.graphql(given(numbers), variables, what=job.title)
+        reply = job.ask(given(numbers), variables, what=job.title)
     except TooMuch:
         if len(numbers) == 1:
             return NumberedIssues(missing=list(numbers))
@@ -63,7 +63,6 @@ def read_numbered(job: RunState, numbers: Sequence[int]) -> NumberedIssues:
         raise FetchMustWait("GitHub's answer about the repository can't be read.")
     if str(repository.get("nameWithOwner")).lower() != f"{job.name[1]}/{job.name[2]}".lower():
         job.start_over_name()
-    job.require_as_stored(repository)
     nodes = {number: repository.get(f"i{number}") for number in numbers}
     complete(job, [node for node in nodes.values() if isinstance(node, dict)])
     for node in nodes.values():

@@ -41,9 +41,9 @@ def read_objects(
     left = sorted(set(wanted))
     while left:
         batch = left[:at_once]
-        query, variables = objects(batch, fragment)
+        query, variables = objects(batch, fragment, job.name[1:])
         try:
-            data = job.client.graphql(query, variables, what=job.title, may_be_empty=True).data
+            data = job.ask(query, variables, what=job.title, may_be_empty=True).data
         except TooMuch:
             if len(batch) > 1:
                 at_once = len(batch) // 2

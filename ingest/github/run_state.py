@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from accounts.permissions import may_use_tokens
 from ingest.errors import FetchFailed, FetchMustWait, Invalid
-from ingest.github.client import Client, RestResponse
+from ingest.github.client import Client, GraphqlReply, RestResponse
 from ingest.github.rest_objects import is_public, parse_id
 from ingest.identifiers import full_name, parse_identifier, parse_repository
 from ingest.models import FetchRun, Issue, Refusal, Repository, Snapshot, Validator, issues_read_by_strangers
@@ -155,13 +155,20 @@ class RunState:
         if answer.value.get("id") != (self.run.repository.github_id or answer.value.get("id")):
             raise FetchFailed(f"{self.title} is now another repository at GitHub. Start a new fetch of it.")
 
-    def require_as_stored(self, repository: Mapping[str, Any]) -> None:
-        """Stops where GraphQL says that the repository is private and its issues are open to everybody here."""
-        if repository.get("isPrivate") is True:
+    def ask(self, query: str, variables: Mapping[str, Any], *, what: str, may_be_empty: bool = False) -> GraphqlReply:
+        """The answer to a GraphQL query about the repository, which says whether it is private.
+
+        Stops where it is, and what is read may not be stored here: as if it were not there for someone who may not use
+        the tokens, to find it again for others if its issues are open to everybody here.
+        """
+        reply = self.client.graphql(query, variables, what=what, may_be_empty=may_be_empty)
+        repository = reply.data.get("repository")
+        if isinstance(repository, Mapping) and repository.get("isPrivate") is True:
             if self.is_restricted:
                 raise self._hidden(self.title)
             if self.run.repository and not self.run.repository.private:
                 self.start_over_name()
+        return reply
 
     def may_tell_of(self, owner: str, name: str, number: int | None = None) -> bool:
         """Whether what another repository has may be stored beside this one's issues: nothing private with public ones.

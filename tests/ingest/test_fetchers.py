@@ -24,10 +24,12 @@ from annotation.transfer.actions import study_import
 from config.env import PeopleSetting
 from ingest import run_steps
 from ingest.actions.fetches import continue_run, start_asked, start_fetch
+from ingest.github import numbered_issues
 from ingest.models import ClosingChange, Comment, FetchRun, Issue, Repository, Snapshot
 from tests import builders as make
 from tests.annotation.transfer.test_study_import import changed
 from tests.github import GitHub, World, shapes
+from tests.github.world import File
 from tests.ingest.test_incremental import now
 from tests.ingest.test_webhooks import Hook
 from tests.scripts import Script
@@ -295,6 +297,38 @@ def test_issues_that_are_looked_up_while_a_repository_becomes_private_are_not_st
     github.before_answer = None
     assert home.private and (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
     assert Snapshot.objects.count() == 12 and not Issue.objects.filter(checked_at__isnull=False).exists()
+
+
+@pytest.mark.parametrize("what", ["presence", "closing_changes"])
+@pytest.mark.parametrize("name", ["eve", "sam"])
+def test_a_check_stores_nothing_public_of_what_becomes_private_between_its_batches(
+    world: World, github: GitHub, fetch: Fetch, eve: User, monkeypatch: pytest.MonkeyPatch, what: str, name: str
+) -> None:
+    home, user = world.repository("o/r"), eve if name == "eve" else make.user("sam", staff=True)
+    issues = [home.issue() for _ in range(6)]
+    assert fetch(user=user).state == "done"
+    monkeypatch.setattr(numbered_issues, "PAGE_ISSUES", 3)
+    n_before = sum(asked.path == "/graphql" for asked in github.asked)
+
+    def before(asked: Any) -> None:
+        if sum(each.path == "/graphql" for each in github.asked) > n_before + 1 and not home.private:
+            home.private = True
+            for issue in issues:
+                issue.edit(title="private words")
+                issue.close_by(home.pull_request(files=[File("private/path.py")]))
+
+    github.before_answer = before
+    numbers = [each.number for each in issues]
+    run = worked(start_asked(user=user, repository="o/r", what=what, numbers=numbers, send=False))
+    assert home.private and not ClosingChange.objects.exists()
+    assert not Snapshot.objects.filter(title="private words").exists()
+    if name == "eve":
+        assert (run.state, run.error) == ("failed", f"o/r {NOT_THERE}")
+    else:
+        assert run.state == "waiting"
+        FetchRun.objects.filter(pk=run.pk).update(state="queued", waiting_until=None)
+        assert worked(run).state == "done" and Repository.objects.get().private
+        assert not Issue.objects.visible_to(eve).exists()
 
 
 def test_the_rest_of_a_long_thread_is_not_stored_of_what_became_private(

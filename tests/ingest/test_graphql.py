@@ -102,6 +102,22 @@ def test_each_query_is_one_that_github_understands_and_is_cheap():
         assert graphql.price(query.document, counted).n_points <= 4
 
 
+def test_each_query_about_a_repository_asks_whether_it_is_private():
+    texts = [graphql_queries.PAGE, graphql_queries.ONLY_NUMBERS, graphql_queries.COUNTED]
+    texts += [graphql_queries.given([1, 2]), graphql_queries.counted([1, 2])]
+    texts += [graphql_queries.more([("files", "PR_1", None)], 100, ("o", "r"))[0]]
+    texts += [
+        graphql_queries.objects([("o/r", "0" * 40)], each, ("o", "r"))[0] for each in ("Changed", "Folder", "Text")
+    ]
+    for text in texts:
+        query = graphql.read(text)
+        assert query.errors == () and query.document is not None, text
+        (asked,) = [each for each in query.document.definitions if hasattr(each, "operation")]
+        first = asked.selection_set.selections[0]
+        assert first.name.value == "repository" and first.alias is None, text
+        assert "isPrivate" in [getattr(each, "name", each).value for each in first.selection_set.selections], text
+
+
 @pytest.mark.parametrize("n_files", [2, pytest.param(150, marks=pytest.mark.soak)])
 def test_a_thousand_issues_take_at_most_25_requests(world, github, fetch, n_files):
     home = made_up(world, "o/r", 1167, n_comments=3)
