@@ -545,8 +545,9 @@ def read_elsewhere(
 
     It follows from lines, roles and the items of rounds, never from answers. A line counts for each item of its round,
     raters of relabeling queues for each item that they had there, and maintainers for each item with a proposal of
-    someone else that was accepted. What every member can read, as labels of closed rounds, makes no one unblinded: the
-    methods paragraph names who could read it. No query where no other round holds an item, else six at most.
+    someone else that was accepted, or for all items of its round while that is open. What every member can read, as
+    labels of closed rounds, makes no one unblinded: the methods paragraph names who could read it. No query where no
+    other round holds an item, else six at most.
     """
     found: dict[int, set[int]] = {item: set() for item in items}
     everybody = list(members)
@@ -583,12 +584,21 @@ def read_elsewhere(
 
 
 def _maintain_proposals_elsewhere(
-    round_: Round, others: Iterable[Round], items: Collection[int], accounts: Mapping[int, Membership]
+    round_: Round, others: Mapping[Round, set[int]], items: Collection[int], accounts: Mapping[int, Membership]
 ) -> list[tuple[int, int]]:
-    """Item and member who maintains the taxonomy, where drafts show what others proposed for it; two queries."""
-    accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED, proposal__item__in=items)
+    """Item and member who maintains the taxonomy, where drafts show what others proposed for it; two queries.
+
+    While a round is open, a proposal there counts for each of its items: its raters must not learn for which it was.
+    """
+    is_near = Q(proposal__item__in=items) | Q(proposal__round__state=Round.State.OPEN)
+    accepted = ProposalOutcome.objects.filter(is_near, outcome=ProposalOutcome.Outcome.ACCEPTED)
     accepted = accepted.filter(proposal__round__in=list(others)).order_by()
-    proposed = set(accepted.values_list("proposal__item", "proposal__proposed_by"))
+    by_id = {each.pk: each for each in others}
+    proposed = {
+        (item, by)
+        for number, of, by in accepted.values_list("proposal__round", "proposal__item", "proposal__proposed_by")
+        for item in (others[by_id[number]] if by_id[number].state == Round.State.OPEN else (of,))
+    }
     if not proposed:
         return []
     maintained = User.objects.filter(pk__in=accounts, taxonomies__versions=round_.taxonomy_version_id)

@@ -418,3 +418,21 @@ def test_who_maintains_the_taxonomy_is_marked_where_a_draft_shows_what_was_propo
         assert answer.json()["code"] == "not_blind_any_more"
         answer = Script("olga").send("POST", "studies/study/rounds/1/raters/", {"user": "mal", "unblinded": True})
     assert (answer.status_code, answer.json()["unblinded"]) == (201, maintains)
+
+
+def test_a_proposal_of_an_open_round_counts_for_each_of_its_items_in_other_rounds() -> None:
+    """An owner who rates there (a relabeling queue withholds no other rounds) must not learn for which it was."""
+    study = make.study(raters=("bob", "carol", "dan", "eve"))
+    mal = members.add_member(seat=make.owner_seat(study), username=make.user("mal").username, roles=["rater"])
+    study.taxonomy.maintainers.add(mal.user)
+    round_ = make.open_round(study, 2)
+    make.rate(make.open_round(study, 2, raters=("dan", "eve")), "item dan eve\n1 crash hang\n2 crash hang")
+    make.submit(round_, "carol", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": "both wait"}})
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    assert Script("olga").send("POST", place, {"accept": {"name": "Deadlock"}}).status_code == 200
+    refused = [ask(round=2, item=f"acme/rocket#{n}", rater="mal").status_code for n in (1, 2)]
+    assert refused == [409, 409]
+    make.rate(round_, "item bob carol\n1 crash -\n2 hang hang")
+    assert study.rounds.get(number=1).state == "resolving"
+    asked = [ask(round=2, item=f"acme/rocket#{n}", rater="mal").status_code for n in (1, 2)]
+    assert asked == [409, 201]
