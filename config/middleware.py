@@ -20,7 +20,8 @@ from config import renamed_repositories
 from config.outages import Outage, outage_of
 from config.request_log import number_of
 from ingest.errors import Moved
-from shared.errors import ConcordError, TooMany
+from shared.errors import ConcordError, Invalid, TooMany
+from shared.storable_json import check_storable
 
 logger = logging.getLogger(__name__)
 PROBES = ("/healthz", "/readyz", "/metrics")
@@ -106,10 +107,21 @@ class ErrorPages:
                 return HttpResponseClientRedirect(target)
         return response
 
-    def process_view(self, request: HttpRequest, view: object, arguments: object, words: dict[str, object]) -> None:
-        """What has a NUL in its address is nowhere: PostgreSQL keeps no such text, and refuses to look for it."""
+    def process_view(
+        self, request: HttpRequest, view: object, arguments: object, words: dict[str, object]
+    ) -> HttpResponse | None:
+        """What has a NUL in its address is nowhere: PostgreSQL keeps no such text, and refuses to look for it.
+
+        A form with one is rejected, by its field.
+        """
         if any(isinstance(word, str) and "\0" in word for word in words.values()):
             raise Http404
+        if request.method == "POST" and not request.path.startswith("/api/"):
+            try:
+                check_storable({name: "".join(texts) for name, texts in request.POST.lists()})
+            except Invalid as error:
+                return page_of(request, error)
+        return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if request.path.startswith("/api/"):

@@ -152,6 +152,19 @@ def test_a_new_study_from_a_sheet_with_what_looks_alike_said_to_be_the_same() ->
     )
 
 
+def test_a_form_with_a_nul_is_refused_by_its_field(study: Study) -> None:
+    """PostgreSQL keeps no such text. The same check is made of every form."""
+    olga = visitor("olga")
+    book = upload(olga, [file()])
+    for path, field in ((book, "title"), ("/taxonomies/", "text"), ("/taxonomies/", "preset")):
+        answer = olga.post(path, {field: "a\0b"})
+        assert answer.status_code == 422, path
+        page = answer.content.decode()
+        assert field in page and "Remove the character U+0000" in page and "\0" not in page
+        in_place = olga.post(path, {field: "a\0b"}, headers={"HX-Request": "true"})
+        assert in_place.status_code == 422 and in_place["HX-Retarget"] == "#messages"
+
+
 def test_a_row_of_a_wide_sheet_counts_once_in_report_and_audit_log() -> None:
     client = visitor()
     address = upload(client, [file("item,symptom R1,symptom R2,symptom final\na,x,x,\nb,x,y,x\nc,,,\n")])
