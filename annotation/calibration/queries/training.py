@@ -595,7 +595,11 @@ def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) 
 
 
 def _answered(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater where the rater answered, discussed or decided; three queries."""
+    """Item and rater where the rater answered, discussed or decided; three queries.
+
+    Without remarks and decisions of open rounds: those of a relabeling queue would tell its raters that others differ.
+    """
+    is_open = Q(round__state=Round.State.OPEN)
     same = {"round__study": round_.study_id, "item__in": list(items)}
     taxonomy = round_.taxonomy_version.taxonomy_id
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
@@ -606,8 +610,9 @@ def _answered(round_: Round, raters: Collection[int], items: Collection[int]) ->
         round__taxonomy_version__taxonomy=taxonomy,
         **same,
     ).exclude(round=round_)
-    remarked = Remark.objects.filter(author__in=list(raters), **same)
+    remarked = Remark.objects.filter(~is_open, author__in=list(raters), **same)
     decided = Resolution.objects.filter(
+        ~is_open,
         decided_by__in=Membership.objects.filter(pk__in=list(raters)).values("user"),
         round__taxonomy_version__taxonomy=taxonomy,
         **same,

@@ -288,3 +288,25 @@ def test_who_labels_items_again_does_not_see_where_someone_is_marked_as_they_joi
         seen.append(told)
         marks += marked
     assert seen[0] == seen[1] and marks == [True]
+
+
+@pytest.mark.parametrize("act", ["remark", "decision"])
+def test_what_is_said_or_decided_in_an_open_queue_makes_no_training_item_known(act: str) -> None:
+    study = make.study("study", raters=("al", "carl", "zed"), resolve_when="item")
+    make.rate(make.open_round(study, 1, raters=("al", "zed")), "item al zed\n1 hang hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom al,carl")
+    make.submit(queue, "al", 1, {"symptom": ["hang-a"]})
+    make.submit(queue, "carl", 1, {"symptom": ["hang-b"]})
+    place = {"round": 2, "item": "acme/rocket#1", "dimension": "symptom"}
+    said = {"remark": ("remarks/", {"text": "Look."}), "decision": ("resolutions/", {"values": ["hang-a"]})}
+    path, more = said[act]
+    assert Script("ada").send("POST", f"studies/study/{path}", place | more).status_code == 201
+    asked = rounds.NewRound(raters=["zed"], raters_per_item=1, issues=["acme/rocket#1"])
+    draft = rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    (item,), ada = Item.objects.filter(study=study).values_list("pk", flat=True), make.member(study, "ada").pk
+    Round.objects.filter(pk=queue.pk).update(state=Round.State.OPEN)
+    assert seen_answers(draft, [ada], [item]) == set()
+    Round.objects.filter(pk=queue.pk).update(state=Round.State.CLOSED)
+    assert seen_answers(draft, [ada], [item]) == {(item, ada)}
