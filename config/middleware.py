@@ -110,13 +110,20 @@ class ErrorPages:
     def process_view(
         self, request: HttpRequest, view: object, arguments: object, words: dict[str, object]
     ) -> HttpResponse | None:
-        """What has a NUL in its address is nowhere: PostgreSQL keeps no such text, and refuses to look for it.
+        """What has a NUL in its path is nowhere: PostgreSQL keeps no such text, and refuses to look for it.
 
-        A form with one is rejected, by its field.
+        The parameters of a page are read without it, and a form with one is rejected, by its field.
         """
         if any(isinstance(word, str) and "\0" in word for word in words.values()):
             raise Http404
-        if request.method == "POST" and not request.path.startswith("/api/"):
+        if request.path.startswith("/api/"):
+            return None
+        if any("\0" in text for _, texts in request.GET.lists() for text in texts):
+            kept: Any = request.GET.copy()
+            for name, texts in request.GET.lists():
+                kept.setlist(name, [text.replace("\0", "") for text in texts])
+            request.GET = kept
+        if request.method == "POST":
             try:
                 check_storable({name: "".join(texts) for name, texts in request.POST.lists()})
             except Invalid as error:

@@ -409,7 +409,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     after = int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else 0
     tree = published_version(found.to_version_id)
     titles = {each.key: each.title for each in tree.dimensions}
-    dimension, why = (query.get(name, "").replace("\x00", "") for name in ("dimension", "why"))
+    dimension, why = (query.get(name, "") for name in ("dimension", "why"))
     is_over = found.state not in (*Plan.OPEN, *Plan.AT_WORK)
     heading, lines, last, stale = "Items of the relabeling queue", [], 0, ""
     shows_values = not seat.sealed_round_ids

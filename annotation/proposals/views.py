@@ -54,7 +54,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     """For owner and adjudicators the open ones in groups and below them the settled ones; for a rater their own."""
     seat = get_seat(me(request), slug)
     visible = queries.visible_proposals(seat)
-    number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "").replace("\x00", "")
+    number, dimension = request.GET.get("round", ""), request.GET.get("dimension", "")
     round_number = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else None
     rows = queries.filter_proposals(visible, round_number=round_number, dimension=dimension)
     note_reading(seat, seat.study.rounds.filter(state=Round.State.OPEN), "proposals", PAGE)

@@ -96,7 +96,7 @@ def issue(request: HttpRequest, owner: str, name: str, number: int, host: str = 
 @login_required
 def issue_comments(request: HttpRequest, owner: str, name: str, number: int, host: str = "") -> HttpResponse:
     """The next part of a thread, to be set in where its link stood."""
-    at = request.GET.get("snapshot", "")[:64].replace("\x00", "")
+    at = request.GET.get("snapshot", "")[:64]
     found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number, at=at)
     shown = _snapshot(request.user, found, at) or found.current_snapshot
     assert shown is not None
@@ -120,7 +120,7 @@ def _thread(issue: Issue, snapshot: Snapshot, part: ThreadPart) -> dict[str, Any
 
 def _snapshot(user: Viewer, issue: Issue, sha256: str | None) -> Snapshot | None:
     """One that the user may read, by its SHA-256 or the beginning of it; the current one without a query."""
-    wanted = (sha256 or "")[:64].replace("\x00", "")
+    wanted = (sha256 or "")[:64]
     if not wanted:
         return None
     if issue.current_snapshot and issue.current_snapshot.sha256.startswith(wanted):

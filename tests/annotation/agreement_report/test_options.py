@@ -154,10 +154,10 @@ def test_two_raters_offer_no_choice_of_raters() -> None:
 
 @pytest.mark.parametrize("name", ["repository", "stratum", "raters"])
 @pytest.mark.parametrize("place", ["agreement/", "agreement/items/"])
-def test_a_character_that_can_not_be_stored_is_refused_in_words(name: str, place: str) -> None:
+def test_a_character_that_can_not_be_stored_is_left_out_by_pages_and_refused_over_rest(name: str, place: str) -> None:
     make.rate(make.open_round(make.study(), 1), "item bob carol\n1 crash hang")
     olga = Client()
     olga.force_login(make.user("olga"))
     answer = olga.get(f"/studies/study/{place}", {"dimension": "symptom", name: "\0"})
-    assert answer.status_code == 422
+    assert answer.status_code == 200  # pages read their addresses without it
     assert Script("olga").send("GET", f"studies/study/agreement/?{name}=%00").status_code == 422

@@ -104,6 +104,8 @@ def test_who_is_not_signed_in_is_sent_to_sign_in(study: Study, page: str) -> Non
 
 def test_an_address_with_a_character_that_postgres_can_not_hold_is_read_without_it(study: Study) -> None:
     preview(study)
+    for address in ("/taxonomies/?after=%00", "/studies/new/?taxonomy=%00", "/studies/study/agreement/?items=%00"):
+        assert visitor("olga").get(address).status_code == 200, address
     assert "acme/rocket#2" in words(visitor("olga").get(HERE + "1/items/?why=split%00&dimension=symptom%00"))
 
 
