@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from shared.edit_scripts import Kind, edits
 
@@ -14,6 +14,13 @@ LINE_EDITS_MAX = 600
 WORD_EDITS_MAX = 60
 WORDS_MAX = 400
 LINES_SHOWN = 2_000
+"""Of a text, and of all comments together."""
+CHARACTERS_COMPARED = 100_000
+"""A longer text is not compared. At GitHub a text has at most 65,536 characters."""
+CHARACTERS_OF_COMMENTS = 400_000
+"""So many characters of all comments, before and after, are compared."""
+COMMENTS_SHOWN = 100
+LABELS_SHOWN = 100
 
 _SIDES: tuple[Kind, Kind] = ("removed", "added")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -21,12 +28,16 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True)
 class DiffComment:
-    """A comment; `mark` is what it is known by at its source (None: only by its words)."""
+    """A comment; `mark` is what it is known by at its source (None: only by its words).
+
+    `words` is what it says, or a digest of that where its text is read by its `key`.
+    """
 
     mark: int | None
     author: str
-    body: str
+    words: str
     created_at: datetime | None = None
+    key: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,16 +121,17 @@ class Hunk:
 
 @dataclass(frozen=True)
 class TextDifference:
-    """The changed lines of a text with CONTEXT lines around them."""
+    """The changed lines of a text with CONTEXT lines around them; none where it is too long to be compared."""
 
     hunks: Sequence[Hunk] = ()
     n_added: int = 0
     n_removed: int = 0
     n_after: int = 0
     n_not_shown: int = 0
+    is_too_long: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.n_added or self.n_removed)
+        return bool(self.n_added or self.n_removed or self.is_too_long)
 
     @property
     def n_changed(self) -> int:
@@ -131,11 +143,27 @@ class TextDifference:
         return sum(len(hunk.lines) for hunk in self.hunks)
 
 
+ChangeKind = Literal["added", "removed", "edited"]
+
+
+class CommentChange(NamedTuple):
+    """A comment before and after; `number` is its place in the newer thread, else in the older."""
+
+    kind: ChangeKind
+    number: int
+    before: DiffComment | None
+    after: DiffComment | None
+
+
+Texts = Callable[[Sequence[DiffComment]], Mapping[int, str]]
+"""The texts of comments by their keys, each cut after CHARACTERS_COMPARED + 1 characters."""
+
+
 @dataclass(frozen=True)
 class CommentDifference:
     """A comment that was added, removed or edited; `number` is its place in the newer thread, else in the older."""
 
-    kind: Literal["added", "removed", "edited"]
+    kind: ChangeKind
     number: int
     author: str
     created_at: datetime | None
@@ -144,15 +172,20 @@ class CommentDifference:
 
 @dataclass(frozen=True)
 class Difference:
-    """All that differs. `words` says it in short: title · body · closed · 2 comments added."""
+    """All that differs. `words` says it in short: title · body · closed · 2 comments added.
+
+    Of labels and comments the first are here, and how many are left out.
+    """
 
     title: Sequence[Piece] = ()
     state: tuple[str, str] | None = None
     labels_added: Sequence[str] = ()
     labels_removed: Sequence[str] = ()
+    n_labels_not_shown: int = 0
     author: tuple[str, str] | None = None
     body: TextDifference = field(default_factory=TextDifference)
     comments: Sequence[CommentDifference] = ()
+    n_comments_not_shown: int = 0
     comments_became: Literal["", "known", "unknown"] = ""
     metadata: Sequence[MetadataDifference] = ()
     words: Sequence[str] = ()
@@ -161,29 +194,35 @@ class Difference:
         return bool(self.words)
 
 
-def difference(old: State, new: State) -> Difference:
-    """What became of `old` in `new`; time is bounded whatever the texts are."""
+def difference(old: State, new: State, texts: Texts | None = None) -> Difference:
+    """What became of `old` in `new`; time and memory are bounded whatever the texts are.
+
+    Without `texts` the words of the comments are what they say.
+    """
     title = _words_of(old.title, new.title) if old.title != new.title else ()
     before, after = state_words(old.state, old.state_reason), state_words(new.state, new.state_reason)
     added, removed = _labels(old.labels, new.labels)
     body = text_difference(old.body, new.body)
     became: Literal["", "known", "unknown"] = ""
-    comments: list[CommentDifference] = []
+    changes: list[CommentChange] = []
     if old.comments is None or new.comments is None:
         if (old.comments is None) != (new.comments is None):
             became = "unknown" if new.comments is None else "known"
     else:
-        comments = list(_comments(old.comments, new.comments))
-    counts = Counter(each.kind for each in comments)
+        changes = list(_changes(old.comments, new.comments))
+    comments = list(_comments(changes, texts))
+    counts = Counter(each.kind for each in changes)
     metadata = metadata_differences(old, new)
     return Difference(
         title=title,
         state=(before, after) if before != after else None,
-        labels_added=added,
-        labels_removed=removed,
+        labels_added=added[:LABELS_SHOWN],
+        labels_removed=removed[:LABELS_SHOWN],
+        n_labels_not_shown=sum(max(len(names) - LABELS_SHOWN, 0) for names in (added, removed)),
         author=(old.author, new.author) if old.author != new.author else None,
         body=body,
         comments=comments,
+        n_comments_not_shown=len(changes) - len(comments),
         comments_became=became,
         metadata=metadata,
         words=change_words(
@@ -240,13 +279,16 @@ def state_words(state: str, reason: str) -> str:
 
 
 def _labels(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
-    return [name for name in new if name not in old], [name for name in old if name not in new]
+    before, after = set(old), set(new)
+    return [name for name in new if name not in before], [name for name in old if name not in after]
 
 
 def text_difference(old: str, new: str) -> TextDifference:
     """A text's changed lines with their words marked; where most of it changed, the old and the new as a whole."""
     if old == new:
         return TextDifference()
+    if max(len(old), len(new)) > CHARACTERS_COMPARED:
+        return TextDifference(is_too_long=True)
     lines = list(_marked(list(_line_edits(_split(old), _split(new)))))
     n_added = sum(line.kind == "added" for line in lines)
     n_removed = sum(line.kind == "removed" for line in lines)
@@ -259,6 +301,8 @@ def text_difference(old: str, new: str) -> TextDifference:
 
 def whole_text(text: str, kind: Kind) -> TextDifference:
     """A text that came or went as a whole."""
+    if len(text) > CHARACTERS_COMPARED:
+        return TextDifference(is_too_long=True)
     lines = [
         DiffLine(kind, (Piece(kind, words),), None if kind == "added" else number, number if kind == "added" else None)
         for number, words in enumerate(_split(text), start=1)
@@ -383,28 +427,45 @@ def _bounded(hunks: Sequence[Hunk]) -> tuple[list[Hunk], int]:
     return found, max(n_all - LINES_SHOWN, 0)
 
 
-def _comments(old: Sequence[DiffComment], new: Sequence[DiffComment]) -> Iterator[CommentDifference]:
+def _comments(changes: Sequence[CommentChange], texts: Texts | None) -> Iterator[CommentDifference]:
+    """The first changes with their texts, as many as may be compared and shown."""
+    shown = changes[:COMMENTS_SHOWN]
+    sides = [side for change in shown for side in (change.before, change.after) if side is not None]
+    by_key = texts(sides) if texts is not None else {}
+    left, n_lines = CHARACTERS_OF_COMMENTS, LINES_SHOWN
+    for kind, number, before, after in shown:
+        was, now = ("" if side is None else by_key.get(side.key, side.words) for side in (before, after))
+        left -= len(was) + len(now)
+        if left < 0 or n_lines <= 0:
+            return
+        text = text_difference(was, now) if kind == "edited" else whole_text(was + now, kind)
+        n_lines -= text.n_lines
+        said = after or before
+        assert said is not None
+        yield CommentDifference(kind, number, said.author, said.created_at, text)
+
+
+def _changes(old: Sequence[DiffComment], new: Sequence[DiffComment]) -> Iterator[CommentChange]:
     """By their marks, else by their words; those that went come first."""
     before = {_known_by(said, n): (number, said) for number, said, n in _numbered(old)}
     after = {_known_by(said, n): (number, said) for number, said, n in _numbered(new)}
     for key, (number, said) in before.items():
         if key not in after:
-            yield CommentDifference("removed", number, said.author, said.created_at, whole_text(said.body, "removed"))
+            yield CommentChange("removed", number, said, None)
     for key, (number, said) in after.items():
         if key not in before:
-            yield CommentDifference("added", number, said.author, said.created_at, whole_text(said.body, "added"))
-        elif before[key][1].body != said.body:
-            text = text_difference(before[key][1].body, said.body)
-            yield CommentDifference("edited", number, said.author, said.created_at, text)
+            yield CommentChange("added", number, None, said)
+        elif before[key][1].words != said.words:
+            yield CommentChange("edited", number, before[key][1], said)
 
 
 def _numbered(comments: Sequence[DiffComment]) -> Iterator[tuple[int, DiffComment, int]]:
     """Each comment with its place and with how many said the very same before it."""
     seen: Counter[tuple[str, str]] = Counter()
     for number, said in enumerate(comments, start=1):
-        yield number, said, seen[said.author, said.body]
-        seen[said.author, said.body] += 1
+        yield number, said, seen[said.author, said.words]
+        seen[said.author, said.words] += 1
 
 
 def _known_by(said: DiffComment, n: int) -> tuple[object, ...]:
-    return (said.mark,) if said.mark is not None else (said.author, said.body, n)
+    return (said.mark,) if said.mark is not None else (said.author, said.words, n)

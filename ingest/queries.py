@@ -1,19 +1,30 @@
 """Queries on repositories, runs, and issues."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Left, Length
+from django.db.models.functions import MD5, Left, Length
 
 from accounts.models import User
-from ingest.differences import DiffComment, Difference, State, difference
+from ingest.differences import CHARACTERS_COMPARED, DiffComment, Difference, State, difference
 from ingest.errors import Conflict, Invalid
 from ingest.identifiers import parse_repository
-from ingest.models import ClosingChange, FetchRun, Issue, Refusal, Repository, Snapshot, SnapshotComment, Upload, Viewer
+from ingest.models import (
+    ClosingChange,
+    Comment,
+    FetchRun,
+    Issue,
+    Refusal,
+    Repository,
+    Snapshot,
+    SnapshotComment,
+    Upload,
+    Viewer,
+)
 from ingest.search import conditions
 from ingest.search.grammar import LONGEST_SEARCH, Search, SearchError, read_search
 from ingest.search.suggestions import Suggestion, suggest
@@ -366,13 +377,20 @@ def closing_changes(issue: Issue) -> list[ClosingChange]:
 
 
 def snapshot_difference(old: Snapshot, new: Snapshot) -> Difference:
-    """What became of one state of an issue in another; one query, for the comments of both."""
+    """What became of one state of an issue in another; two queries, for the comments of both and for texts."""
     threads: dict[int, list[DiffComment]] = {old.pk: [], new.pk: []}
     rows = SnapshotComment.objects.filter(snapshot__in=threads).order_by("snapshot_id", "position")
-    for row in rows.select_related("comment"):
-        said = row.comment
-        threads[row.snapshot_id].append(DiffComment(said.github_id, said.author_login, said.body, said.created_at))
-    return difference(_state_of(old, threads[old.pk]), _state_of(new, threads[new.pk]))
+    told = ("comment__github_id", "comment__author_login", MD5("comment__body"), "comment__created_at", "comment_id")
+    for snapshot, *said in rows.values_list("snapshot_id", *told):
+        threads[snapshot].append(DiffComment(*said))
+    return difference(_state_of(old, threads[old.pk]), _state_of(new, threads[new.pk]), _texts)
+
+
+def _texts(comments: Sequence[DiffComment]) -> dict[int, str]:
+    if not comments:
+        return {}
+    found = Comment.objects.filter(pk__in=[said.key for said in comments]).order_by()
+    return dict(found.values_list("pk", Left("body", CHARACTERS_COMPARED + 1)))
 
 
 def _state_of(snapshot: Snapshot, thread: list[DiffComment]) -> State:

@@ -1,6 +1,7 @@
 """What differs between two states of an issue, said in words and shown by line and word."""
 
 import time
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 import pytest
@@ -8,7 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from ingest.differences import (
+    CHARACTERS_COMPARED,
+    CHARACTERS_OF_COMMENTS,
+    COMMENTS_SHOWN,
     CONTEXT,
+    LABELS_SHOWN,
     LINES_SHOWN,
     DiffComment,
     DiffLine,
@@ -195,3 +200,59 @@ def test_equal_states_have_no_difference() -> None:
 
 def test_an_empty_comment_came_without_lines() -> None:
     assert (whole_text("", "added").n_lines, whole_text("a\nb", "removed").n_removed) == (0, 2)
+
+
+def test_a_text_that_is_too_long_is_not_compared() -> None:
+    longest = "x" * CHARACTERS_COMPARED
+    assert text_difference("", longest).n_added == 1 and not text_difference("", longest).is_too_long
+    for found in (
+        text_difference("", longest + "x"),
+        text_difference(longest + "x", ""),
+        whole_text(longest + "x", "added"),
+    ):
+        assert found and found.is_too_long and not found.hunks
+    assert difference(State("t", longest + "x"), State("t", "b")).words == ["body"]
+
+
+def thread(n: int, words: str) -> list[DiffComment]:
+    return [DiffComment(number, "ann", words) for number in range(n)]
+
+
+def test_of_many_comments_the_first_are_shown_and_all_counted() -> None:
+    n = COMMENTS_SHOWN + 1
+    found = difference(State("t", "b", comments=thread(n, "a")), State("t", "b", comments=thread(n, "b")))
+    assert (len(found.comments), found.n_comments_not_shown) == (COMMENTS_SHOWN, 1)
+    assert found.words == [f"{n} comments edited"]
+
+
+def test_comments_are_compared_while_their_lines_and_characters_have_room() -> None:
+    lines = LINES_SHOWN // 5
+    old, new = thread(20, "a\n" * lines), thread(20, "b\n" * lines)
+    found = difference(State("t", "b", comments=old), State("t", "b", comments=new))
+    assert sum(each.text.n_lines for each in found.comments) == 3 * 2 * lines
+    assert found.n_comments_not_shown == 17
+    size = CHARACTERS_OF_COMMENTS // 8
+    found = difference(State("t", "b", comments=[]), State("t", "b", comments=thread(10, "c" * size)))
+    assert (len(found.comments), found.n_comments_not_shown) == (8, 2)
+
+
+def test_of_many_labels_the_first_are_shown_and_all_counted() -> None:
+    """By sets: 100,000 that all differ would take minutes by lists."""
+    old, new = ([f"{side}{n}" for n in range(100_000)] for side in "ab")
+    found = difference(State("t", "b", labels=old), State("t", "b", labels=new))
+    assert (found.labels_added, found.labels_removed) == (new[:LABELS_SHOWN], old[:LABELS_SHOWN])
+    assert found.n_labels_not_shown == 2 * (100_000 - LABELS_SHOWN)
+
+
+def test_only_the_texts_of_comments_that_are_shown_are_read() -> None:
+    old = [DiffComment(number, "ann", "digest", key=number) for number in range(300)]
+    new = [DiffComment(number, "ann", "another", key=1000 + number) for number in range(300)]
+    read: list[int] = []
+
+    def texts(comments: Sequence[DiffComment]) -> dict[int, str]:
+        read.extend(said.key for said in comments)
+        return {said.key: "b" if said.key >= 1000 else "a" for said in comments}
+
+    found = difference(State("t", "b", comments=old), State("t", "b", comments=new), texts)
+    assert len(read) == 2 * COMMENTS_SHOWN
+    assert [line_of(line) for line in found.comments[0].text.hunks[0].lines] == ["-a", "+b"]

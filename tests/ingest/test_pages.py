@@ -259,6 +259,24 @@ def test_what_changed_stands_beside_each_snapshot_and_any_two_are_compared(ann, 
         assert "Changes of" not in ann.get(f"/issues/o/r/1/?{strange}").content.decode()
 
 
+def test_a_page_of_many_differences_shows_the_first_and_says_how_many_are_left_out(ann, take):
+    for n in (1, 2):
+        changed = thread(103, body=f"{n}" * 100_001, labels=[f"l{n}-{each}" for each in range(102)])
+        for comment in changed["comments"]:
+            comment["body"] += f" {n}"
+        take([changed])
+    new, old = (line.snapshot.sha256[:12] for line in ann.get("/issues/o/r/1/").context["snapshots"])
+    with assert_queries(9):
+        page = ann.get(f"/issues/o/r/1/?from={old}&to={new}").content.decode()
+    assert page.count("difference-comment-") == 2 * 100
+    for words in (
+        "3 more comments with differences, not shown",
+        "4 more labels, not shown",
+        "Longer than 100,000 characters",
+    ):
+        assert words in page, words
+
+
 @pytest.mark.slow
 def test_many_snapshots_come_in_pages_and_take_no_more_queries(ann, take):
     for n in range(35):
