@@ -16,12 +16,14 @@ _ANSWERED = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {Proposa
 def tells_of_draft(model: type[Any], study: Study, user: User | None) -> Q:
     """That a row of a study names a category of a draft, and this person (or nobody) does not read its drafts.
 
-    These are lines of the audit log and answers about proposals, and analyses. A draft that was discarded stays one.
+    These are lines of the audit log about answers to proposals and about downloads, answers about proposals, and
+    analyses. A draft that was discarded stays one.
     """
     if user is not None and user.is_staff:
         return Q(pk__in=[])
     if model is AuditEvent:
-        return Q(verb__in=_ANSWERED) & _is_unread(study, user, KeyTextTransform("version", OuterRef("detail")))
+        asks = Q(verb=AuditEvent.DOWNLOADED, detail__has_key="version")
+        return (Q(verb__in=_ANSWERED) | asks) & _is_unread(study, user, KeyTextTransform("version", OuterRef("detail")))
     if model is ProposalOutcome:
         return Q(version_number__isnull=False) & _is_unread(study, user, OuterRef("version_number"))
     if model is Analysis:

@@ -39,9 +39,10 @@ WITHDRAWN_BY_SCREENING = "unanswered_withdrawn"
 def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     """The study's audit log, newest first.
 
-    Of rounds of which anything is hidden from this person only entries that reveal nobody's answers, also where an
-    entry names several rounds, and no entry that quotes their agreement or the hash of a file that holds such answers.
-    What a proposal became in a draft is for those who read it.
+    Of rounds of which anything is hidden from this person, single answers included, only entries that reveal nobody's
+    answers, also where an entry names several rounds, and no entry that quotes their agreement or the hash of a file
+    that holds such answers.
+    What a proposal became in a draft, and downloads in terms of one, are for those who read it.
     Who read answers is not shown to who is blind there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
@@ -60,7 +61,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     if begun := trained.aggregate(at=Min("round__opened_at"))["at"]:  # tries there count in every round
         rows = rows.exclude(verb="rater let in below the minimum", at__gte=begun)
     blind = seat.blind_round_ids | {round_id for round_id, _ in seat.withheld}
-    hidden = seat.hidden_round_ids | blind
+    hidden = seat.sealed_round_ids | blind
     if not hidden:
         return rows
     rounds = dict(Round.objects.filter(pk__in=hidden).values_list("pk", "number"))

@@ -71,7 +71,7 @@ def audit_file(request: HttpRequest, slug: str, format: str) -> StreamingHttpRes
 
 def _verbs(seat: Seat) -> list[str]:
     """What was ever done, as far as this person may know it; one query."""
-    if not seat.hidden_round_ids and not seat.withheld:
+    if not seat.sealed_round_ids and not seat.withheld:
         return verbs(AuditEvent, study_id=seat.study.pk)
     return sorted(audit_of(seat).order_by().values_list("verb", flat=True).distinct())
 

@@ -15,10 +15,11 @@ from accounts.models import ServerEvent
 from annotation.core.audit import record
 from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.members import add_member
-from annotation.models import AuditEvent, Study
-from annotation.rounds.actions.rounds import resolve_round
+from annotation.models import AuditEvent, Proposal, Study
+from annotation.rounds.actions.rounds import close_round, resolve_round
 from tests import builders as make
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/study/audit/"
@@ -118,8 +119,22 @@ def test_what_a_sheet_brings_into_an_open_round_is_only_in_the_log_of_who_reads_
     assert [len(shown(client, what=verb)) for verb in (imports, studies, headlines)] == [0, 1, 1]
     assert [len(shown(owner, what=verb)) for verb in (imports, studies, headlines)] == [1, 2, 1]
     resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
-    assert len(shown(client, what=imports)) == 1
+    assert len(shown(client, what=imports)) == (1 if name == "carl" else 0)  # staff read answers of closed rounds
     assert len(shown(client, what=studies)) == (2 if name == "carl" else 1)
+
+
+def test_what_raters_said_in_a_round_is_in_the_log_of_staff_when_it_is_closed(study: Study, owner: Client) -> None:
+    round_ = make.open_round(study, 1)
+    make.submit(round_, "bob", 1, {}, proposals={"symptom": {"name": "Deadlock", "memo": "both wait"}})
+    make.rate(round_, "item carol\n1 hang")
+    place = f"studies/study/proposals/{Proposal.objects.get().public_id}/"
+    assert Script("olga").send("POST", place, {"decline": "No."}).status_code == 200
+    staff = Client()
+    staff.force_login(make.user("stan", staff=True))
+    assert [len(shown(each, what="proposal declined")) for each in (owner, staff)] == [1, 0]
+    assert "proposal declined</option>" not in staff.get(PAGE).content.decode()
+    close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert [len(shown(each, what="proposal declined")) for each in (owner, staff)] == [1, 1]
 
 
 @pytest.mark.parametrize("name", ["ada", "bob", "mia", None])

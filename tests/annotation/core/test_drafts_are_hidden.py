@@ -37,6 +37,10 @@ def study(django_db_setup: None, django_db_blocker: Any) -> Iterator[Study]:
             ProposalOutcome.objects.create(proposal=each, revision=9, outcome=outcome, **became)
             detail = {"round": each.round.number, "category": NAME, "version": 3}
             AuditEvent.objects.create(study=made, user=olga, verb=f"proposal {outcome}", detail=detail)
+        asked = {"what": "table: counts", "format": "csv", "where": f"symptom:{NAME}"}
+        for version in ("3", ["2", "3"]):
+            detail = asked | {"version": version}
+            AuditEvent.objects.create(study=made, user=olga, verb=AuditEvent.DOWNLOADED, detail=detail)
         question = {"where": [f"symptom:{NAME}"], "version": ["3"]}
         Analysis.objects.create(study=made, number=9, title="9", kind="counts", question=question, created_by=olga)
         yield made
