@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import unescape
 from typing import NamedTuple
 
@@ -166,20 +167,24 @@ class _Skeleton:
         return self.places[first], self.ends.get(last, self.places[last] + 1)
 
 
-def _letters(text: str, offset: int = 0) -> tuple[list[str], list[int]]:
+def _letters(text: str, offset: int = 0) -> tuple[list[str], "array[int]"]:
+    """The letters of each character that has some, and the place of each letter."""
     letters: list[str] = []
-    places: list[int] = []
+    places = array("I")
     for place, character in enumerate(text, start=offset):
         if character.isascii():
             if character.isalnum():
                 letters.append(character.lower())
                 places.append(place)
-        else:
-            for each in unicodedata.normalize("NFKC", character).casefold():
-                if each.isalnum():
-                    letters.append(each)
-                    places.append(place)
+        elif some := _letters_of(character):
+            letters.append(some)
+            places.extend([place] * len(some))
     return letters, places
+
+
+@lru_cache(maxsize=10_000)
+def _letters_of(character: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFKC", character).casefold() if each.isalnum())
 
 
 def skeleton(text: str) -> str:
@@ -189,9 +194,27 @@ def skeleton(text: str) -> str:
 
 @dataclass
 class Places:
-    """How many places all quotes of an answer are compared with, at most; then they are kept without a place."""
+    """How many places all quotes of an answer are compared with, at most; then they are kept without a place.
+
+    Of all texts together they are looked for in the first `n_letters`, each of which takes about 50 bytes. A text of
+    GitHub has at most 65,536 characters; some characters stand for eighteen letters.
+    """
 
     left: int = 100_000
+    n_letters: int = 1_000_000
+
+    def beginning(self, text: str) -> str:
+        """As much of a text as there is room for."""
+        found = text[: self.n_letters]
+        if found.isascii():
+            self.n_letters -= len(found)
+            return found
+        for place, character in enumerate(found):
+            self.n_letters -= max(len(_letters_of(character)), 1)
+            if self.n_letters < 0:
+                self.n_letters = 0
+                return found[:place]
+        return found
 
     def among(self, found: Iterator[int]) -> Iterator[int]:
         for at in found:
@@ -213,24 +236,29 @@ class Source:
         self.places = places or Places()
 
     @cached_property
+    def searched(self) -> str:
+        """The beginning of the text in which quotes are looked for."""
+        return self.places.beginning(self.text)
+
+    @cached_property
     def typed(self) -> _Skeleton:
-        letters, places = _letters(self.text)
+        letters, places = _letters(self.searched)
         return _Skeleton("".join(letters), places)
 
     @cached_property
     def shown(self) -> _Skeleton:
         """Without what Markdown hides: tags, comments, addresses of links, the language of code."""
         letters: list[str] = []
-        places: list[int] = []
+        places = array("I")
         ends: dict[int, int] = {}
 
         def take(start: int, end: int) -> None:
-            some, where = _letters(self.text[start:end], start)
+            some, where = _letters(self.searched[start:end], start)
             letters.extend(some)
             places.extend(where)
 
         end = 0
-        for match in _HIDDEN.finditer(self.text):
+        for match in _HIDDEN.finditer(self.searched):
             take(end, match.start())
             end = match.end()
             if match["code"] is not None:
@@ -239,10 +267,10 @@ class Source:
                 take(*match.span("span"))
             elif match["entity"] or match["address"] or match["hash"]:
                 some = skeleton(self._as_shown(match))
-                ends |= {len(letters) + n: match.end() for n in range(len(some))}
-                letters.extend(some)
+                ends |= {len(places) + n: match.end() for n in range(len(some))}
+                letters.append(some)
                 places.extend([match.start()] * len(some))
-        take(end, len(self.text))
+        take(end, len(self.searched))
         return _Skeleton("".join(letters), places, ends)
 
     def _as_shown(self, match: re.Match[str]) -> str:

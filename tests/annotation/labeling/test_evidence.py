@@ -3,6 +3,7 @@
 import json
 import random
 import time
+import tracemalloc
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -299,3 +300,14 @@ def test_many_quotes_of_a_long_text_are_located_in_short_time() -> None:
     assert time.process_time() - begun < 4
     assert found[0] == (9, 16) and found[-1] is None, "what is not found any more is kept without a place"
     assert Source(text, places=Places()).locate(asked[-1]) == (9, 16)
+
+
+def test_quotes_are_looked_for_in_so_many_letters_of_all_texts_of_an_answer() -> None:
+    """The sign stands for eighteen letters, each of which takes memory."""
+    places = Places(n_letters=300_000)
+    sources = [Source("\ufdfa" * 10_000 + "end", places=places) for _ in range(3)]
+    tracemalloc.start()
+    assert [source.locate(Quote("", "", "body", None, "end")) for source in sources] == [(10_000, 10_003), None, None]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (places.n_letters, most < 300_000 * 50) == (0, True), most
