@@ -433,7 +433,7 @@ def test_the_list_takes_the_same_queries_whatever_its_size(study: Study) -> None
     pages = [
         (lambda: olga.get(CHANGES), 14),
         (lambda: rest.get("studies/study/updates/"), 8),
-        (lambda: olga.get(address), 14),
+        (lambda: olga.get(address), 15),
     ]
     for page, n in pages:
         page()
