@@ -169,7 +169,13 @@ def import_as_document(workbook: Workbook) -> dict[str, Any]:
     """The job of an import in an answer, with its report once it is done."""
     failed = {"error": workbook.error} if workbook.state == Workbook.State.FAILED else {}
     counts = {"done": workbook.n_done, "total": workbook.n_total}
-    return {"id": str(workbook.pk), "state": workbook.state, **counts, **failed, "report": workbook.report}
+    return {
+        "id": str(workbook.pk),
+        "state": workbook.state,
+        **counts,
+        **failed,
+        "report": workbook.report if workbook.state == Workbook.State.DONE else None,
+    }
 
 
 def import_sent_sheet(request: Request, seat: Seat) -> tuple[dict[str, Any], int]:

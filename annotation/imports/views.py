@@ -338,7 +338,8 @@ def _context(
     request: HttpRequest, seat: Seat | None, found: Workbook, book: SheetBook, choices: Choices
 ) -> dict[str, Any]:
     user = me(request)
-    look = queries.look(user, book, choices, seat.study if seat else None)
+    study = seat.study if seat else None
+    look = queries.look(user, book, choices, study, queries.unanswered_of(found))
     sheets = choices.book.sheets
     counts = dict(enumerate(look.counts))
     lines = [

@@ -276,19 +276,27 @@ def import_plan(
     )
 
 
+class Unanswered(Invalid):
+    """Questions about a sheet are open."""
+
+    questions: Sequence[SheetQuestion] = ()
+
+
 def require_answers(questions: Sequence[SheetQuestion]) -> None:
-    """Raises Invalid where questions are open, each under the option that answers it."""
+    """Raises Unanswered where questions are open, each under the option that answers it."""
     if not questions:
         return
     fields: dict[str, list[str]] = defaultdict(list)
     for each in questions:
         fields[each.option].append(each.in_full)
     n = len(questions)
-    raise Invalid(
+    refused = Unanswered(
         f"Nothing was saved: {n} question{'s' if n > 1 else ''} about the sheet {'are' if n > 1 else 'is'} open.",
         code="questions",
         fields=dict(fields),
     )
+    refused.questions = questions
+    raise refused
 
 
 def import_sheet(

@@ -18,9 +18,23 @@ from accounts.models import User
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid, Unreadable, WrongState
-from annotation.imports.actions.ratings import ImportReport, import_plan, import_sheet, plan_import, require_answers
+from annotation.imports.actions.ratings import (
+    ImportReport,
+    Unanswered,
+    import_plan,
+    import_sheet,
+    plan_import,
+    require_answers,
+)
 from annotation.imports.actions.vocabulary import NewStudy
-from annotation.imports.queries.workbooks import keep_book, opened_book, read
+from annotation.imports.queries.workbooks import (
+    CELLS_READ_MOST,
+    asked_again,
+    keep_book,
+    opened_book,
+    read,
+    unanswered_of,
+)
 from annotation.imports.sheets.books import SheetBook, open_book
 from annotation.imports.sheets.choices import Choices, NewStudyRequest
 from annotation.imports.sheets.guesses import guess_book
@@ -126,7 +140,7 @@ def _guessed(book: SheetBook, seat: Seat | None, stem: str) -> Choices:
         numbers = seat.study.rounds.order_by("-number").values_list("number", flat=True)
         usual = str((numbers.first() or 0) + 1)
     mapping = guess_book(book, usual)
-    mapping.rows = {each.place: each.usual for each in doubts(book, mapping)}
+    mapping.rows = {each.place: each.usual for each in doubts(book.beginning(CELLS_READ_MOST), mapping)}
     study = NewStudyRequest(stem[:1].upper() + stem[1:200], key_of(stem)[:80].strip("-_"))
     return Choices(mapping, study=study if seat is None else NewStudyRequest())
 
@@ -140,11 +154,17 @@ def keep_choices(*, workbook: Workbook, choices: Choices) -> None:
 
 
 def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
-    """Queues the import. Raises Invalid where something is missing or the ID is none, Conflict where it is taken."""
+    """Queues the import. Raises Invalid where something is missing or the ID is none, Conflict where it is taken.
+
+    Of a large file only the questions that its page shows are looked at; the import asks the others.
+    """
     choices = Choices.from_json(workbook.mapping)
     book = opened_book(workbook)
     check_mapping(choices.book, book)
-    require_answers(open_ones(read(workbook.created_by, book, choices, workbook.study)[1]))
+    beginning = book.beginning(CELLS_READ_MOST)
+    questions = read(workbook.created_by, beginning, choices, workbook.study)[1]
+    more = asked_again(questions, unanswered_of(workbook), choices) if beginning is not book else []
+    require_answers(open_ones([*questions, *more]))
     if workbook.study_id is None:
         _check_study(choices.study, workbook.created_by)
     now = timezone.now()
@@ -200,10 +220,14 @@ class Workbooks(JobKind[Workbook]):
         job.n_attempts += 1
 
     def do(self, job: Workbook, turn: TaskTurn) -> None:
-        with progress_beside(self, job) as progress, transaction.atomic():
-            report = _import(job, lambda n_done, n_total: progress(n_done=n_done, n_total=n_total))
-            progress.write()
-            self.finish(job, study=Study.objects.get(slug=report.study), report=_kept(report))
+        try:
+            with progress_beside(self, job) as progress, transaction.atomic():
+                report = _import(job, lambda n_done, n_total: progress(n_done=n_done, n_total=n_total))
+                progress.write()
+                self.finish(job, study=Study.objects.get(slug=report.study), report=_kept(report))
+        except Unanswered as error:
+            self.write(job, report={"questions": [asdict(each) for each in error.questions]})
+            raise
 
 
 WORKBOOKS = Workbooks()
@@ -218,6 +242,9 @@ def _import(workbook: Workbook, told: Callable[[int, int], None]) -> ImportRepor
     choices = Choices.from_json(workbook.mapping)
     book = opened_book(workbook)
     check_mapping(choices.book, book)
+    if book.beginning(CELLS_READ_MOST) is not book:  # the page showed no doubts about the rest
+        for each in doubts(book, choices.book):
+            choices.book.rows.setdefault(each.place, each.usual)
     sheet, questions = read(workbook.created_by, book, choices, workbook.study)
     require_answers(open_ones(questions))
     asked = choices.study

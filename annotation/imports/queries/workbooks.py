@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
@@ -20,7 +19,6 @@ from annotation.imports.sheets import (
     SheetRow,
     ValueReader,
     document_from_values,
-    gather,
     read_answer,
 )
 from annotation.imports.sheets.books import Sheet, SheetBook, open_book
@@ -35,7 +33,6 @@ from annotation.imports.sheets.shifted_values import RowDoubt, Vocabulary, doubt
 from annotation.imports.sheets.spellings import (
     DimensionSpellings,
     Meanings,
-    apply_spellings,
     new_values,
     unknown_values,
 )
@@ -51,7 +48,8 @@ from taxonomy.ready_made import Preset, presets
 from taxonomy.tree import VersionTree
 
 READY_MADE = "ready-made:"
-ROWS_READ_MOST = 20_000
+CELLS_READ_MOST = 200_000
+"""A page reads the beginning of a larger upload: this many take some three seconds."""
 ROWS_SHOWN = 6
 REFUSALS_SHOWN = 50
 DOUBTS_SHOWN = 100
@@ -65,7 +63,7 @@ class UploadPreview:
     """What an upload would give, by what was chosen so far.
 
     `problem` says why nothing of it can be read yet; then there are no rows, counts and values. `n_read` rows were
-    looked at, all of them unless `is_partial`.
+    looked at, all of them unless `is_partial`; then the import can have questions about the others.
     """
 
     book: SheetBook
@@ -114,8 +112,13 @@ def _place(workbook: Workbook) -> str:
     return f"workbook:2:{workbook.file.name}"
 
 
-def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> UploadPreview:
-    """Reads an upload as it is mapped, up to ROWS_READ_MOST rows, without storing anything."""
+def look(
+    user: User, book: SheetBook, choices: Choices, study: Study | None, unanswered: Sequence[SheetQuestion] = ()
+) -> UploadPreview:
+    """Reads an upload as it is mapped, up to CELLS_READ_MOST cells, without storing anything.
+
+    `unanswered` are the questions that stopped its import. They are asked again where not all was looked at.
+    """
     found = UploadPreview(book, choices)
     tree = _tree(user, choices, study)
     found.tree = tree
@@ -124,28 +127,26 @@ def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> 
     except Invalid as error:
         found.problem = error
         return found
-    found.doubts = doubts(book, choices.book, _known(tree))[:DOUBTS_SHOWN]
-    reader = BookReader(book, choices.book)
-    rows = list(islice(reader.rows(), ROWS_READ_MOST + 1))
-    found.is_partial = len(rows) > ROWS_READ_MOST
-    rows = rows[:ROWS_READ_MOST]
+    beginning = book.beginning(CELLS_READ_MOST)
+    found.is_partial = beginning is not book
+    found.doubts = doubts(beginning, choices.book, _known(tree))[:DOUBTS_SHOWN]
+    reader = BookReader(beginning, choices.book)
+    rows = list(reader.rows())
     found.n_read, found.counts = len(rows), reader.counts
     meanings = choices.meanings()
     before = ValueReader(tree, spellings=decided_spellings(study) if study else {}) if tree else None
     decided = _with_meanings(before, meanings) if before else {}
     reads = ValueReader(tree, spellings=decided) if tree else None
     missing = MissingValues(choices.book.answers, reads, multi_dimensions(reads, choices.several()), meanings)
-    rows = list(missing.read(rows))
-    given = [row for row in rows if isinstance(row, SheetRow)]
+    given = [row for row in missing.read(rows) if isinstance(row, SheetRow)]
     for row in (each for each in given if each.values or each.attributes):
         shown = found.first.setdefault(row.sheet, [])
         if len(shown) < ROWS_SHOWN:
             shown.append(row)
+    sheet, questions = _read(beginning, choices, reads)
+    found.questions = [*questions, *(asked_again(questions, unanswered, choices) if found.is_partial else ())]
     if before is None or tree is None:
-        sheet, found.questions = _read(book, choices, None)
         found.values = new_values(given, meanings, choices.several())
-        if found.is_partial:
-            sheet = gather(apply_spellings(rows, meanings, choices.several()), choices.book.final)
         try:
             levels = dimensions_in_levels(choices.book)
             made = document_from_values(
@@ -157,13 +158,25 @@ def look(user: User, book: SheetBook, choices: Choices, study: Study | None) -> 
             found.problem = error
             return found
     else:
-        sheet, found.questions = _read(book, choices, reads)
         found.values = unknown_values(given, before, meanings)
-        if found.is_partial:
-            sheet = gather(rows, choices.book.final)
     there = round_labels(study) if study else {}
     _count(found, sheet, ValueReader(tree, spellings=decided), choices, there)
     return found
+
+
+def asked_again(
+    questions: Sequence[SheetQuestion], unanswered: Sequence[SheetQuestion], choices: Choices
+) -> list[SheetQuestion]:
+    """What stopped an import and is not among the questions, with what was answered since."""
+    asked = {each.key for each in questions}
+    return [
+        replace(each, chosen=choices.book.answers.get(each.key, "")) for each in unanswered if each.key not in asked
+    ]
+
+
+def unanswered_of(workbook: Workbook) -> list[SheetQuestion]:
+    """The questions that stopped the import of an upload."""
+    return [SheetQuestion(**each) for each in (workbook.report or {}).get("questions", ())]
 
 
 def _with_meanings(reader: ValueReader, meanings: Meanings) -> dict[tuple[str, str], str]:

@@ -5,7 +5,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import IO, Any
 
@@ -33,6 +33,8 @@ SHEETS_MAX = 100
 CELL_CHARACTERS_MAX = 100_000
 COPY_BYTES = 1 << 20
 HEAD_BYTES = 4_096
+LINES_LEAST = 20
+"""So many lines of each sheet are in the beginning of a book."""
 NAME_MAX = 150
 
 
@@ -75,6 +77,15 @@ class SheetBook:
     @property
     def n_lines(self) -> int:
         return sum(len(sheet.lines) for sheet in self.sheets)
+
+    def beginning(self, n_cells: int) -> "SheetBook":
+        """The first lines of each sheet, about so many cells in all; the book itself where it has no more."""
+        n_all = sum(len(line.cells) for sheet in self.sheets for line in sheet.lines)
+        if n_all <= n_cells:
+            return self
+        shares = (max(len(sheet.lines) * n_cells // n_all, LINES_LEAST) for sheet in self.sheets)
+        cut = zip(self.sheets, shares, strict=True)
+        return SheetBook([replace(sheet, lines=sheet.lines[:share]) for sheet, share in cut])
 
     def title_of(self, number: int) -> str:
         """The shortest name that tells a sheet from the others; none where it is the only one."""

@@ -15,6 +15,8 @@ from taxonomy.kinds import Value, WrongValue
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 
 NAME_MAX = 200
+OFTEN_SEEN = 100
+"""Texts of at most so many characters are kept in memory as they are compared: most cells say the same."""
 LIKENESS = 50.0
 PATHS_SHOWN = 10
 SCALE_VALUE = re.compile(r"-?\d{1,6}")
@@ -105,6 +107,11 @@ class ValueReader:
 
 def fold_value(text: str) -> str:
     """A value as it is compared: trimmed, inner blanks collapsed, without case and what can't be seen."""
+    return _folded(text) if len(text) <= OFTEN_SEEN else clean_name(text).casefold()
+
+
+@lru_cache(10_000)
+def _folded(text: str) -> str:
     return clean_name(text).casefold()
 
 

@@ -2,13 +2,17 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from annotation.core.errors import Invalid
 from annotation.imports.sheets.columns import SheetRow
 from annotation.imports.sheets.gathered_rows import GatheredSheet
 from annotation.imports.sheets.mapping import SEPARATOR
-from annotation.imports.sheets.values import ASKS, NAME_MAX, SCALE_VALUE, is_empty_set, loose, words_of
+from annotation.imports.sheets.values import ASKS, NAME_MAX, SCALE_VALUE, fold_value, is_empty_set, loose, words_of
 from shared.names import clean_name
 from taxonomy.kinds import KINDS
 from taxonomy.kinds.multi import MULTI
@@ -87,30 +91,58 @@ def _conditions(
     ANSWERED_LEAST), and of at least OTHERS_LEAST with another value none does. Parts that leave the earlier one blank
     say nothing, but more than BLANK_MOST of them speak against it. Of several the first in the sheet is taken.
     """
-    parts: dict[tuple[object, ...], dict[str, str]] = defaultdict(dict)
+    places: dict[tuple[object, ...], int] = {}
+    given: dict[str, dict[int, int]] = {name: {} for name in in_order}
+    texts: dict[str, dict[str, int]] = {name: {} for name in in_order}
     for place, rows in (*sheet.answers.items(), *sheet.finals.items()):
         for row in rows:
+            part = places.setdefault((len(place), *place, row.part), len(places))
             for dimension, text in row.values:
-                if value := clean_name(text).casefold():
-                    parts[(len(place), *place, row.part)][names.get(loose(dimension), "")] = value
+                name = names.get(loose(dimension), "")
+                if name in given and (value := fold_value(text)):
+                    given[name][part] = texts[name].setdefault(value, len(texts[name]))
+    columns = [_ValueColumn.of(given[name], list(texts[name]), len(places)) for name in in_order]
     found: dict[str, tuple[str, set[str]]] = {}
     for position, name in enumerate(in_order):
-        answered = [part for part in parts.values() if name in part]
-        for above in (each for each in in_order[:position] if loose(each) not in without):
-            values = {part[above] for part in answered if above in part and not ASKS.fullmatch(part[above])}
-            n_blank = sum(above not in part for part in answered)
-            given = [part for part in parts.values() if above in part and not ASKS.fullmatch(part[above])]
-            inside = [part for part in given if part[above] in values]
-            n_answered = sum(name in part for part in inside)
+        answered = columns[position].codes >= 0
+        if len(places) - answered.sum() < OTHERS_LEAST:
+            continue
+        for above, column in zip(in_order[:position], columns, strict=False):
+            if loose(above) in without:
+                continue
+            is_value = column.is_value[np.where(answered, column.codes, -1)]
+            seen = np.zeros(len(column.texts) + 1, dtype=bool)
+            seen[column.codes[is_value]] = True
+            inside = seen[column.codes]
+            n_others = column.is_value[column.codes].sum() - inside.sum()
+            n_blank = (answered & (column.codes < 0)).sum()
             if (
-                values
-                and len(given) - len(inside) >= OTHERS_LEAST
-                and n_answered >= ANSWERED_LEAST * len(inside)
-                and n_blank <= BLANK_MOST * len(answered)
+                seen.any()
+                and n_others >= OTHERS_LEAST
+                and (inside & answered).sum() >= ANSWERED_LEAST * inside.sum()
+                and n_blank <= BLANK_MOST * answered.sum()
             ):
-                found[name] = (above, values)
+                found[name] = (above, {column.texts[int(code)] for code in np.flatnonzero(seen)})
                 break
     return found
+
+
+@dataclass(frozen=True)
+class _ValueColumn:
+    """What the parts of a sheet say of a dimension: codes of `texts` (−1: blank), and which of these are values.
+
+    The last of `is_value` stands for a blank.
+    """
+
+    codes: NDArray[np.int32]
+    texts: Sequence[str]
+    is_value: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, given: Mapping[int, int], texts: Sequence[str], n_parts: int) -> "_ValueColumn":
+        codes = np.full(n_parts, -1, dtype=np.int32)
+        codes[np.fromiter(given.keys(), dtype=np.int64, count=len(given))] = [*given.values()]
+        return cls(codes, texts, np.array([*(ASKS.fullmatch(text) is None for text in texts), False]))
 
 
 def _scale(name: str, kind: str, values: dict[str, Counter[str]]) -> dict[str, Any]:

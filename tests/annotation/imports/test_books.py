@@ -409,3 +409,17 @@ def test_older_exports_of_doccano_name_users_and_marks_of_words_are_refused() ->
     sheet = read(book, mapping)
     assert [(rater, text) for _, _, rater, _, _, text in told(sheet)] == [("user 1", "2"), ("user 2", "3")]
     assert "are on words" in sheet.refusals[0].reason
+
+
+def test_the_beginning_of_a_book_has_the_first_lines_of_each_sheet() -> None:
+    long, short = (
+        [["item", "rater", "symptom"]] + [[f"i{n}", "bob", "hang"] for n in range(999)],
+        [["a", "b"], ["1", "2"]],
+    )
+    book, mapping = opened(xlsx({"Long": long, "Short": short}))
+    assert book.beginning(3_004) is book
+    cut = book.beginning(300)
+    assert [len(sheet.lines) for sheet in cut.sheets] == [99, 2]
+    assert [sheet.lines[0] for sheet in cut.sheets] == [sheet.lines[0] for sheet in book.sheets]
+    assert [len(sheet.lines) for sheet in book.sheets] == [1_000, 2]
+    assert len(list(BookReader(cut, mapping).rows())) == 99

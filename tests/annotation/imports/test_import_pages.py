@@ -15,6 +15,8 @@ from accounts.actions import make_token
 from annotation import jobs
 from annotation.core.access import get_seat
 from annotation.imports.actions import workbooks as actions
+from annotation.imports.actions import workbooks as workbook_actions
+from annotation.imports.queries import workbooks as workbook_queries
 from annotation.imports.queries.workbooks import look, opened_book
 from annotation.imports.sheets.choices import Choices
 from annotation.members.actions.members import add_member
@@ -405,3 +407,26 @@ def test_an_import_whose_worker_is_killed_anywhere_leaves_nothing_and_is_whole_i
     found.refresh_from_db()
     assert passed >= 2 and found.state == "done"
     assert Rating.objects.count() == 80 and Assignment.objects.count() == 80 and Study.objects.count() == 1
+
+
+def test_a_page_reads_the_beginning_of_a_large_file_and_asks_later_what_stopped_its_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Behind it the head stands once more, and a value that often means none."""
+    for module in (workbook_queries, workbook_actions):
+        monkeypatch.setattr(module, "CELLS_READ_MOST", 200)
+    pairs = [(n, rater) for n in range(1, 61) for rater in ("bob", "carol")]
+    rows = [f"acme/rocket#{n},{rater},{'crash' if n % 2 else 'hang'}\n" for n, rater in pairs]
+    head = "item,rater,symptom\n"
+    client = visitor()
+    address = upload(client, [file(head + "".join(rows) + head + "acme/rocket#1,dave,-\n")])
+    page = client.get(address).content.decode()
+    assert "in the first 65 rows" in page and 'name="question-' not in page
+    found = imported(client, address, slug="made", title="Made")
+    assert (found.state, Study.objects.count()) == ("failed", 0)
+    page = client.get(address).content.decode()
+    assert "1 question about the sheet is open" in page and "“-” often stands for a missing value" in page
+    found = imported(client, address, **{"answer-1": "none", "slug": "made", "title": "Made"})
+    assert found.state == "done", found.error
+    assert (found.report or {})["n_refused"] == 0, "the second head is left out, as everywhere"
+    assert len(values("made")) == len(rows)

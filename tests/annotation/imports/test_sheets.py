@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import openpyxl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from annotation.core.errors import Invalid, Unreadable
@@ -272,6 +274,40 @@ def test_a_dimension_that_does_not_quite_follow_another_hangs_on_nothing(more: s
     rows = "".join(f"f{n},bob,Fault,crash\nq{n},bob,how-to,\n" for n in range(20))
     sheet = gathered("item,rater,kind,symptom\n" + rows + more, ["kind", "symptom"])
     assert all("applies_when" not in each for each in document_from_values(sheet, slug="s", title="S")["dimensions"])
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["", "a", "b", "c", "PENDING"]), min_size=3, max_size=3), min_size=1, max_size=30
+    ),
+    st.integers(1, 4),
+)
+def test_what_hangs_on_what_follows_from_the_parts_alone(rows: list[list[str]], times: int) -> None:
+    rows = rows * times
+    lines = "".join(f"i{n},bob,{','.join(row)}\n" for n, row in enumerate(rows))
+    sheet = gathered("item,rater,x,y,z\n" + lines, ["x", "y", "z"])
+    try:
+        made = document_from_values(sheet, slug="s", title="S")["dimensions"]
+    except Invalid:
+        return
+    for each in made:
+        column = "xyz".index(each["key"])
+        expected = None
+        for above in (one["key"] for one in made if one["key"] < each["key"]):
+            at = "xyz".index(above)
+            values = {row[at] for row in rows if row[column] and row[at] not in ("", "PENDING")}
+            answered = [row for row in rows if row[column]]
+            given_there = [row for row in rows if row[at] not in ("", "PENDING")]
+            inside = [row for row in given_there if row[at] in values]
+            if (
+                values
+                and len(given_there) - len(inside) >= 10
+                and sum(bool(row[column]) for row in inside) >= 0.9 * len(inside)
+                and sum(not row[at] for row in answered) <= 0.05 * len(answered)
+            ):
+                expected = {"dimension": above, "is": sorted(values)}
+                break
+        assert each.get("applies_when") == expected
 
 
 def test_a_sheet_without_values_and_a_column_of_free_text_make_no_taxonomy() -> None:
