@@ -12,6 +12,7 @@ from django.utils.timezone import localtime
 from accounts.models import User
 from taxonomy import appendix, comparison, migration, side_by_side, tree
 from taxonomy.comparison import Change, DimensionChange, Sources
+from taxonomy.errors import TaxonomyNotFound
 from taxonomy.migration import Link, Route, VersionChanges
 from taxonomy.models import Category, CategoryChange, Dimension, Taxonomy, TaxonomyQuerySet, TaxonomyVersion
 from taxonomy.schema import AppliesWhen, CategorySpec, DimensionSpec, Document
@@ -33,8 +34,11 @@ def taxonomies(user: User) -> QuerySet[Taxonomy]:
 
 
 def taxonomy_with_versions(taxonomy: Taxonomy, user: User) -> Taxonomy:
-    """One of them; three queries."""
-    return with_versions(Taxonomy.objects.filter(pk=taxonomy.pk), user).get()
+    """One of them; three queries. Raises TaxonomyNotFound where its only draft was discarded since."""
+    found = with_versions(Taxonomy.objects.filter(pk=taxonomy.pk), user).first()
+    if found is None or not found.readable_versions:  # type: ignore[attr-defined]  # by the prefetch
+        raise TaxonomyNotFound(f"Taxonomy “{taxonomy.slug}” not found.")
+    return found
 
 
 def version_before(version: TaxonomyVersion, user: User) -> TaxonomyVersion | None:

@@ -58,7 +58,8 @@ def taxonomies(request: HttpRequest) -> HttpResponse:
         status = context["error"].status
     after = request.GET.get("after", "")
     stored = stored_ones(user, [each.document for each in presets()], drafts=True)
-    rows = list(queries.taxonomies(user).filter(slug__gt=after)[: PAGE_SIZE + 1])
+    found = queries.taxonomies(user).filter(slug__gt=after)[: PAGE_SIZE + 1]
+    rows = [each for each in found if each.readable_versions]  # type: ignore[attr-defined]  # none: discarded since
     context |= {
         "taxonomies": rows[:PAGE_SIZE],
         "next_url": f"?after={rows[PAGE_SIZE - 1].slug}" if len(rows) > PAGE_SIZE else "",

@@ -1,11 +1,14 @@
 """Pages of taxonomies: who sees what, what a form answers, and that pages stay quick."""
 
+from typing import Any
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 
 from accounts.models import User
-from taxonomy.actions import load_document, new_draft, publish_version
+from taxonomy.actions import discard_draft, load_document, new_draft, publish_version
 from taxonomy.models import Category, Taxonomy, TaxonomyVersion
 from taxonomy.ready_made import presets
 from tests.asserts import assert_queries
@@ -202,6 +205,24 @@ def test_a_draft_is_discarded_and_a_version_retired_from_the_pages(maria: Client
     assert ">Retire<" not in page
     alone = load_document(user=second.created_by, text=FIRST.replace("slug: s", "slug: alone"))
     assert maria.post(f"/taxonomies/alone/versions/{alone.number}/discard/")["Location"] == "/taxonomies/"
+
+
+@pytest.mark.parametrize(("page", "read", "status"), [("/taxonomies/", ">", 200), ("/taxonomies/s/", "=", 404)])
+def test_a_taxonomy_whose_only_draft_is_discarded_while_its_page_is_made_is_not_there(
+    maria: Client, page: str, read: str, status: int
+) -> None:
+    draft = load_document(user=User.objects.get(username="maria"), text=FIRST)
+    assert maria.get(page).status_code == 200
+
+    def discarding(execute: Any, sql: str, *more: Any) -> Any:
+        found = execute(sql, *more)
+        if f'"taxonomy_taxonomy"."slug" {read} ' in sql and waiting:
+            discard_draft(user=draft.created_by, version=waiting.pop())
+        return found
+
+    waiting = [draft]
+    with connection.execute_wrapper(discarding):
+        assert maria.get(page).status_code == status
 
 
 def test_two_versions_stand_side_by_side_with_the_words_that_differ(maria: Client, second: TaxonomyVersion) -> None:

@@ -259,7 +259,7 @@ def test_a_dimension_answered_just_where_another_has_certain_values_hangs_on_it(
     assert symptom["applies_when"] == {"dimension": "kind", "is": ["fault"]}
     assert "applies_when" not in kind
     fewer = questions.partition("\n")[2]
-    sheet = gathered("item,rater,kind,symptom\n" + faults + fewer, ["kind", "symptom"])
+    sheet = gathered("item,rater,kind,symptom,seen\n" + faults + fewer, ["kind", "symptom", "seen"])
     assert all("applies_when" not in each for each in document_from_values(sheet, slug="s", title="S")["dimensions"])
     assert "applies_when" not in seen
 
