@@ -1,6 +1,7 @@
 """Likely duplicates: MinHash of real issues against exact comparison, marks of GitHub and comments, page and REST."""
 
 import json
+import tracemalloc
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,28 @@ def test_equal_places_estimate_the_jaccard_index(share: float) -> None:
     one, other = texts_of_two(share)
     exact = len(set(one.tolist()) & set(other.tolist())) / len(set(one.tolist()) | set(other.tolist()))
     assert abs((sketch(one) == sketch(other)).mean() - exact) <= 0.13  # three standard errors of 128 places
+
+
+def test_a_sketch_is_the_same_however_many_shingles_are_hashed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.arange(1_000, dtype=np.uint32) * np.uint32(2654435761)
+    one = sketch(numbers)
+    assert (one == sketch(numbers[::-1])).all() and len(set(one.tolist())) > 100
+    monkeypatch.setattr("annotation.choosing.duplicates.READ", 7)
+    assert (one == sketch(numbers)).all()
+    assert (sketch(numbers[:0]) == 0xFFFFFFFF).all()
+
+
+def test_a_long_text_is_compared_by_its_beginning_and_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each Chinese sign is a word."""
+    monkeypatch.setattr("annotation.choosing.duplicates.CHARACTERS_COMPARED", 30_000)
+    text = "".join(chr(0x4E00 + (n * 7919) % 20_000) for n in range(30_000))
+    tracemalloc.start()
+    found = shingles("", text + "更多" * 1_000)
+    sketch(found)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found == shingles("", text)).all() and len(found) > 10_000
+    assert most < 20_000_000, most
 
 
 def found_among(texts: list[Any], **more: Any) -> list[Any]:
