@@ -18,6 +18,8 @@ LONGEST_CONTEXT = 80
 MOST_PER_PART = 100
 MOST_PLACES = 5_000
 MOST_ANCHORS = 400
+SLOWER = 100
+"""So much longer it takes to read a letter than to look it up."""
 HIDDEN_MOST = 600
 """So many characters that are not shown, beyond twice its length, may stand within a quote."""
 TITLE, BODY, COMMENT = "title", "body", "comment"
@@ -202,6 +204,8 @@ class Places:
 
     left: int = 100_000
     n_letters: int = 1_000_000
+    n_looked: int = 300_000_000
+    """So many letters are looked through, each once for each beginning or end of a quote; about a second."""
 
     def beginning(self, text: str) -> str:
         """As much of a text as there is room for."""
@@ -216,8 +220,16 @@ class Places:
                 return found[:place]
         return found
 
-    def among(self, found: Iterator[int]) -> Iterator[int]:
-        for at in found:
+    def may_look_through(self, n_letters: int) -> bool:
+        """Whether so many letters may be looked through once more."""
+        self.n_looked -= n_letters
+        return self.n_looked >= 0
+
+    def of(self, side: "_Skeleton", wanted: str, most: int = MOST_PLACES) -> Iterator[int]:
+        """Where some letters stand."""
+        if not self.may_look_through(len(side.letters)):
+            return
+        for at in side.occurrences(wanted, most):
             if not self.left:
                 return
             self.left -= 1
@@ -303,6 +315,7 @@ class Source:
             and quote.end is not None
             and quote.start < quote.end <= len(self.text)
             and quote.end - quote.start <= 3 * len(quote.quote) + HIDDEN_MOST
+            and self.places.may_look_through(SLOWER * (quote.end - quote.start))
         ):
             given = self.text[quote.start : quote.end]
             if wanted in (skeleton(given), skeleton(Source(given).shown.letters)):
@@ -310,7 +323,7 @@ class Source:
         before, after = skeleton(quote.before), skeleton(quote.after)
         best: tuple[float, float, _Skeleton, int] | None = None
         for side in (self.shown, self.typed):
-            for first in self.places.among(side.occurrences(wanted)):
+            for first in self.places.of(side, wanted):
                 fit = _common(side.letters, first, first + len(wanted), before, after)
                 far = self._far(side.places[first], quote.at)
                 if best is None or (-fit, far) < best[:2]:
@@ -333,9 +346,9 @@ class Source:
             for side in (self.shown, self.typed):
                 heads = [
                     (at, _common(side.letters, at, None, before, ""))
-                    for at in self.places.among(side.occurrences(wanted[:length], MOST_ANCHORS))
+                    for at in self.places.of(side, wanted[:length], MOST_ANCHORS)
                 ]
-                ends = self.places.among(side.occurrences(wanted[-length:], MOST_ANCHORS))
+                ends = self.places.of(side, wanted[-length:], MOST_ANCHORS)
                 tails = [at + length - 1 for at in ends]
                 follows = [_common(side.letters, None, tail + 1, "", after) for tail in tails]
                 best: tuple[float, float, int, int] | None = None
@@ -358,6 +371,8 @@ class Source:
         wanted = quote.quote.strip()
         before, after = quote.before.rstrip()[-8:], quote.after.lstrip()[:8]
         best: tuple[float, float, int] | None = None
+        if not self.places.may_look_through(len(self.text)):
+            return None
         first, left = self.text.find(wanted), MOST_PLACES
         while first >= 0 and left:
             end = first + len(wanted)

@@ -311,3 +311,16 @@ def test_quotes_are_looked_for_in_so_many_letters_of_all_texts_of_an_answer() ->
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (places.n_letters, most < 300_000 * 50) == (0, True), most
+
+
+def test_quotes_are_looked_for_in_so_many_letters_whatever_the_answer_holds() -> None:
+    """A quote that is not there is looked for by its beginnings and ends, too."""
+    text = "a" * 1_000 + " it hangs after the first step"
+    places = Places(n_looked=60_000)
+    source = Source(text, places=places)
+    assert source.locate(Quote("", "", "body", None, "hangs after")) == (1_004, 1_015)
+    asked = Quote("", "", "body", None, "aaaab" * 10 + "000123" + "baaaa" * 10)
+    assert [source.locate(asked) for _ in range(3)] == [None] * 3
+    assert places.n_looked < 0 and source.locate(Quote("", "", "body", None, "hangs after")) is None
+    given = Quote("", "", "body", None, "hangs after", start=1_004, end=1_015)
+    assert source.locate(given) is None and Source(text).locate(given) == (1_004, 1_015)
