@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accounts.models import User
 
 START_BYTES = 64
+GONE = "This upload was already imported or discarded."
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c")
 
 
@@ -121,7 +122,10 @@ def asked_of_file(
 
 
 def choose_sheet(*, upload: Upload, sheet: str) -> Upload:
-    """Takes another sheet of a workbook; raises Unreadable for one that is not there or has no head line."""
+    """Takes another sheet of a workbook; raises Unreadable for one that is not there or has no head line.
+
+    Raises NotFound where the upload was confirmed or thrown away, also while the sheet was read.
+    """
     try:
         file = upload.file.open("rb")
     except FileNotFoundError:
@@ -129,7 +133,8 @@ def choose_sheet(*, upload: Upload, sheet: str) -> Upload:
     with file:
         found = sample(file.file, sheet)
     upload.requested["sample"] = found.as_json()
-    upload.save(update_fields=["requested"])
+    if not Upload.objects.filter(pk=upload.pk).update(requested=upload.requested):
+        raise NotFound(GONE)
     return upload
 
 
@@ -178,7 +183,7 @@ def throw_away(*, upload: Upload) -> None:
 def _take(upload: Upload) -> None:
     """Deletes the row, of which only one caller can have the use."""
     if not Upload.objects.filter(pk=upload.pk).delete()[0]:
-        raise NotFound("This upload was already imported or discarded.")
+        raise NotFound(GONE)
 
 
 def _guessed(found: TablePreview, number_rows: bool) -> Mapping[str, str]:

@@ -13,13 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from ingest import queries
 from ingest.access import get_run, get_upload
 from ingest.actions import uploads
-from ingest.errors import Invalid
+from ingest.errors import Invalid, Unreadable
 from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.identifiers import parse_repository
 from ingest.models import Upload
 from ingest.tables import FIELDS, Guess, TablePreview, missing, without_identifying
 from ingest.tables.columns import Field
-from shared.errors import ConcordError
 from shared.site_links import onward
 
 PREFIX = "column-"
@@ -72,7 +71,7 @@ def choose_sheet(request: HttpRequest, upload_id: int) -> HttpResponse:
     found = get_upload(request.user, upload_id)
     try:
         uploads.choose_sheet(upload=found, sheet=request.POST.get("sheet", ""))
-    except ConcordError as error:
+    except Unreadable as error:
         context = _context(found, _next_only(request)) | {"error": error}
         return render(request, "ingest/upload.html", context, status=422)
     query = _next_only(request).urlencode(safe="/")

@@ -141,6 +141,20 @@ def test_another_sheet_of_a_workbook_is_chosen(ann):
     assert Issue.objects.get().current_snapshot.title == "Seven"
 
 
+def test_an_upload_that_is_thrown_away_while_another_sheet_is_read_is_gone(
+    ann, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = upload(ann, workbook(), "issues.xlsx", repository="o/r").url
+
+    def thrown_away(*asked: Any) -> Any:
+        Upload.objects.all().delete()
+        return sample(*asked)
+
+    monkeypatch.setattr("ingest.actions.uploads.sample", thrown_away)
+    answer = ann.post(f"{address}sheet/", {"sheet": "Issues"})
+    assert answer.status_code == 404 and "already imported or discarded" in answer.content.decode()
+
+
 def test_an_upload_is_imported_once_and_thrown_away_with_its_file(ann, django_capture_on_commit_callbacks):
     owner = User.objects.get(username="ann")
     waiting = take_upload(user=owner, file=ContentFile(TABLE.encode(), name="a.csv"), repository="o/r")
