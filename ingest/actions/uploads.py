@@ -15,6 +15,7 @@ from ingest.identifiers import full_name, parse_repository
 from ingest.models import FetchRun, Upload
 from ingest.tables import TablePreview, checked_guess, is_table, lay_out, sample
 from shared.disk_space import require_room
+from shared.stored_names import unused_name
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -71,7 +72,7 @@ def take_upload(
     found = sample(file.file)  # type: ignore[arg-type]
     file.seek(0)
     upload = Upload(name=requested["file"], created_by=user, requested=requested | {"sample": found.as_json()})
-    upload.file.save("issues.table", file, save=False)
+    upload.file.save(unused_name("issues", "table"), file, save=False)
     upload.save()
     return upload
 
@@ -95,7 +96,7 @@ def start_file_fetch(
     requested = asked_of_file(file, repository, private, bytes_max) | dict(table or {})
     of_shell = user is None or is_shell_command()
     run = FetchRun(kind=FetchRun.Kind.FILE, requested=requested, is_unrestricted=of_shell)
-    run.upload.save("issues.table" if table else "issues.json", file, save=False)
+    run.upload.save(unused_name("issues", "table" if table else "json"), file, save=False)
     return queue_run(run, user=user, send=send)
 
 

@@ -48,6 +48,7 @@ from shared.disk_space import require_room
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import TaskTurn
 from shared.jobs import JobKind, progress_beside
+from shared.stored_names import unused_name
 from taxonomy.schema import key_of
 
 REFUSALS_KEPT = 10_000
@@ -93,7 +94,7 @@ def take_workbook(*, user: User, files: Sequence["File[Any]"], seat: Seat | None
             mapping=choices.as_json(),
             created_by=user,
         )
-        found.file.save("workbook.bin", File(source.file), save=False)
+        found.file.save(unused_name("workbook", "bin"), File(source.file), save=False)
     found.save()
     keep_book(found, book)
     return found

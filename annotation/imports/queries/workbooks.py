@@ -109,7 +109,8 @@ def keep_book(workbook: Workbook, book: SheetBook) -> None:
 
 
 def _place(workbook: Workbook) -> str:
-    return f"workbook:2:{workbook.file.name}"
+    """No other upload has this place, as another can have the name of a file that is gone."""
+    return f"workbook:3:{workbook.pk}:{workbook.created_at.isoformat()}"
 
 
 def look(

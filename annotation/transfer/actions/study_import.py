@@ -26,6 +26,7 @@ from shared.disk_space import require_room
 from shared.job_holds import JobLockKind
 from shared.job_time_limits import TaskTurn
 from shared.jobs import JobKind, progress_beside
+from shared.stored_names import unused_name
 
 KEPT_DAYS = 2
 FILES_AT_ONCE = 100
@@ -55,7 +56,7 @@ def take_study(*, user: User, file: "File[Any]", slug: str = "", send: bool = Tr
         worked_at=timezone.now(),
     )
     file.seek(0)
-    found.file.save("study.zip", File(file.file), save=False)
+    found.file.save(unused_name("study", "zip"), File(file.file), save=False)
     with transaction.atomic():
         found.save()
         if send:

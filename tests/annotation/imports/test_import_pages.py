@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,6 +153,21 @@ def test_a_new_study_from_a_sheet_with_what_looks_alike_said_to_be_the_same() ->
         and "The sheet has 2 items and 2 raters." in report
         and "/studies/made/agreement/" in report
     )
+
+
+def test_an_upload_is_not_shown_as_one_that_had_the_name_of_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbook_queries, "KEPT_LINES_MOST", 10)
+    vic, eve = visitor("vic"), visitor("eve")
+    address = upload(vic, [file("item,rater,symptom\nsecretlab/model#1,VIC,Crash\n")])
+    assert "secretlab/model#1" in vic.get(address).content.decode()
+    first = Workbook.objects.get().file.name
+    assert first is not None and vic.post(address + "throw-away/").status_code == 302
+    own = "item,rater,symptom\n" + "".join(f"acme/rocket#{n},EVE,Hang\n" for n in range(1, 20))
+    monkeypatch.setattr(workbook_actions, "unused_name", lambda *_: Path(first).name)
+    address = upload(eve, [file(own)])
+    assert Workbook.objects.get().file.name == first, "as earlier versions named it"
+    page = eve.get(address).content.decode()
+    assert "acme/rocket#1" in page and "secretlab" not in page and "VIC" not in page
 
 
 def test_a_form_with_a_nul_is_refused_by_its_field(study: Study) -> None:
