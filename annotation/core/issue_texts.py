@@ -1,4 +1,4 @@
-"""Issue texts of a study as they are pinned, row by row at constant memory."""
+"""Issue texts of a study as they are pinned, row by row; chunks are smaller where texts are longer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,9 @@ from ingest.files.export_rows import change_row
 from ingest.models import ClosingChange, Repository, SnapshotComment
 
 CHUNK_ITEMS = 200
+FIRST_CHUNK_ITEMS = 10
+CHUNK_CHARACTERS = 10_000_000
+"""Of a chunk, as far as the one before lets guess; each takes up to ten bytes on its way into a file."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +48,30 @@ class IssueRow:
 
 def issue_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, IssueRow]]:
     """(item's key, row) for each item after that key, in order; four queries to a chunk."""
-    while items := _chunk(study, after):
+    size = FIRST_CHUNK_ITEMS
+    while items := _chunk(study, after, size):
         names = {
             row.pk: row for row in Repository.objects.filter(pk__in={i.issue.repository_id for i in items if i.issue})
         }
         threads = _threads([item.snapshot_id for item in items if item.snapshot_id])
         changes = closing_changes([item.issue_id for item in items if item.issue_id])
+        n_characters = 1
         for item in items:
-            yield item.pk, _row(item, names, threads, changes.get(item.issue_id or 0, []))
+            row = _row(item, names, threads, changes.get(item.issue_id or 0, []))
+            n_characters += n_characters_of(row)
+            yield item.pk, row
+        size = max(1, min(CHUNK_ITEMS, 4 * size, size * CHUNK_CHARACTERS // n_characters))
         after = items[-1].pk
 
 
-def _chunk(study: Study, after: int) -> list[Item]:
+def n_characters_of(row: IssueRow) -> int:
+    """How long the texts of a row are."""
+    return len(row.title or "") + len(row.body or "") + sum(len(each["body"]) for each in row.comments or ())
+
+
+def _chunk(study: Study, after: int, size: int) -> list[Item]:
     found = Item.objects.filter(study=study, pk__gt=after).select_related("snapshot", "issue").order_by("pk")
-    return list(found[:CHUNK_ITEMS])
+    return list(found[:size])
 
 
 def _threads(snapshots: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

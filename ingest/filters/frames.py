@@ -24,6 +24,7 @@ STRATA = (*STRATA_OF_SNAPSHOTS, *STRATA_BY_FIX)
 NOT_KNOWN, NO_LABEL = "not known", "no label"
 STRATUM_LONGEST = 200
 CHUNK = 1000
+TEXTS_AT_ONCE = 100
 
 Stratum = Callable[[str, str, datetime | None, Sequence[str]], str]
 """From repository, state, the day it was opened and GitHub labels to the name of a stratum."""
@@ -160,9 +161,9 @@ def _fitting(issues: QuerySet[Issue], keywords: Keywords | None, columns: Sequen
         yield from ordered.values_list(*columns).iterator(chunk_size=5 * CHUNK)
         return
     places = [f"current_snapshot__{place}" for place in ("title", "body") if place in keywords.places]
-    rows = ordered.values_list(*columns, *places).iterator(chunk_size=CHUNK)
+    rows = ordered.values_list(*columns, *places).iterator(chunk_size=TEXTS_AT_ONCE)
     n = len(columns)
-    while chunk := list(islice(rows, CHUNK)):
+    while chunk := list(islice(rows, TEXTS_AT_ONCE)):
         threads = _threads([row[1] for row in chunk]) if "comments" in keywords.places else {}
         for row in chunk:
             if keywords.fit([*row[n:], *threads.get(row[1], ())]):

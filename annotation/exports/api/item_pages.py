@@ -1,6 +1,6 @@
 """Item pages of REST lists: a page contains whole items, and its cursor reveals nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -18,23 +18,31 @@ from shared.public_ids import public_id, row_number_of
 from shared.request_checks import page_size
 
 PAGE, MOST_PER_PAGE = 500, 5000
+CHARACTERS_MOST = 20_000_000
 
 
-def page_of_items(request: Request, found: Iterable[tuple[label_rows.Place, list[Any]]]) -> Response:
+def page_of_items(
+    request: Request,
+    found: Iterable[tuple[label_rows.Place, list[Any]]],
+    n_characters: Callable[[Any], int] = lambda row: 0,
+) -> Response:
     """A page of whole items: at least the page's size of rows unless they run out; `next` goes on after the item.
 
     It is the last item that has rows. One whose rows are withheld moves no cursor, which would tell that it is there.
+    Where `n_characters` says how long the texts of a row are, a page is full with CHARACTERS_MOST, too.
     """
     gathered: list[Any] = []
+    left = CHARACTERS_MOST
     last: label_rows.Place = (0, 0)
     size = page_size(request, PAGE, MOST_PER_PAGE)
     following = None
     for place, here in found:
-        if len(gathered) >= size and here:
+        if (len(gathered) >= size or left <= 0) and here:
             following = replace_query_param(request.build_absolute_uri(), "cursor", encode_cursor(request, last))
             break
         if here:
             gathered.extend(here)
+            left -= sum(map(n_characters, here))
             last = place
     return Response(
         {"results": [row if isinstance(row, dict) else label_rows.as_dict(row) for row in gathered], "next": following}

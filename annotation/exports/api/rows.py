@@ -18,6 +18,7 @@ from annotation.core.api_requests import (
     seat_of,
 )
 from annotation.core.download_log import filters_of, record_download
+from annotation.core.issue_texts import n_characters_of
 from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of_rows
 from annotation.exports.queries import rows
 from annotation.exports.queries.options import SHAPES
@@ -61,7 +62,13 @@ class Labels(APIView):
         return answer
 
 
-def _about_issues(request: Request, slug: str, what: str, read: Callable[..., rows.Found]) -> Any:
+def _about_issues(
+    request: Request,
+    slug: str,
+    what: str,
+    read: Callable[..., rows.Found],
+    n_characters: Callable[[Any], int] = lambda row: 0,
+) -> Any:
     """Rows about a study's issues: a page of what `read` finds, or a file, whose download the audit log keeps."""
     seat = seat_of(request, slug)
     format = format_of(request)
@@ -69,7 +76,7 @@ def _about_issues(request: Request, slug: str, what: str, read: Callable[..., ro
         answer = rows.stream_rows(seat, what, format)
         record_download(seat=seat, what=what, format=format, method=request.method)
         return answer
-    return page_of_items(request, read(seat, after=cursor_of(request)))
+    return page_of_items(request, read(seat, after=cursor_of(request)), n_characters)
 
 
 class IssuesOfStudy(APIView):
@@ -81,7 +88,7 @@ class IssuesOfStudy(APIView):
         operation_id="study_issues", parameters=[FORMAT, CURSOR, PAGE_SIZE], responses={200: pages_of_rows("issues")}
     )
     def get(self, request: Request, slug: str) -> Any:
-        return _about_issues(request, slug, "issues", rows.issues)
+        return _about_issues(request, slug, "issues", rows.issues, n_characters_of)
 
 
 class ClosingChanges(APIView):

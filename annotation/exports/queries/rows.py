@@ -11,7 +11,7 @@ from django.http import StreamingHttpResponse
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.core.errors import Blind
 from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
-from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
+from annotation.exports.columns import COLUMNS, CONTENT_TYPES, TEXTS_AT_ONCE, write
 from annotation.exports.record_batches import write_batches
 from annotation.exports.wide_tables import wide_columns, widen
 from annotation.labels.pseudonyms import Pseudonyms
@@ -34,6 +34,7 @@ TOLD_EVERY = 500
 """Rows between two calls of `tell`."""
 Tell = Callable[[int, label_rows.Place | None], None]
 T = TypeVar("T")
+READ_AT_ONCE = 1000
 Found = Iterable[tuple[label_rows.Place, list[Any]]]
 """Item by item: where the reading stands, and the rows of the item."""
 
@@ -324,7 +325,7 @@ def flat(seat: Seat, found: Found) -> Iterator[dict[str, Any]]:
             yield said
 
 
-def while_reading(seat: Seat, found: Iterable[T], *, at_once: int = 1000) -> Iterator[T]:
+def while_reading(seat: Seat, found: Iterable[T], *, at_once: int = READ_AT_ONCE) -> Iterator[T]:
     """What is found, as long as the person reads as much as when they asked.
 
     A file is read from the database while it is sent. With a slow connection that takes long enough for its reader to
@@ -388,7 +389,10 @@ def file_pieces(
         wide = ((place, each) for place, batch in found for each in widen(what, [batch], dimensions))
         return write_batches(wide_columns(what, dimensions), format, _told_batches(seat, wide, tell))
     rows = of_kind(what, seat, **options)
-    return write(what, format, _told_rows(flat(seat, while_reading(seat, rows) if is_sent else rows), tell))
+    read_on = (
+        while_reading(seat, rows, at_once=TEXTS_AT_ONCE if what == "issues" else READ_AT_ONCE) if is_sent else rows
+    )
+    return write(what, format, _told_rows(flat(seat, read_on), tell))
 
 
 def _dimensions(

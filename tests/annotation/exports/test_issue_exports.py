@@ -13,8 +13,10 @@ from django.test import Client
 from annotation.choosing.actions.items import items_for
 from annotation.choosing.actions.pinning import repin_items
 from annotation.choosing.actions.samples import screen_items
+from annotation.core import issue_texts
 from annotation.core.access import get_item
 from annotation.exports.actions import request_export
+from annotation.exports.api import item_pages
 from annotation.exports.jobs import EXPORTS
 from annotation.imports.queries.ratings import stored_issues
 from annotation.imports.sheets.gathered_rows import item_name
@@ -149,8 +151,30 @@ def test_it_takes_the_same_number_of_queries_for_one_issue_and_for_many(study, w
         world.named("o/r").issue(f"Number {number}").comment("Yes.")
     fetch()
     items_for(make.owner_seat(study), list(Issue.objects.select_related("repository")))
-    with assert_queries(5):
+    with assert_queries(9):  # the first chunk is small, because texts may be long
         assert len(list(issue_rows(study))) > 30
+
+
+def test_long_texts_make_small_chunks_and_short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make.study()
+    make.open_round(made, 60)
+    for number in range(1, 61):
+        make.new_state(number, body="x" * 1_000)
+    repin_items(seat=make.owner_seat(made), items=[f"acme/rocket#{number}" for number in range(1, 61)])
+    monkeypatch.setattr(issue_texts, "CHUNK_CHARACTERS", 5_200)
+    monkeypatch.setattr(item_pages, "CHARACTERS_MOST", 7_000)
+    sizes: list[int] = []
+    read = issue_texts._chunk
+    monkeypatch.setattr(issue_texts, "_chunk", lambda *asked: sizes.append(asked[2]) or read(*asked))
+    rows = [row for _, row in issue_texts.issue_rows(made)]
+    assert [len(row.body) for row in rows] == [1_000] * 60 and sizes[:3] == [10, 5, 5]
+    caller, found, address = Caller("olga"), [], "studies/study/issues/"
+    while address:
+        page = caller.get(address).json()
+        found.append([row["item"] for row in page["results"]])
+        address = (page["next"] or "").partition("/api/v1/")[2]
+    assert {len(page) for page in found[:-1]} == {7}
+    assert [item for page in found for item in page] == [row.item for row in rows]
 
 
 def test_people_in_memos_do_not_leave_by_name():
