@@ -16,6 +16,8 @@ BIGGEST_ID = 2**63 - 1
 FILES_MAX = 3000
 ADDRESS_CHARACTERS = 600
 LABEL_CHARACTERS = 500
+LABELS_MAX = 1_000
+"""At GitHub an issue has at most 100 labels; each list of issues reads them."""
 """Of a GitHub label, which has 50 at most at GitHub: longer ones have no place in an index."""
 DELETED_ACCOUNT = "ghost"  # GitHub's stand-in where it does not say null
 _PLAIN_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+\Z", re.ASCII)
@@ -363,6 +365,8 @@ def _labels(row: Mapping[str, Any]) -> tuple[str, ...] | None:
     names = [label.get("name") if isinstance(label, Mapping) else label for label in labels]
     if not all(isinstance(name, str) for name in names):
         raise RowError("A label is neither a name nor an object with a name.")
+    if len(names) > LABELS_MAX:
+        raise RowError(f"The issue has {len(names):,} labels. At most {LABELS_MAX:,} are allowed.")
     return tuple(dict.fromkeys(parse_label(name) for name in names if name))
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from ingest.errors import RowError
 from ingest.files import export_rows
 from ingest.github.graphql_nodes import parse_graphql_issue
-from ingest.github.rest_objects import parse_issue
+from ingest.github.rest_objects import LABELS_MAX, parse_issue
 from ingest.models import Activity, ClosingChange, Issue, Refusal
 from tests.github import GitHub
 from tests.ingest.canned_server import Canned, canned
@@ -246,3 +247,12 @@ def test_headers_without_sense_let_a_run_wait_or_end_in_words(
         run = fetch()
     assert run.state in {"done", "failed", "waiting"} and "Unexpected" not in run.error
     assert run.waiting_until is None or run.waiting_until < timezone.now() + timedelta(days=2)
+
+
+def test_an_issue_has_at_most_a_thousand_labels() -> None:
+    """At GitHub it has at most a hundred, and each list of issues reads all."""
+    row = {"number": 1, "title": "t", "repository": "o/r"}
+    most = parse_issue(row | {"labels": [f"l{n}" for n in range(LABELS_MAX)]})
+    assert len(most.github_labels or ()) == LABELS_MAX
+    with pytest.raises(RowError, match="The issue has 1,001 labels. At most 1,000 are allowed."):
+        parse_issue(row | {"labels": [f"l{n}" for n in range(LABELS_MAX + 1)]})

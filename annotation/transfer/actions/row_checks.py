@@ -60,7 +60,7 @@ from annotation.models import AuditEvent, Export, Plan, Study
 from annotation.resolving.actions.part_matches import MOST_PARTS as MOST_AGREED_PARTS
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import rejection
-from ingest.github.rest_objects import LABEL_CHARACTERS
+from ingest.github.rest_objects import LABEL_CHARACTERS, LABELS_MAX
 from ingest.identifiers import is_host, is_name, is_owner
 from ingest.models import Activity, ClosingChange, Comment, Issue, Repository, Snapshot
 from taxonomy.kinds import LONGEST_TEXT
@@ -222,6 +222,10 @@ def _is_text_of(most: int, value: Any) -> bool:
     return isinstance(value, str) and len(value) <= most
 
 
+def _are_few_labels(value: Any) -> bool:
+    return len(value) <= LABELS_MAX
+
+
 def _is_code(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"R[1-9]\d{0,9}", value) is not None
 
@@ -258,8 +262,8 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     ("repositories", "owner"): (is_owner, "not an owner of repositories"),
     ("repositories", "name"): (is_name, "not a name of a repository"),
     ("snapshots", "github_labels"): (
-        list_of(partial(_is_text_of, LABEL_CHARACTERS)),
-        f"a GitHub label of more than {LABEL_CHARACTERS} characters",
+        both_of(list_of(partial(_is_text_of, LABEL_CHARACTERS)), _are_few_labels),
+        f"more than {LABELS_MAX:,} GitHub labels, or one of more than {LABEL_CHARACTERS} characters",
     ),
     **dict.fromkeys(SOURCE_TIMES, (is_no_later_than_tomorrow, "a time in the future")),
     ("export", "state"): (
