@@ -25,10 +25,13 @@ class Clusters:
     counts: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, patterns: Patterns, items: Iterable[Iterable[Sequence[Category | None]]]) -> Clusters:
+    def of(
+        cls, patterns: Patterns, items: Iterable[Iterable[Sequence[Category | None]]], *, may_have_more: bool = False
+    ) -> Clusters:
         """The units of each item as rows of values, one per rater of `patterns`; a unit of none of them is alone.
 
-        Raises KeyError for a row that is none of the patterns.
+        Raises KeyError for a row that is none of the patterns. With `may_have_more` such rows, and more of a pattern
+        than it has units, are left out: they came in after the patterns were counted.
         """
         index = {tuple(row): p for p, row in enumerate(patterns.values.tolist())}
         place: dict[Category | None, int] = {category: k for k, category in enumerate(patterns.categories)}
@@ -36,7 +39,10 @@ class Clusters:
         alone = patterns.counts.copy()
         tally: Counter[tuple[tuple[int, int], ...]] = Counter()
         for units in items:
-            found = Counter(index[tuple(place[value] for value in row)] for row in units)
+            rows = (tuple(place.get(value) if may_have_more else place[value] for value in row) for row in units)
+            found = Counter(index[row] for row in rows if not may_have_more or row in index)
+            if may_have_more:
+                found = Counter({p: m for p, n in found.items() if (m := min(n, int(alone[p])))})
             for p, n in found.items():
                 alone[p] -= n
             if found:

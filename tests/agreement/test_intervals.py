@@ -73,6 +73,19 @@ def test_one_more_unit_is_added_for_the_variance():
     assert set((values >= 0).sum(axis=1).tolist()) == {round(GAPS.n_ratings / GAPS.n_units)}
 
 
+def test_units_that_came_in_after_the_patterns_were_counted_are_left_out():
+    patterns = Patterns.from_counts([(("a", "a"), 3), (("a", "b"), 1)])
+    units = [[("a", "a"), ("a", "b")], [("a", "a"), ("a", "a")], [("a", "b"), ("b", "b")], [("c", "a")]]
+    with pytest.raises(KeyError):
+        Clusters.of(patterns, units)
+    found = Clusters.of(patterns, units, may_have_more=True)
+    assert (found.counts @ found.members).tolist() == patterns.counts.tolist() and (found.members >= 0).all()
+    exact = Clusters.of(patterns, units[:2])
+    assert (found.members.tolist(), found.counts.tolist()) == (exact.members.tolist(), exact.counts.tolist())
+    more = Clusters.of(patterns, units[:2], may_have_more=True)
+    assert (more.members.tolist(), more.counts.tolist()) == (exact.members.tolist(), exact.counts.tolist())
+
+
 def test_an_item_that_recurs_widens_the_interval():
     rows = [(("a", "a"), 30), (("a", "b"), 20), (("b", "b"), 30)]
     patterns = Patterns.from_counts(rows)

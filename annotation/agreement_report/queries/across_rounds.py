@@ -358,7 +358,7 @@ def clusters_of(found: DimensionPatterns, codes: dict[int, str], patterns: Patte
     if not found.counted or not found.dimension.has_coefficients:
         return None
     units = [own for own in _units_of(found, codes, patterns).values() if len(own) > 1]
-    return Clusters.of(patterns, units) if units else None
+    return Clusters.of(patterns, units, may_have_more=True) if units else None
 
 
 def _units_of(
