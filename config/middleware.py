@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render, resolve_url
 from django.template.loader import get_template
@@ -20,7 +21,7 @@ from config import renamed_repositories
 from config.outages import Outage, outage_of
 from config.request_log import number_of
 from ingest.errors import Moved
-from shared.errors import ConcordError, Invalid, TooMany
+from shared.errors import ConcordError, Invalid, NotFound, TooMany
 from shared.storable_json import check_storable
 
 logger = logging.getLogger(__name__)
@@ -135,6 +136,8 @@ class ErrorPages:
             return None
         if (outage := outage_of(error)) is not None and not isinstance(error, ConcordError):
             return unavailable(request, outage)
+        if isinstance(error, ObjectDoesNotExist):  # removed by someone else in between, as over REST
+            return page_of(request, NotFound("This is no longer here. Someone may have removed it just now."))
         if not isinstance(error, ConcordError):
             return None
         if isinstance(error, Moved) and (address := renamed_repositories.address_of(request, error)):

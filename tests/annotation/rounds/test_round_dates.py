@@ -111,3 +111,16 @@ def test_a_due_date_is_set_shown_changed_and_removed() -> None:
     Round.objects.filter(number=1).update(state="closed")
     assert rest("patch", "1/", {"due_on": None}).status_code == 409
     assert isinstance(Round.objects.get(number=2).due_on, date)
+
+
+def test_an_act_on_a_draft_that_someone_removes_at_that_moment_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make.study()
+    draft = make.open_round(study, 1)
+    Round.objects.filter(pk=draft.pk).update(state="draft")
+
+    def removed(*asked: Any, **more: Any) -> Any:
+        raise Round.DoesNotExist
+
+    monkeypatch.setattr("annotation.rounds.views.rounds.set_due", removed)
+    answer = signed_in("olga").post("/studies/study/rounds/1/due/", {"due_on": ""})
+    assert answer.status_code == 404 and "Someone may have removed it just now" in answer.content.decode()
