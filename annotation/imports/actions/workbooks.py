@@ -30,6 +30,7 @@ from annotation.imports.actions.vocabulary import NewStudy
 from annotation.imports.queries.workbooks import (
     CELLS_READ_MOST,
     asked_again,
+    forget_book,
     keep_book,
     opened_book,
     read,
@@ -200,6 +201,7 @@ def throw_away(*, workbook: Workbook) -> None:
         if not Workbook.objects.filter(pk=workbook.pk, state__in=Workbook.OPEN).delete()[0]:
             raise WrongState("This file is already imported or queued.")
         workbook.file.delete(save=False)
+    forget_book(workbook)
 
 
 # The job

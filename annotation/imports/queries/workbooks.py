@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.core.cache import cache
 from django.db.models import QuerySet
 
 from accounts.models import User
@@ -106,6 +107,11 @@ def keep_book(workbook: Workbook, book: SheetBook) -> None:
     """Keeps the sheets of an upload in the cache, if they are few."""
     if book.n_lines <= KEPT_LINES_MOST:
         cached_values.keep(_place(workbook), book, KEPT_SECONDS, BOOK)
+
+
+def forget_book(workbook: Workbook) -> None:
+    """Takes the sheets of an upload out of the cache."""
+    cache.delete(_place(workbook))
 
 
 def _place(workbook: Workbook) -> str:
