@@ -75,7 +75,9 @@ LANGUAGES = frozenset(
 )
 """Names of the lexers of Pygments whose tokens are quick to find in any text; code of others is not colored."""
 CACHED_FROM = 2_000
-CACHED_SECONDS = 7 * 24 * 3600
+CACHED_SECONDS = 24 * 3600
+CACHED_MOST = 1_000_000
+"""Longer HTML is not kept: the cache is in memory. Most of such a text is unformatted, which takes no time."""
 PROTOCOLS = ("http", "https", "mailto", "xmpp")
 PENDING_KEPT = 16
 RAW_TAGS_MAX = 5_000  # Sanitising deep nests takes quadratic time.
@@ -149,7 +151,8 @@ def render_markdown(text: str, repository: str = "", budget: Budget | None = Non
             found, units = kept
         else:
             found, units = _render(text, repository, budget.of_text, address)
-            cache.set(key, (found, units), CACHED_SECONDS)
+            if len(found) <= CACHED_MOST:
+                cache.set(key, (found, units), CACHED_SECONDS)
     budget.units -= units
     return str(found)
 

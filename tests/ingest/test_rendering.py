@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.rendering import markdown
-from ingest.rendering.markdown import ATTRIBUTES, TAGS, render_markdown
+from ingest.rendering.markdown import ATTRIBUTES, CACHED_MOST, TAGS, render_markdown
 from tests.simulation import examples
 
 OURS = {"button": {"type", "class", "aria-label", "aria-pressed", "data-src", "data-frame", "data-alt", "data-width"}}
@@ -340,6 +340,14 @@ def test_a_long_text_comes_from_the_cache_the_second_time(monkeypatch: pytest.Mo
     first = render_markdown(text, "owner/name")
     monkeypatch.setattr("ingest.rendering.markdown._render", lambda *_: pytest.fail("rendered again"))
     assert render_markdown(text, "owner/name") == first
+
+
+def test_very_long_html_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr("ingest.rendering.markdown.cache.set", lambda key, value, *_: kept.append(len(value[0])))
+    text = "<" * (CACHED_MOST // 4 - 100)
+    assert len(render_markdown(text, "owner/name")) <= CACHED_MOST and len(kept) == 1
+    assert len(render_markdown(text + "<" * 400, "owner/name")) > CACHED_MOST and len(kept) == 1
 
 
 @pytest.mark.django_db

@@ -31,7 +31,7 @@ from annotation.labels.queries.label_version import plan_of
 from annotation.models import Assignment, Round
 from ingest.models import Snapshot
 from ingest.queries import closing_changes
-from ingest.rendering.markdown import VERSION
+from ingest.rendering.markdown import CACHED_MOST, VERSION
 from ingest.threads import first_part
 from shared.forms import form_page
 from shared.storable_json import read_json
@@ -235,5 +235,6 @@ def issue_html(snapshot: Snapshot) -> SafeString:
         place = f"{issue.get_absolute_url()}{{}}?snapshot={snapshot.sha256}&"
         context |= {"part": part, "part_url": place.format(""), "comments_url": place.format("comments/")}
     html = render_to_string("ingest/_issue.html", context)
-    cache.set(key, str(html), RENDERED_SECONDS)
+    if len(html) <= CACHED_MOST:
+        cache.set(key, str(html), RENDERED_SECONDS)
     return html
