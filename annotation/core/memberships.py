@@ -68,17 +68,22 @@ def ask_in(membership: Membership, user: User, *, by: User, name: str = "") -> N
 
     Of the account it holds nothing but the name as it was typed; who left keeps the name that they had here.
     """
+    require_not_invited_too_often(membership)
+    membership.name = membership.name or name[:150]
+    membership.former_user, membership.invited_user, membership.invited_by = None, user, by
+    membership.invited_at, membership.declined_at = timezone.now(), None
+    membership.invitation_key = secrets.token_urlsafe(18)
+    membership.n_invited += 1
+
+
+def require_not_invited_too_often(membership: Membership) -> None:
+    """Raises Conflict after MOST_INVITATIONS without acceptance."""
     if membership.n_invited >= MOST_INVITATIONS:
         raise Conflict(
             f"{membership.name} was invited {MOST_INVITATIONS} times and did not accept. Send them an invitation link, "
             "which they may use.",
             code="invited_too_often",
         )
-    membership.name = membership.name or name[:150]
-    membership.former_user, membership.invited_user, membership.invited_by = None, user, by
-    membership.invited_at, membership.declined_at = timezone.now(), None
-    membership.invitation_key = secrets.token_urlsafe(18)
-    membership.n_invited += 1
 
 
 def are_roles(roles: object) -> bool:

@@ -1,7 +1,7 @@
 """Name-only members: a name from another server is linked to an account here."""
 
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError
+from django.db.models import ProtectedError, Q
 
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import held_unblinded, is_held_unblinded, mark_unblinded
@@ -12,7 +12,13 @@ from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.locks import hold_study
-from annotation.core.memberships import account_named, ask_in, come_in, place_of
+from annotation.core.memberships import (
+    account_named,
+    ask_in,
+    come_in,
+    place_of,
+    require_not_invited_too_often,
+)
 from annotation.invitations.queries.own_invitations import roles_asked
 from annotation.models import Membership, Round, RoundRater
 
@@ -41,6 +47,9 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     if member.is_machine:
         raise Conflict(f"{member} is a model rater. Model raters don't sign in.")
     wanted = str(username or "").strip()
+    here = Q(pk=seat.user.pk) | Q(memberships__study=seat.study)
+    if not seat.user.is_staff and not User.named(wanted).filter(here).exists():
+        require_not_invited_too_often(member)  # before the name is looked up: else the answer would tell who has it
     user = account_named(seat, wanted)
     directly = seat.user.is_staff or (user is not None and user.pk == seat.user.pk)
     if user is None or (directly and not user.is_active):

@@ -10,7 +10,7 @@ from accounts.actions import add_user, rename_user
 from accounts.confirmation import Confirmation
 from accounts.models import User
 from annotation.core.access import get_round_rater
-from annotation.core.errors import Invalid, NotFound
+from annotation.core.errors import Conflict, Invalid, NotFound
 from annotation.discussion.mentions import mentioned_members
 from annotation.discussion.queries import MemberNames
 from annotation.imports.actions.ratings import import_ratings
@@ -277,3 +277,16 @@ def test_no_new_full_name_is_a_rater_code(name: str) -> None:
     with pytest.raises(Invalid):
         rename_user(user=make.user("bob"), full_name=name, email="", confirmation=Confirmation())
     assert add_user(username=name)[0].pk
+
+
+def test_a_name_that_was_invited_three_times_tells_of_no_account(study: Study) -> None:
+    nina = Membership.objects.create(study=study, name="Nina", code="R9", roles=["rater"], n_invited=3)
+    make.user("stranger")
+    said = []
+    for name in ("stranger", "nobody-at-all"):
+        with pytest.raises(Conflict, match="Nina was invited 3 times") as refused:
+            name_only_members.join_member(seat=make.owner_seat(study), member=nina, username=name)
+        said.append(refused.value.message)
+    assert len(set(said)) == 1
+    joined = name_only_members.join_member(seat=make.owner_seat(study), member=nina, username="rea")
+    assert joined.user == make.user("rea"), "who is in the study is no secret"
