@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from annotation.core.api_requests import body_of
 from annotation.core.errors import Invalid
+from shared.entries_field import EntriesField
 
 
 class StringField(serializers.CharField):
@@ -63,7 +64,7 @@ class Switch(serializers.BooleanField):
         return data if isinstance(data, bool) else self.fail("invalid")
 
 
-class CheckedListField(serializers.ListField):
+class CheckedListField(EntriesField):
     """A list whose entries are all of one kind; one sentence says what it is otherwise."""
 
     def __init__(self, invalid: str, **more: Any) -> None:

@@ -23,6 +23,7 @@ from annotation.plans.queries import listing
 from annotation.plans.queries.preview import preview_of
 from annotation.plans.queries.relabeling import affected_items
 from annotation.plans.queries.scope import scope_of
+from shared.entries_field import EntriesField
 from shared.request_checks import page_size
 
 
@@ -75,7 +76,7 @@ class PlanBody(Body):
     documents = ("recheck",)
 
     to = Whole("Enter the number of a version.", help_text="The number of the version.")
-    recheck = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), required=False)
+    recheck = EntriesField(child=serializers.ListField(child=serializers.CharField()), required=False)
 
 
 class RunBody(Body):
@@ -83,8 +84,8 @@ class RunBody(Body):
 
     documents = ("recheck", "stand_ins")
 
-    recheck = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), required=False)
-    stand_ins = serializers.ListField(child=serializers.CharField(), required=False)
+    recheck = EntriesField(child=serializers.ListField(child=serializers.CharField()), required=False)
+    stand_ins = EntriesField(child=serializers.CharField(), required=False)
 
 
 def require_all_answers(seat: Seat) -> None:

@@ -30,6 +30,7 @@ from annotation.models import ProposalOutcome, Round
 from annotation.proposals import queries
 from annotation.proposals.actions import NO_REASON, NOT_TAKEN, settle_proposals
 from annotation.proposals.queries import get_proposal
+from shared.entries_field import EntriesField
 
 
 class OutcomeShape(serializers.Serializer[Any]):
@@ -72,9 +73,9 @@ class AcceptedCategory(serializers.Serializer[Any]):
     key = serializers.CharField(required=False)
     definition = serializers.CharField(required=False)
     parent: Any = serializers.CharField(required=False, allow_null=True, help_text="Key of the category above.")
-    include = serializers.ListField(child=serializers.CharField(), required=False)
-    exclude = serializers.ListField(child=serializers.CharField(), required=False)
-    examples = serializers.ListField(child=serializers.CharField(), required=False)
+    include = EntriesField(child=serializers.CharField(), required=False)
+    exclude = EntriesField(child=serializers.CharField(), required=False)
+    examples = EntriesField(child=serializers.CharField(), required=False)
 
 
 class ProposedBody(Body):
@@ -90,7 +91,7 @@ class ProposedBody(Body):
     memo = StringField(f"Enter at most {LONGEST_MEMO} characters.", required=False)
 
 
-class Ids(serializers.ListField):
+class Ids(EntriesField):
     """IDs; one alone will do."""
 
     child = serializers.UUIDField()

@@ -22,6 +22,7 @@ from annotation.studies.actions import studies as study_actions
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.studies.actions.primary import newest_dimensions
 from annotation.studies.queries.studies import visible_studies
+from shared.entries_field import EntriesField
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -67,7 +68,7 @@ class StudyChanges(Body):
         help_text="Labeled items that are screened out: exclude them from agreement, agreed labels, counts and files, "
         "or keep them, marked `screened_out`.",
     )
-    screening_keywords = serializers.ListField(
+    screening_keywords = EntriesField(
         child=serializers.CharField(),
         required=False,
         help_text="Words that are highlighted for everyone who screens; `hang*` finds hangs, too.",

@@ -20,6 +20,7 @@ from ingest.api.callers import MayFetch, caller
 from ingest.errors import Invalid, NotFound
 from ingest.files.refusals import CONTENT_TYPES, write_refusals
 from ingest.models import FetchRun, Refusal
+from shared.entries_field import EntriesField
 from shared.errors import Unreadable
 from shared.json_formats import StorableJson
 from shared.storable_json import check_storable, read_json_field
@@ -72,7 +73,7 @@ class FetchRequest(serializers.Serializer[Any]):
 
     repository = serializers.CharField(required=False, help_text="owner/name")
     state = serializers.ChoiceField(["all", "open", "closed"], default="all")
-    labels = serializers.ListField(child=serializers.CharField(), default=list)
+    labels = EntriesField(child=serializers.CharField(), default=list)
     since = serializers.CharField(
         allow_null=True, default=None, help_text="A date, or a date and time; or `last`: since the last complete fetch."
     )
@@ -81,7 +82,7 @@ class FetchRequest(serializers.Serializer[Any]):
         default="issues",
         help_text="Issues; or of stored issues (`numbers`) whether they still exist, or their closing changes.",
     )
-    numbers = serializers.ListField(child=serializers.IntegerField(), default=list, max_length=NUMBERS_MAX)
+    numbers = EntriesField(child=serializers.IntegerField(), default=list, max_length=NUMBERS_MAX)
 
 
 class FileRequest(serializers.Serializer[Any]):

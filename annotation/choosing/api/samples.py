@@ -21,6 +21,7 @@ from annotation.core.bulk_jobs import job_as_document, job_of
 from annotation.core.download_log import record_download
 from annotation.models import Item, Sample, SampleIssue
 from ingest.selections import selection, selections
+from shared.entries_field import EntriesField
 
 
 class SampleBody(Body):
@@ -93,7 +94,7 @@ class ScreeningBody(Body):
 
     screening = serializers.ChoiceField(Item.Screening.choices)
     reason = StringField("Enter at most 200 characters.", required=False)
-    items = serializers.ListField(child=serializers.CharField(), required=False)
+    items = EntriesField(child=serializers.CharField(), required=False)
     filter = serializers.DictField(required=False)
     sample = serializers.CharField(required=False)
 

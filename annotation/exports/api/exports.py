@@ -28,6 +28,7 @@ from annotation.exports.queries.options import REFUSED, SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, file_response
 from annotation.labels.queries.rows import REVISIONS
 from annotation.models import Export
+from shared.entries_field import EntriesField
 
 
 class ExportBody(Body):
@@ -49,7 +50,7 @@ class ExportBody(Body):
     )
     dimension = serializers.CharField(required=False)
     version = serializers.IntegerField(required=False)
-    raters = serializers.ListField(child=serializers.CharField(), required=False, help_text="Codes.")
+    raters = EntriesField(child=serializers.CharField(), required=False, help_text="Codes.")
     revision = serializers.ChoiceField(REVISIONS, required=False)
     shape = serializers.ChoiceField(SHAPES, required=False)
     texts = serializers.ChoiceField(list(TEXTS), required=False, help_text="Of a package: the texts of the issues.")
@@ -57,7 +58,7 @@ class ExportBody(Body):
         required=False, help_text="Of a package: people by pseudonyms, as if left out."
     )
     licence = serializers.ChoiceField(list(LICENCES), required=False, help_text="Of a package.")
-    authors = serializers.ListField(
+    authors = EntriesField(
         child=serializers.CharField(), required=False, help_text="Of a package: whom to cite, as Family, Given."
     )
 

@@ -24,6 +24,7 @@ from annotation.labeling.queries.assignments import draft_of, progress, snapshot
 from annotation.labeling.queries.earlier_answers import prefilled_answer
 from annotation.models import Assignment, Round
 from ingest.queries import issue_as_document
+from shared.entries_field import EntriesField
 from taxonomy.queries import published_version
 
 
@@ -59,13 +60,13 @@ class AnnotationBody(Body):
 
     assignment = serializers.UUIDField()
     labels = serializers.DictField(required=False, help_text="By dimension key: a list of keys, or a JSON scalar.")
-    parts = serializers.ListField(child=serializers.DictField(), required=False)
+    parts = EntriesField(child=serializers.DictField(), required=False)
     skip = serializers.CharField(required=False)
     proposals = serializers.DictField(required=False)
     memo = serializers.CharField(required=False)
     confidence = serializers.IntegerField(required=False)
     flag = serializers.BooleanField(required=False, help_text="True: this item should be talked about. Skips may, too.")
-    evidence = serializers.ListField(
+    evidence = EntriesField(
         child=serializers.DictField(),
         required=False,
         help_text="Quotes an answer rests on: dimension, category (PENDING for a proposal), where (title, body or "

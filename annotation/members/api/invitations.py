@@ -16,6 +16,7 @@ from annotation.core.api_requests import present_entries, seat_of
 from annotation.invitations.actions import invitations as actions
 from annotation.invitations.queries.invitations import InvitationLine, invitation_line, invitation_lines
 from annotation.models import Membership
+from shared.entries_field import EntriesField
 from shared.site_links import absolute
 
 STATES = [("open", "open"), ("used up", "used up"), ("withdrawn", "withdrawn"), ("over", "over")]
@@ -27,7 +28,7 @@ class InvitationBody(Body):
     refusal = "Invitation not created."
     documents = ("roles",)
 
-    roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
+    roles = EntriesField(child=serializers.ChoiceField(Membership.Role.choices))
     note = StringField("Enter at most 200 characters.", required=False, help_text="A note, visible to owners.")
     days = Whole(
         f"Enter a whole number from 1 to {actions.DAYS_MOST}.",

@@ -17,6 +17,7 @@ from annotation.core.member_lists import code_order
 from annotation.members.actions import members as member_actions
 from annotation.models import Membership
 from annotation.rounds.actions.absence import set_away
+from shared.entries_field import EntriesField
 
 
 class MachineShape(serializers.Serializer[Any]):
@@ -33,7 +34,7 @@ class MemberBody(Body):
     documents = ("roles", "kind", "machine")
 
     user = StringField()
-    roles = serializers.ListField(child=serializers.ChoiceField(Membership.Role.choices))
+    roles = EntriesField(child=serializers.ChoiceField(Membership.Role.choices))
     kind = serializers.ChoiceField(Membership.Kind.choices, required=False)
     machine = MachineShape(required=False, help_text="Of a model rater; fixed once it has labels.")
 

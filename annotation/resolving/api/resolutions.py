@@ -28,6 +28,7 @@ from annotation.models import Meeting, Resolution, Round
 from annotation.resolving.actions.meetings import NOT_STATED, state_meeting
 from annotation.resolving.actions.resolutions import NOT_TAKEN, reopen, resolve
 from annotation.resolving.api.shapes import DisagreementShape, ShapeWithNotes
+from shared.entries_field import EntriesField
 from taxonomy.queries import published_version
 
 
@@ -76,7 +77,7 @@ class MeetingBody(serializers.Serializer[Any]):
     """A meeting in which disagreements were discussed, as the person who resolves states it."""
 
     held_on = serializers.DateField()
-    participants = serializers.ListField(
+    participants = EntriesField(
         child=serializers.CharField(), help_text="Two people or more, by code, user name or name."
     )
 
@@ -96,7 +97,7 @@ class ResolutionBody(ShapeWithNotes, Body):
     part = Whole(required=False)
     round = Whole(required=False)
     dimension = StringField(required=False)
-    values = serializers.ListField(
+    values = EntriesField(
         child=serializers.JSONField(), required=False, help_text="Needed unless `reopen`, or a meeting alone."
     )
     no_part = Switch(

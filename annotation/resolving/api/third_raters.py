@@ -20,6 +20,7 @@ from annotation.resolving.actions.third_rater_requests import (
     remind_third_rater,
     withdraw_third_rater,
 )
+from shared.entries_field import EntriesField
 
 
 class MatchBody(Body):
@@ -30,7 +31,7 @@ class MatchBody(Body):
     item = StringField()
     round = Whole(required=False)
     rater = StringField(help_text="A rater's code.")
-    parts = serializers.ListField(child=serializers.IntegerField())
+    parts = EntriesField(child=serializers.IntegerField())
     revision = serializers.IntegerField(required=False, help_text="Of the answer that was seen; another one is 409.")
 
 

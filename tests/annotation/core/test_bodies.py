@@ -1,12 +1,18 @@
 """What a request sends in another type than its documentation says is refused with the field, whatever the view."""
 
+import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rest_framework import serializers
 
 from annotation.core import api_bodies
+from annotation.core.api_bodies import Body, CheckedListField, StringField
 from annotation.exports.queries.kinds import KINDS
 from annotation.models import Study
+from ingest.api.fetches import FetchRequest
+from shared.entries_field import EntriesField
 from tests import builders as make
 from tests.scripts import Script
 
@@ -81,3 +87,40 @@ def test_every_body_has_the_fields_that_it_passes_on() -> None:
     assert len(shapes) > 20
     for shape in shapes:
         assert {*shape.documents} <= {*shape().fields}, shape
+
+
+def test_of_a_million_wrong_entries_the_first_are_reported(study: Study) -> None:
+    """A message for each would take a thousand bytes: ten of them are made, whatever follows."""
+    wrong = [1] * 990_000
+    for field in (
+        EntriesField(child=serializers.CharField(max_length=0)),
+        CheckedListField("No.", child=StringField()),
+    ):
+        tracemalloc.start()
+        with pytest.raises(serializers.ValidationError):
+            field.run_validation(wrong)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 1_000_000, most
+    answer = Script("olga").send("POST", "inbox/read/", {"ids": ["x"] * 100})
+    assert (answer.status_code, answer.json()["fields"]) == (422, {"ids": ["Send a list of IDs."]})
+
+
+def test_no_list_of_a_body_makes_a_message_for_each_entry() -> None:
+    waiting: list[Any] = [FetchRequest(), *(each() for each in subclasses(Body))]
+    plain, n_lists = [], 0
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, serializers.ListField):
+            n_lists += 1
+            plain += [] if isinstance(one, EntriesField) else [one.field_name or repr(one)]
+            waiting += [] if isinstance(one.child, serializers.ListField) else [one.child]
+        elif isinstance(one, serializers.BaseSerializer):
+            waiting += [one.child] if isinstance(one, serializers.ListSerializer) else list(one.fields.values())
+    assert not plain and n_lists > 15
+
+
+def subclasses(base: type[Any]) -> Iterator[type[Any]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from subclasses(each)
