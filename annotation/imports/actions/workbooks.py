@@ -29,12 +29,11 @@ from annotation.imports.actions.ratings import (
 from annotation.imports.actions.vocabulary import NewStudy
 from annotation.imports.queries.workbooks import (
     CELLS_READ_MOST,
-    asked_again,
     forget_book,
     keep_book,
     opened_book,
+    questions_on_page,
     read,
-    unanswered_of,
 )
 from annotation.imports.sheets.books import SheetBook, open_book
 from annotation.imports.sheets.choices import Choices, NewStudyRequest
@@ -163,10 +162,7 @@ def confirm_workbook(*, workbook: Workbook, send: bool = True) -> None:
     choices = Choices.from_json(workbook.mapping)
     book = opened_book(workbook)
     check_mapping(choices.book, book)
-    beginning = book.beginning(CELLS_READ_MOST)
-    questions = read(workbook.created_by, beginning, choices, workbook.study)[1]
-    more = asked_again(questions, unanswered_of(workbook), choices) if beginning is not book else []
-    require_answers(open_ones([*questions, *more]))
+    require_answers(open_ones(questions_on_page(workbook, book, choices)))
     if workbook.study_id is None:
         _check_study(choices.study, workbook.created_by)
     now = timezone.now()

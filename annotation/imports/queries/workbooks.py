@@ -124,7 +124,7 @@ def look(
 ) -> UploadPreview:
     """Reads an upload as it is mapped, up to CELLS_READ_MOST cells, without storing anything.
 
-    `unanswered` are the questions that stopped its import. They are asked again where not all was looked at.
+    `unanswered` are the questions that stopped its import. They are shown again if the upload was not read as a whole.
     """
     found = UploadPreview(book, choices)
     tree = _tree(user, choices, study)
@@ -151,7 +151,7 @@ def look(
         if len(shown) < ROWS_SHOWN:
             shown.append(row)
     sheet, questions = _read(beginning, choices, reads)
-    found.questions = [*questions, *(asked_again(questions, unanswered, choices) if found.is_partial else ())]
+    found.questions = _with_unanswered(questions, unanswered if found.is_partial else (), choices)
     if before is None or tree is None:
         found.values = new_values(given, meanings, choices.several())
         try:
@@ -171,14 +171,20 @@ def look(
     return found
 
 
-def asked_again(
+def questions_on_page(workbook: Workbook, book: SheetBook, choices: Choices) -> list[SheetQuestion]:
+    """The questions about an upload that its page shows, with their answers, as `look` finds them."""
+    beginning = book.beginning(CELLS_READ_MOST)
+    _, questions = read(workbook.created_by, beginning, choices, workbook.study)
+    return _with_unanswered(questions, unanswered_of(workbook) if beginning is not book else (), choices)
+
+
+def _with_unanswered(
     questions: Sequence[SheetQuestion], unanswered: Sequence[SheetQuestion], choices: Choices
 ) -> list[SheetQuestion]:
-    """What stopped an import and is not among the questions, with what was answered since."""
+    """The questions, and those others that stopped an import, with the answers given since."""
     asked = {each.key for each in questions}
-    return [
-        replace(each, chosen=choices.book.answers.get(each.key, "")) for each in unanswered if each.key not in asked
-    ]
+    more = (each for each in unanswered if each.key not in asked)
+    return [*questions, *(replace(each, chosen=choices.book.answers.get(each.key, "")) for each in more)]
 
 
 def unanswered_of(workbook: Workbook) -> list[SheetQuestion]:
