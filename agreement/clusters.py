@@ -31,7 +31,7 @@ class Clusters:
         """The units of each item as rows of values, one per rater of `patterns`; a unit of none of them is alone.
 
         Raises KeyError for a row that is none of the patterns. With `may_have_more` such rows, and more of a pattern
-        than it has units, are left out: they came in after the patterns were counted.
+        than it has units, are excluded: they came in after the patterns were counted.
         """
         index = {tuple(row): p for p, row in enumerate(patterns.values.tolist())}
         place: dict[Category | None, int] = {category: k for k, category in enumerate(patterns.categories)}

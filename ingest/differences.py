@@ -174,7 +174,7 @@ class CommentDifference:
 class Difference:
     """All that differs. `words` says it in short: title · body · closed · 2 comments added.
 
-    Of labels and comments the first are here, and how many are left out.
+    It has the first labels and comments, and the numbers of those that are not shown.
     """
 
     title: Sequence[Piece] = ()

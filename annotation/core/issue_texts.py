@@ -14,7 +14,7 @@ from ingest.models import ClosingChange, Repository, SnapshotComment
 CHUNK_ITEMS = 200
 FIRST_CHUNK_ITEMS = 10
 CHUNK_CHARACTERS = 10_000_000
-"""Of a chunk, as far as the one before lets guess; each takes up to ten bytes on its way into a file."""
+"""About as many as a chunk has, by the previous chunk. Each takes up to ten bytes while a file is written."""
 
 
 @dataclass(frozen=True)

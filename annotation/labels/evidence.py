@@ -199,7 +199,7 @@ class Places:
     """How many places all quotes of an answer are compared with, at most; then they are kept without a place.
 
     Of all texts together they are looked for in the first `n_letters`, each of which takes about 50 bytes. A text of
-    GitHub has at most 65,536 characters; some characters stand for eighteen letters.
+    GitHub has at most 65,536 characters; some characters become eighteen letters.
     """
 
     left: int = 100_000
@@ -226,7 +226,7 @@ class Places:
         return self.n_looked >= 0
 
     def of(self, side: "_Skeleton", wanted: str, most: int = MOST_PLACES) -> Iterator[int]:
-        """Where some letters stand."""
+        """The places of some letters."""
         if not self.may_look_through(len(side.letters)):
             return
         for at in side.occurrences(wanted, most):

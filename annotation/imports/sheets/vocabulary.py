@@ -131,7 +131,7 @@ def _conditions(
 class _ValueColumn:
     """What the parts of a sheet say of a dimension: codes of `texts` (−1: blank), and which of these are values.
 
-    The last of `is_value` stands for a blank.
+    The last of `is_value` is that of a blank.
     """
 
     codes: NDArray[np.int32]

@@ -42,7 +42,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     Of rounds of which anything is hidden from this person, single answers included, only entries that reveal nobody's
     answers, also where an entry names several rounds, and no entry that quotes their agreement or the hash of a file
     that holds such answers.
-    What a proposal became in a draft, and downloads in terms of one, are for those who read it.
+    What a proposal became in a draft, and downloads with its categories, are for people who read the draft.
     Who read answers is not shown to who is blind there, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
