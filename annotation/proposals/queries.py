@@ -23,7 +23,7 @@ from annotation.labels.queries.proposal_states import (
 )
 from annotation.models import Assignment, Item, Plan, Proposal, ProposalOutcome, Round
 from shared.compiled_queries import CompiledQuery
-from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.models import Category, Taxonomy, TaxonomyVersion
 from taxonomy.queries import newest_published, published_version
 from taxonomy.tree import TreeCategory, TreeDimension, VersionTree
 from taxonomy.warnings import near_identical
@@ -182,22 +182,34 @@ def history_of(seat: Seat, proposal: int) -> Sequence[ProposalOutcome]:
 def without_drafts(
     taxonomies: Collection[int], outcomes: Iterable[ProposalOutcome], user: User | None = None
 ) -> Sequence[ProposalOutcome]:
-    """The same outcomes without the key and name of a category in a version of the taxonomies that is not published.
+    """The same outcomes without the key and name of a category that no published version of the taxonomies has.
 
-    It may come from a proposal in a round in which the reader is blind. A `user` who reads the draft is shown both. One
-    query where categories are named, one more where that is in a draft.
+    It may come from a proposal in a round in which the reader is blind. It has the name that was published. A `user`
+    who reads drafts is shown key and name as they were. One query where categories are named, one more where one or its
+    name was not published.
     """
     listed = list(outcomes)
-    numbers = {each.version_number for each in listed if each.version_number is not None}
-    if not numbers:
-        return listed
-    versions = TaxonomyVersion.objects.filter(taxonomy__in=taxonomies, published_at__isnull=False)
-    drafts = numbers - set(versions.filter(number__in=numbers).values_list("number", flat=True))
-    if drafts and not (user is not None and _reads_drafts(user, taxonomies)):
-        for each in listed:
-            if each.version_number in drafts:
-                each.category_key = each.category_name = ""
+    named = [each for each in listed if each.version_number is not None]
+    published = dict(_with_published_name(taxonomies, [each.pk for each in named])) if named else {}
+    hidden = [each for each in named if published.get(each.pk) != each.category_name]
+    if hidden and not (user is not None and _reads_drafts(user, taxonomies)):
+        for each in hidden:
+            each.category_name = published.get(each.pk) or ""
+            each.category_key = each.category_key if each.category_name else ""
     return listed
+
+
+def _with_published_name(taxonomies: Collection[int], outcomes: Sequence[int]) -> Iterable[tuple[int, str | None]]:
+    """Outcomes (by key), each with the name of its category in the published version of its number; null for none."""
+    names = Category.objects.filter(
+        key=OuterRef("category_key"),
+        dimension__key=OuterRef("proposal__dimension__key"),
+        dimension__version__number=OuterRef("version_number"),
+        dimension__version__taxonomy__in=taxonomies,
+        dimension__version__published_at__isnull=False,
+    ).values("name")
+    named = ProposalOutcome.objects.filter(pk__in=outcomes).order_by().annotate(published_name=Subquery(names[:1]))
+    return named.values_list("pk", "published_name")
 
 
 def _reads_drafts(user: User, taxonomies: Collection[int]) -> bool:
@@ -217,8 +229,9 @@ def words_of(outcome: ProposalOutcome, tree: VersionTree, dimension: str) -> str
         return f"declined: {outcome.reason}"
     name, number = outcome.category_name, outcome.version_number
     if not name:
-        into = "mapped to a category of" if outcome.outcome == ProposalOutcome.Outcome.MAPPED else "accepted into"
-        return f"{into} version {number}, which is not published yet"
+        if outcome.outcome == ProposalOutcome.Outcome.MAPPED:
+            return f"mapped to a category of version {number} that is not published"
+        return f"accepted into version {number} as a category that is not published"
     can_be_chosen = choosable(tree, dimension, outcome.category_key, number)
     when = "" if can_be_chosen else "; it can be selected once the study is migrated to that version"
     if outcome.outcome == ProposalOutcome.Outcome.MAPPED:

@@ -8,7 +8,10 @@ import pytest
 from django.db import connections
 from django.test import Client
 
+from annotation.analysis.actions import save_analysis
+from annotation.analysis.queries.saved import saved_analyses
 from annotation.core.access import Seat
+from annotation.core.download_log import record_download
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.members.actions import members
@@ -19,6 +22,7 @@ from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.rounds.actions import rounds
 from annotation.studies.queries.audit import audit_of
 from taxonomy import actions as taxonomy_actions
+from taxonomy import schema
 from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import document
 from tests import builders as make
@@ -261,9 +265,49 @@ def test_categories_of_a_draft_are_shown_to_those_who_read_it_alone(study: Study
     for who in ("bob", "carl"):
         assert told(who) == [False] * 4, who
     wording = queries.get_proposal(make.seat(study, "bob"), bobs.public_id).sentence
-    assert wording == "mapped to a category of version 2, which is not published yet"
+    assert wording == "mapped to a category of version 2 that is not published"
     taxonomy_actions.publish_version(user=make.user("olga"), version=TaxonomyVersion.objects.get(state="draft"))
     assert told("bob")[:3] == told("carl")[:3] == [True] * 3
+
+
+@pytest.mark.parametrize("became", ["published", "renamed", "removed"])
+def test_a_category_that_was_not_published_is_shown_to_those_who_read_drafts_alone(
+    study: Study, owner: Seat, became: str
+) -> None:
+    """A maintainer took it out of the draft again, so that nobody learns what was proposed in the open round."""
+    members.add_member(seat=owner, username=make.user("carl").username, roles=["owner"])
+    bobs = propose(make.open_round(study, 1), "bob", 1, "Lock trouble")
+    settle_proposals(seat=owner, proposals=[bobs.public_id], accept={"name": "Deadlock"})
+    analysis = {"where": ["symptom:deadlock"], "version": ["2"], "dimension": ["symptom"]}
+    save_analysis(seat=owner, title="Of the draft", kind="counts", question=analysis)
+    record_download(seat=owner, what="table: counts", format="csv", version="2", where="symptom:deadlock")
+    draft = TaxonomyVersion.objects.get(taxonomy=study.taxonomy, state="draft")
+    told = schema.dump(document(draft))
+    if became == "renamed":
+        told = told.replace("name: Deadlock", "name: Stall")
+    elif became == "removed":
+        told = make.SYMPTOMS
+    draft = taxonomy_actions.replace_draft(user=make.user("olga"), version=draft, text=told)
+    taxonomy_actions.publish_version(user=make.user("olga"), version=draft)
+
+    def shown(who: str) -> tuple[str, str, bool, int]:
+        seat = make.seat(study, who)
+        line = queries.get_proposal(seat, bobs.public_id)
+        verbs = list(audit_of(seat).values_list("verb", flat=True)) if who != "bob" else []
+        return line.outcome.category_name, line.sentence, "proposal accepted" in verbs, len(saved_analyses(seat))
+
+    as_it_was = "accepted into version 2 as Deadlock; it can be selected once the study is migrated to that version"
+    assert shown("olga") == ("Deadlock", as_it_was, True, 1)
+    name, sentence, is_in_audit, n_analyses = shown("carl")
+    assert name == {"published": "Deadlock", "renamed": "Stall", "removed": ""}[became]
+    assert sentence == (
+        as_it_was.replace("Deadlock", name) if name else "accepted into version 2 as a category that is not published"
+    )
+    assert is_in_audit == (became != "removed") and n_analyses == 0
+    assert shown("bob")[:2] == (name, sentence)
+    assert AuditEvent.DOWNLOADED not in audit_of(make.seat(study, "carl")).values_list("verb", flat=True)
+    save_analysis(seat=owner, title="Of the version", kind="counts", question=analysis)
+    assert [each.title for each in saved_analyses(make.seat(study, "carl"))] == ["Of the version"]
 
 
 def test_an_owner_who_does_not_maintain_the_taxonomy_is_told_and_can_still_map(round_: Round, owner: Seat) -> None:
@@ -544,7 +588,7 @@ def test_the_answer_is_told_in_words_and_names_what_can_be_chosen_now(round_: Ro
         ("“Ring stall”: the owner mapped it to Hang", "hang"),
         ("“Ring stall”: the owner declined it: too narrow", ""),
         (
-            "“Ring stall”: the owner accepted it into version 2, which is not published yet",
+            "“Ring stall”: the owner accepted it into version 2 as a category that is not published",
             "",
         ),
     ]
