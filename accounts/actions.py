@@ -18,7 +18,7 @@ from accounts.audit import record
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.keyboard_shortcuts import read_keys
 from accounts.models import ApiToken, PasswordLink, Session, User, digest
-from accounts.permissions import is_named_by_operator, require_private_account
+from accounts.permissions import is_named_by_operator, is_public_account, require_private_account
 from accounts.queries import (
     ADDRESS_CHANGED,
     GENERATED,
@@ -53,7 +53,8 @@ def add_user(
     """A new person and their first password, made up where none was given.
 
     Raises Invalid for a name or password that can't be used, Conflict where the name is taken in any case. By an
-    invitation nobody takes a name that FETCHERS or STUDY_CREATORS gives rights: it is taken, too.
+    invitation nobody takes a name that FETCHERS or STUDY_CREATORS gives rights, or that someone of the demo has: these
+    are taken, too.
     """
     first_name, _, last_name = full_name.strip().partition(" ")
     user = User(
@@ -83,6 +84,8 @@ def add_user(
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            if by_invitation and is_public_account(user):
+                raise taken
     except IntegrityError as error:
         raise taken from error
     how: dict[str, Any] = {} if password else {"password": GENERATED}

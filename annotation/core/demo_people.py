@@ -30,8 +30,9 @@ def demo_people() -> dict[str, User]:
     Members of another study and staff are not among them: a visitor would be in that study, too. An invitation alone
     opens nothing.
     """
-    elsewhere = Membership.objects.filter(user=OuterRef("pk")).exclude(study__slug=SLUG)
-    found = _public().filter(~Exists(elsewhere), is_active=True, is_staff=False)
+    places = Membership.objects.filter(user=OuterRef("pk"))
+    here, elsewhere = places.filter(study__slug=SLUG), places.exclude(study__slug=SLUG)
+    found = _public().filter(Exists(here), ~Exists(elsewhere), is_active=True, is_staff=False)
     accounts = {user.username: user for user in found}
     return {name: accounts[name] for name in PEOPLE if name in accounts}
 
@@ -75,9 +76,14 @@ def is_demo_person(user: User) -> bool:
 
 
 def _public() -> QuerySet[User]:
-    """The demo's people, except those who were made private when staff or the shell gave them another study."""
+    """The demo's people, except those who were made private when staff or the shell gave them another study.
+
+    Also those who are in no study, after the demo was deleted: whoever acted as them then would keep the account.
+    """
     made_private = ServerEvent.objects.filter(about=OuterRef("pk"), verb=MADE_PRIVATE)
-    return User.objects.filter(~Exists(made_private), username__in=PEOPLE, memberships__study__slug=SLUG)
+    places = Membership.objects.filter(user=OuterRef("pk"))
+    is_in_no_other = Exists(places.filter(study__slug=SLUG)) | ~Exists(places)
+    return User.objects.filter(is_in_no_other, ~Exists(made_private), username__in=PEOPLE)
 
 
 def is_demo_open(request: HttpRequest) -> bool:

@@ -223,7 +223,9 @@ def test_it_opens_nothing_where_others_could_reach_the_server(olga: User) -> Non
 
 
 def test_whoever_of_the_demo_has_a_password_of_their_own_is_like_everybody(olga: User) -> None:
-    actions.change_password(user=olga, old=DEMO_PASSWORD, new=PASSWORD)
+    actions.make_private(user=olga)
+    olga.set_password(PASSWORD)
+    olga.save()
     assert attempt("demo-olga", PASSWORD)[0] == 302
 
 

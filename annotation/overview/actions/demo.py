@@ -11,6 +11,7 @@ from django.db import transaction
 from accounts.actions import add_user
 from accounts.models import User
 from accounts.passwords import DEMO_PASSWORD
+from accounts.permissions import shell_command
 from annotation.core.access import Seat, get_item, get_round, get_seat
 from annotation.core.demo_people import PEOPLE, SLUG
 from annotation.labeling.actions.answers import submit_annotation
@@ -57,6 +58,7 @@ class DemoRow:
     memo: str
 
 
+@shell_command()
 def load_demo() -> list[tuple[str, str, str]]:
     """Makes the demo study unless it is there; gives (user name, password, who they are) for each sign-in.
 

@@ -28,7 +28,6 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 
-from accounts.permissions import shell_command
 from config import embedded, preload, shell
 from config.backups import maintenance_lock
 from config.backups.upgrade import upgrade
@@ -169,8 +168,7 @@ class Command(BaseCommand):
         if Study.objects.exists():
             return
         self._say("Loading the demo study …")
-        with shell_command():
-            sign_ins = load_demo()
+        sign_ins = load_demo()
         if sign_ins:
             path = _demo_path()
             path.touch(mode=0o600)

@@ -11,8 +11,10 @@ from accounts import actions as account_actions
 from accounts.models import ApiToken, ServerEvent, Session, User
 from accounts.passwords import DEMO_PASSWORD
 from annotation.core.access import get_seat
-from annotation.core.errors import Forbidden
-from annotation.invitations.actions.invitations import accept_invitation, invite
+from annotation.core.errors import Conflict, Forbidden
+from annotation.exports import jobs as export_jobs
+from annotation.exports.actions import request_export
+from annotation.invitations.actions.invitations import accept_invitation, invite, join
 from annotation.members.actions.members import add_member, set_member
 from annotation.models import Study
 from annotation.transfer.actions.life import duplicate_study
@@ -257,6 +259,36 @@ def test_no_visitor_takes_the_demos_people_from_the_next(demo: Study) -> None:
     page = client.get("/me/", **HERE).content.decode()
     assert "Use another account" in page
     assert not [each for each in ("Save name", "Change password", "Create token", "Close my") if each in page]
+
+
+def test_whoever_deletes_the_demo_keeps_no_account_of_its_people(
+    demo: Study, django_capture_on_commit_callbacks: Any
+) -> None:
+    User.objects.filter(username__startswith="demo-").update(password=make_password(DEMO_PASSWORD))
+    client = Client()
+    enter(client, "demo-olga")
+    export = request_export(seat=make.owner_seat(demo), what="study", format=None, send=False)
+    export_jobs.work(export.pk)
+    assert client.post("/studies/demo/delete/", {"typed": "demo"}, **HERE).status_code == 302
+    sent = {"name": "t", "scope": "manage", "days": "never", "password": DEMO_PASSWORD}
+    for path, data in (
+        ("/me/tokens/", sent),
+        ("/me/password/", {"old": DEMO_PASSWORD, "new": "a-visitors-own-password"}),
+        ("/me/profile/", {"full_name": "Olga", "email": "m@l.example", "password": DEMO_PASSWORD}),
+        ("/me/close/", {"typed": "demo-olga", "password": DEMO_PASSWORD}),
+        ("/studies/new/", {"title": "Mine", "slug": "mine"}),
+    ):
+        answer = client.post(path, data, **HERE)
+        assert answer.status_code == 403 and "the people of the demo" in answer.content.decode(), path
+    assert not Study.objects.filter(slug="mine").exists() and not ApiToken.objects.exists()
+    assert "Try as" not in client.get("/", **HERE).content.decode()
+
+
+def test_nobody_gets_the_user_name_of_the_demos_people_by_an_invitation() -> None:
+    _, link = invite(seat=make.owner_seat(make.study()), roles=["rater"])
+    with pytest.raises(Conflict, match="The name demo-bob is taken"):
+        join(plaintext=link, username="demo-bob", password="a long password of theirs")
+    assert not User.objects.filter(username="demo-bob").exists()
 
 
 def test_a_visitor_sees_and_ends_no_session_of_another_visitor(demo: Study) -> None:
