@@ -67,6 +67,19 @@ def check_storable(value: Any) -> None:
         raise Invalid("The request contains characters that can't be stored.", fields=fields)
 
 
+def is_too_deep(value: Any) -> bool:
+    """Whether lists and mappings are nested in it more than DEEPEST levels deep."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
+
+
 def texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every string of a JSON value, keys included, with where it stands; raises Unreadable for what is not finite."""
     waiting: list[tuple[tuple[str, ...], Any]] = [(path, value)]

@@ -1,7 +1,9 @@
 """Hostile files: each is refused in words before it is unpacked, or read as the harmless thing that it is."""
 
+import base64
 import io
 import json
+import subprocess
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Mapping
@@ -14,11 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from openpyxl.utils import get_column_letter
 
-from annotation.core import sheet_tables
+from annotation.core import parquet_sheets, sheet_tables
 from annotation.core.errors import Unreadable as Unfit
 from annotation.core.parquet_pages import largest_pages
+from annotation.core.parquet_sheets import read_parquet
 from annotation.imports.sheets import books
 from annotation.imports.sheets.books import SheetBook, open_book
 from ingest.actions.uploads import asked_of_file, take_file
@@ -210,10 +214,10 @@ def test_neither_lists_nor_bytes_repeat_a_long_text_in_memory(is_stored: bool) -
     before = pa.total_allocated_bytes()
     for column, words in ((texts, "MB of text"), (made_of_bytes, "contains bytes"), (fixed, "contains bytes")):
         with pytest.raises(Unfit, match=words):
-            list(sheet_tables.open_table(parquet({"item": column}, compression="zstd", store_schema=is_stored)).rows)
+            list(read_parquet(parquet({"item": column}, compression="zstd", store_schema=is_stored)))
     assert pa.total_allocated_bytes() - before < 50_000_000
     with pytest.raises(Unfit, match="values in lists"):
-        list(sheet_tables.open_table(parquet({"item": [[1] * 600_000]})).rows)
+        list(read_parquet(parquet({"item": [[1] * 600_000]})))
 
 
 def varint(number: int) -> bytes:
@@ -228,17 +232,17 @@ def varint(number: int) -> bytes:
 def test_pages_of_parquet_are_measured_by_their_own_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     content = parquet({"item": ["x" * 2_000_000]}, compression="zstd", use_dictionary=False).getvalue()
     size, n_pages = largest_pages(io.BytesIO(content), 4, 100)
-    assert n_pages == 1 and len(list(sheet_tables.open_table(io.BytesIO(content)).rows)) == 1
+    assert n_pages == 1 and len(list(read_parquet(io.BytesIO(content)))) == 2
     forged = content.replace(varint(size), varint(134_000_000), 1)
     assert forged.index(varint(134_000_000)) < 40
-    monkeypatch.setattr(sheet_tables, "PAGES_BYTES_MAX", 100 << 20)
+    monkeypatch.setattr(parquet_sheets, "PAGES_BYTES_MAX", 100 << 20)
     with pytest.raises(Unfit, match="take more than 100 MB at once"):
-        sheet_tables.open_table(io.BytesIO(forged))
-    monkeypatch.setattr(sheet_tables, "PAGES_BYTES_MAX", 1 << 20)
+        list(read_parquet(io.BytesIO(forged)))
+    monkeypatch.setattr(parquet_sheets, "PAGES_BYTES_MAX", 1 << 20)
     many = [str(number).zfill(600) for number in range(1_000)]
     for pages in ({"a": ["x" * 2_000_000]}, {"a": many, "b": many}):
         with pytest.raises(Unfit, match="take more than 1 MB at once"):
-            sheet_tables.open_table(parquet(pages, compression="zstd"))
+            list(read_parquet(parquet(pages, compression="zstd")))
     for broken in (b"\x15", b"\x19", b"\x1c" * 20, b"\x15" + b"\xff" * 12, b"\x25\x01\x00"):
         with pytest.raises(ValueError, match="header of a page|below zero"):
             largest_pages(io.BytesIO(broken), 0, len(broken))
@@ -261,26 +265,71 @@ def test_a_parquet_file_larger_or_deeper_than_a_sheet_is_refused_before_it_is_re
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(Unfit, match="more than 1,000,000 rows"):
-        sheet_tables.open_table(parquet({"item": pa.nulls(1_000_001, pa.string())}))
+        list(read_parquet(parquet({"item": pa.nulls(1_000_001, pa.string())})))
     deep: Any = pa.string()
     for _ in range(30):
         deep = pa.list_(deep)
     for kind in (deep, pa.struct([("a", pa.string())]), pa.map_(pa.string(), pa.string())):
         with pytest.raises(Unfit, match="tables within cells"):
-            sheet_tables.open_table(parquet({"item": pa.nulls(1, kind)}))
-    monkeypatch.setattr(sheet_tables, "EXPANDED_BYTES_MAX", 100)
+            list(read_parquet(parquet({"item": pa.nulls(1, kind)})))
+    monkeypatch.setattr(parquet_sheets, "EXPANDED_BYTES_MAX", 100)
     with pytest.raises(Unfit, match="larger than a gigabyte"):
-        sheet_tables.open_table(parquet({"item": [f"o/r#{number}" for number in range(100)]}))
+        list(read_parquet(parquet({"item": [f"o/r#{number}" for number in range(100)]})))
     broken = parquet({"item": ["a"]}).getvalue()
     for content in (b"PAR1" + b"\xff" * 100, broken[:-20], broken[:40] + b"\xff" * 30 + broken[70:]):
         with pytest.raises(Unfit, match="can't be read"):
-            list(sheet_tables.open_table(io.BytesIO(content)).rows)
+            list(read_parquet(io.BytesIO(content)))
 
 
 def test_parquet_is_read_as_it_is_stored() -> None:
     file = parquet({"item": ["o/r#1", None, "o/r#1"], "n": [1.0, 2.5, None], "tags": [["a", "b"], [], None]})
     table = sheet_tables.open_table(file)
     assert [list(row.cells) for row in table.rows] == [["o/r#1", "1", "a; b"], ["", "2.5", "[]"], ["o/r#1", "", ""]]
+
+
+DAMAGED = base64.b64decode(
+    "UEFSMRUEFSQVKEwVBBUAEgAAEkQFAAAAYS9iIzEFAAAAYS9iIzIVABUSFRYsFQQVEBUGFQYcNgAoBWEvYiMyGAVhL2IjMRERAAAACSACAAAABA"
+    "EBAwIVBBUMFRBMFQIVABIAAAYUAgAAAGFsFQAVEhUWLBUEFRAVBhUGHDYCKAJhbBgCYWwREQAAAAkgAgAAAAMBAQIAFQQZPDUAGAZzY2hlbWEV"
+    "BAAVCCUCGARpdGVtJQBMHAAAABUMJQIYBXJhdGVyJQBMHAAAABYEGRwZLCYAHBUMGTUABhAZGARpdGVtFQIWBBacARakASZMJggcNgAoBWEvYi"
+    "MyGAVhL2IjMRERABksFQQVABUCABUAFRAVAgA8FhQZBhkmAAQAAAAmABwVDBk1AAYQGRgFcmF0ZXIVAhYEFngWgAEm2AEmrAEcNgIoAmFsGAJh"
+    "bBERABksFQQVABUCABUAFRAVAgA8FgQZBhkmAgIAAAAWlAIWBCYIFqQCABkcGAxBUlJPVzpzY2hlbWEY4AEvLy8vLzZBQUFBQVFBQUFBQUFBS0"
+    "FBd0FCZ0FGQUFnQUNnQUFBQUFCQkFBTUFBQUFDQUFJQUFBQUJBQUlBQUFBQkFBQUFBSUFBQUJBQUFBQUJBQUFBTmovLy84QUFBRUZFQUFBQUJn"
+    "QUFBQUVBQUFBQUFBQUFBVUFBQUJ5WVhSbGNnQUFBTWovLy84UUFCUUFDQUFHQUFjQURBQUFBQkFBRUFBQUFBQUFBUVVRQUFBQUhBQUFBQVFBQU"
+    "FBQUFBQUFCQUFBQUdsMFpXMEFBQUFBQkFBRUFBUUFBQUFBQUFBQQAYIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjYuMC4xGSwcAAAcAAAA"
+    "/gEAAFBBUjE="
+)
+"""Two rows, and one wrong byte, by which Arrow 26 ends its process."""
+
+
+@pytest.mark.django_db
+def test_a_damaged_parquet_file_ends_no_process_of_the_server() -> None:
+    with pytest.raises(Unfit, match="is damaged|can't be read"):
+        sheet_tables.open_table(io.BytesIO(DAMAGED))
+    client = Client()
+    client.force_login(make.user("eve"))
+    answer = client.post("/studies/import/", {"file": SimpleUploadedFile("a.parquet", DAMAGED)})
+    assert answer.status_code == 422 and "Write it again, or import it as CSV" in answer.content.decode()
+
+
+def test_dates_of_parquet_beyond_the_year_9999_are_refused() -> None:
+    far = pa.array([2**60], pa.timestamp("us"))
+    with pytest.raises(Unfit, match="can't be read"):
+        list(sheet_tables.open_table(parquet({"item": ["a"], "day": far})).rows)
+
+
+def test_the_process_that_reads_parquet_ends_with_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def start(*given: Any, **more: Any) -> "subprocess.Popen[bytes]":
+        started.append(popen(*given, **more))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    table = sheet_tables.open_table(parquet({"item": [f"o/r#{number}" for number in range(100_000)]}))
+    assert next(table.rows).cells == ["o/r#0"] and started[0].poll() is None
+    del table
+    assert started[0].poll() is not None
 
 
 def test_a_table_of_a_million_columns_is_refused_by_its_head() -> None:
@@ -344,10 +393,31 @@ def test_a_zip_of_a_few_bytes_does_not_fill_the_memory(
         open_book(file, "all.zip")
 
 
-@pytest.mark.parametrize("text", ['[{"data": ' + "[" * 5000 + "]" * 5000 + "}]", "[" * 100_000, '{"label": 1e999}'])
+def nested(levels: int, start: str = "[", end: str = "]") -> str:
+    return start * levels + "1" + end * levels
+
+
+TASK = '[{"id": 1, "data": {"text": "x"}, "annotations": [{"completed_by": %s, "result": []}]}]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"data": ' + "[" * 5000 + "]" * 5000 + "}]", "[" * 100_000, '{"label": 1e999}', TASK % nested(300),
+     TASK % nested(990, '{"id": ', "}"), '[{"id": 1, "text": "x", "label": ["a"], "user": ' + nested(300) + "}]",
+     '[{"id": 1, "annotator": 1, "annotation_id": 3, "s": ' + nested(300) + "}]"],
+)  # fmt: skip
 def test_json_of_other_tools_that_is_too_deep_is_refused(text: str) -> None:
     with pytest.raises(Unfit):
         open_book(io.BytesIO(text.encode()), "tasks.json")
+
+
+def test_json_in_a_cell_that_is_too_deep_stays_as_it_is() -> None:
+    cell = '{"choices":[' + nested(300) + "]}"
+    sheet = open_book(
+        io.BytesIO(f'annotation_id,annotator,s\n1,2,"{cell.replace(chr(34), chr(34) * 2)}"\n'.encode()), "a.csv"
+    )
+    assert [list(line.cells) for line in sheet.sheets[0].lines[1:]] == [["1", "2", cell]]
+    assert len(open_book(io.BytesIO((TASK % nested(40)).encode()), "tasks.json").sheets) == 1
 
 
 YAML = {

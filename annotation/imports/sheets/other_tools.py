@@ -9,7 +9,7 @@ import orjson
 from annotation.core.errors import Unreadable
 from annotation.core.sheet_tables import UNSTORABLE
 from ingest.tables.files import TableRow
-from shared.storable_json import n_values
+from shared.storable_json import DEEPEST, is_too_deep, n_values
 
 BYTES_MAX = 128 << 20
 VALUES_MAX = 2_000_000
@@ -107,6 +107,8 @@ def _records(file: IO[bytes]) -> list[dict[str, Any]]:
             found = [orjson.loads(line) for line in content.splitlines() if line.strip()]
     except orjson.JSONDecodeError as error:
         raise Unreadable(f"The file is neither JSON nor JSON Lines: {error}.") from error
+    if is_too_deep(found):
+        raise Unreadable(f"The JSON is nested more than {DEEPEST} levels deep.")
     records = found if isinstance(found, list) else [found]
     if not records or not all(isinstance(each, dict) for each in records):
         raise Unreadable(UNKNOWN)
@@ -210,7 +212,7 @@ def _spelled_out(cell: str) -> str:
         value = orjson.loads(cell)
     except orjson.JSONDecodeError:
         return cell
-    found = _choices(value)
+    found = None if is_too_deep(value) else _choices(value)
     return cell if found is None else "; ".join(found)
 
 
