@@ -14,6 +14,7 @@ from annotation.labels.queries.batches.rating_batches import rating_batches
 from annotation.labels.queries.item_history import item_rounds
 from annotation.labels.queries.rows import disagreements, resolvable_rounds
 from annotation.labels.queries.verdicts import has_open_disagreements, round_verdicts
+from annotation.members.actions.members import add_member
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Item, Round, Study
 from annotation.resolving.actions.resolutions import resolve
@@ -325,6 +326,37 @@ def test_an_undone_worklist_counts_nowhere_and_is_read_by_its_number(study: Stud
         decide(worklist, 1, "symptom", ["late"])
     with pytest.raises(WrongState):
         make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["late"], "fixes": []})
+
+
+def test_a_closed_worklist_shows_no_single_answers_of_a_round_that_is_still_resolved(study: Study) -> None:
+    labeled(study, (FAULT, {**FAULT, "distributed": False}), (FAULT, HOW_TO), close=False)
+    decide(Round.objects.get(number=1), 1, "distributed", [True])
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol")
+    for name in ("bob", "carol"):
+        make.submit(worklist, name, 1, {**FAULT, "symptom": ["early"], "fixes": []})
+    close(worklist)
+
+    def told(name: str) -> tuple[list[str], list[str], bool, str]:
+        (queue, _) = item_rounds(make.seat(study, name), Item.objects.get(study=study, identifier="acme/rocket#1"))
+        lines = {line.key: line for line in queue.parts[0].dimensions}
+        carried, anew = lines["distributed"], lines["symptom"]
+        assert carried.agreed == ["yes"] and anew.agreed == ["Failure / Early"]
+        return (
+            [each.code for each in carried.given],
+            [each.code for each in anew.given],
+            bool(carried.decision),
+            carried.how,
+        )
+
+    how = "resolved by adjudication, in round 1"
+    add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["rater"])
+    make.accept("dave")
+    for name in ("rea", "dave"):
+        assert told(name) == ([], ["R1", "R2"], False, how)
+    assert told("olga") == told("ada") == (["R1", "R2"], ["R1", "R2"], True, how)
+    close(Round.objects.get(number=1), leave_open=True)
+    assert told("rea") == told("ada")
 
 
 def test_the_base_of_a_worklist_is_read_with_a_fixed_number_of_queries(study: Study) -> None:
