@@ -7,11 +7,11 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models import Count as RowCount
 from django.db.models.functions import Collate
 
-from ingest.filters.conditions import FilterStep, countable
+from ingest.filters.conditions import FilterStep, countable, repository
 from ingest.filters.fixes import STRATA_BY_FIX, stratum_name, stratum_value
 from ingest.filters.registry import steps
 from ingest.identifiers import full_name
@@ -91,7 +91,7 @@ def frame(
     """
     keywords: Keywords | None = given.get("keywords")
     taken = [*steps(given), *further]
-    found = Frame(_counts(taken, issues))
+    found = Frame(_counts(taken, _counted(issues, given.get("repository"))))
     if keywords is None and not rows:
         return found
     left = countable(issues).filter(*(step.condition for step in taken))
@@ -119,6 +119,14 @@ def frame(
     if keywords is not None:
         found.counts.append(Count(str(keywords), n_fit))
     return found
+
+
+def _counted(issues: QuerySet[Issue], named: Any) -> QuerySet[Issue]:
+    """Where counting begins: of private issues those in named repositories alone.
+
+    Everyone in a study reads the counts, also who must not know how many private issues its owner reads elsewhere.
+    """
+    return issues.filter(Q(repository__private=False) | repository(named).condition) if named else issues
 
 
 def _counts(taken: Sequence[FilterStep], issues: QuerySet[Issue]) -> list[Count]:

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from django.core.files import File
 from django.test import Client
 from django.urls import reverse
 
@@ -23,6 +24,8 @@ from annotation.exports.actions import request_export
 from annotation.models import AuditEvent, Item, Sample, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
+from ingest.actions.fetches import run_now
+from ingest.actions.uploads import start_file_fetch
 from ingest.filters import WORDS
 from ingest.models import FormerName, Issue, Repository
 from ingest.upsert import keep_former_name
@@ -141,6 +144,8 @@ def test_the_size_follows_from_confidence_and_margin(study: Study) -> None:
             "stratify_by",
             "Choose one of repository, state, year, label, merged_fix",
         ),
+        ({"size": 5, "stratify_by": []}, "stratify_by", "Choose one of repository"),
+        ({"size": 5, "stratify_by": False}, "stratify_by", "Choose one of repository"),
         ({"size": 1, "stratify_by": "state", "at_least_one": True}, "size", "1 issues can't include one of each of 2"),
         ({"size": 5, "selection": "nobody-1999"}, "selection", "Unknown ready-made selection “nobody-1999”"),
         ({"size": 5, "filter": {"lable": "x"}}, "filter.lable", "Did you mean labels?"),
@@ -161,6 +166,27 @@ def test_a_draw_that_cannot_be_is_refused_by_field(study: Study, body: Any, fiel
     answer = Caller("olga").post("studies/study/samples/", body | {"filter": BOTH | body.get("filter", {})})
     assert answer.status_code == 422 and sentence in answer.json()["fields"][field][0], answer.content
     assert not Sample.objects.exists()
+
+
+def test_counts_of_a_named_repository_do_not_depend_on_private_ones_of_the_drawer(study: Study) -> None:
+    wish = {"filter": {"repository": ["acme/rocket"]}, "size": 3}
+
+    def told() -> list[int]:
+        answer = Caller("olga").post("studies/study/samples/", wish)
+        assert answer.status_code == 201, answer.content
+        return [step["n"] for step in answer.json()["counts"]]
+
+    before = told()
+    rows = [{"repository": "olga/secret", "number": number, "title": "x"} for number in range(1, 6)]
+    content = "\n".join(map(json.dumps, rows)).encode()
+    run_now(
+        run=start_file_fetch(
+            user=make.user("olga"), file=File(io.BytesIO(content), "a.jsonl"), private=True, send=False
+        )
+    )
+    assert Repository.objects.get(owner="olga").private and told() == before
+    wish["filter"] = {"repository": ["acme/rocket", "olga/secret"]}
+    assert told() == [n + 5 for n in before]
 
 
 def test_a_sample_is_drawn_without_what_was_drawn_before(study: Study) -> None:
