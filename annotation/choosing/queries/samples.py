@@ -75,7 +75,7 @@ class SampleRequest:
             fields["size"] = ["Enter a whole number from 1."]
         if not _is_whole(self.seed, -LARGEST_SEED - 1):
             fields["seed"] = ["Enter a whole number."]
-        if self.stratify_by and self.stratify_by not in filters.STRATA:
+        if self.stratify_by is not None and self.stratify_by not in ("", *filters.STRATA):
             fields["stratify_by"] = [f"Choose one of {', '.join(filters.STRATA)}."]
         if self.allocation not in Sample.Allocation.values:
             fields["allocation"] = ["Use proportional or equal."]

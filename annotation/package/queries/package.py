@@ -88,9 +88,9 @@ def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
             if not isinstance(found[name], bool):
                 fields[name] = ["Use true or false."]
-        elif name == "texts" and value not in TEXTS:
+        elif name == "texts" and value not in tuple(TEXTS):
             fields[name] = [f"Use one of {', '.join(TEXTS)}."]
-        elif name == "licence" and value not in LICENCES:
+        elif name == "licence" and value not in tuple(LICENCES):
             fields[name] = [f"Use one of {', '.join(LICENCES)}."]
         else:
             found[name] = value

@@ -434,6 +434,8 @@ def test_where_nothing_is_answered_a_package_is_refused() -> None:
         ({"texts": "all"}, "texts"),
         ({"pseudonymise": "no"}, "pseudonymise"),
         ({"licence": "WTFPL"}, "licence"),
+        ({"licence": ["MIT"]}, "licence"),
+        ({"texts": {"a": "included"}}, "texts"),
         ({"authors": [1]}, "authors"),
         ({"authors": "x" * 201}, "authors"),
         ({"round": 1}, "round"),
