@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -10,11 +11,9 @@ from django.db.models import Exists, OuterRef
 from annotation.models import Item, Study
 from ingest.files.export_rows import change_row
 from ingest.models import ClosingChange, Repository, SnapshotComment
+from ingest.text_lengths import text_chunks
 
 CHUNK_ITEMS = 200
-FIRST_CHUNK_ITEMS = 10
-CHUNK_CHARACTERS = 10_000_000
-"""About as many as a chunk has, by the previous chunk. Each takes up to ten bytes while a file is written."""
 
 
 @dataclass(frozen=True)
@@ -47,31 +46,26 @@ class IssueRow:
 
 
 def issue_rows(study: Study, *, after: int = 0) -> Iterator[tuple[int, IssueRow]]:
-    """(item's key, row) for each item after that key, in order; four queries to a chunk."""
-    size = FIRST_CHUNK_ITEMS
-    while items := _chunk(study, after, size):
+    """(item's key, row) for each item after that key, in order.
+
+    Two or three queries for each CHUNK_ITEMS items, and up to four for each chunk of them (one, unless texts are long).
+    """
+    for items in _chunks(study, after):
         names = {
             row.pk: row for row in Repository.objects.filter(pk__in={i.issue.repository_id for i in items if i.issue})
         }
         threads = _threads([item.snapshot_id for item in items if item.snapshot_id])
         changes = closing_changes([item.issue_id for item in items if item.issue_id])
-        n_characters = 1
         for item in items:
-            row = _row(item, names, threads, changes.get(item.issue_id or 0, []))
-            n_characters += n_characters_of(row)
-            yield item.pk, row
-        size = max(1, min(CHUNK_ITEMS, 4 * size, size * CHUNK_CHARACTERS // n_characters))
-        after = items[-1].pk
+            yield item.pk, _row(item, names, threads, changes.get(item.issue_id or 0, []))
 
 
-def n_characters_of(row: IssueRow) -> int:
-    """How long the texts of a row are."""
-    return len(row.title or "") + len(row.body or "") + sum(len(each["body"]) for each in row.comments or ())
-
-
-def _chunk(study: Study, after: int, size: int) -> list[Item]:
-    found = Item.objects.filter(study=study, pk__gt=after).select_related("snapshot", "issue").order_by("pk")
-    return list(found[:size])
+def _chunks(study: Study, after: int) -> Iterator[list[Item]]:
+    found = Item.objects.filter(study=study).order_by("pk")
+    while keys := list(found.filter(pk__gt=after).values_list("pk", "snapshot")[:CHUNK_ITEMS]):
+        for some in text_chunks(keys, itemgetter(1)):
+            yield list(found.filter(pk__in=[pk for pk, _ in some]).select_related("snapshot", "issue"))
+        after = keys[-1][0]
 
 
 def _threads(snapshots: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

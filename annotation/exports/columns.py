@@ -200,11 +200,7 @@ OF_A_SAMPLE: Mapping[str, Mapping[str, pa.DataType]] = {
 }
 
 
-TEXTS_AT_ONCE = 20
-"""So many rows with the texts of issues are held at once."""
-
-
 def write(what: str, format: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     """The bytes of a file in chunks. `what` names the columns; raises KeyError for an unknown `what` or format."""
     columns = {**COLUMNS, **AROUND, **OF_EVIDENCE, **OF_A_SAMPLE}[what]
-    return write_rows(columns, format, rows, **({"chunk": TEXTS_AT_ONCE} if what == "issues" else {}))
+    return write_rows(columns, format, rows)

@@ -76,7 +76,7 @@ class PlanBody(Body):
     documents = ("recheck",)
 
     to = Whole("Enter the number of a version.", help_text="The number of the version.")
-    recheck = EntriesField(child=serializers.ListField(child=serializers.CharField()), required=False)
+    recheck = EntriesField(child=EntriesField(child=serializers.CharField()), required=False)
 
 
 class RunBody(Body):
@@ -84,7 +84,7 @@ class RunBody(Body):
 
     documents = ("recheck", "stand_ins")
 
-    recheck = EntriesField(child=serializers.ListField(child=serializers.CharField()), required=False)
+    recheck = EntriesField(child=EntriesField(child=serializers.CharField()), required=False)
     stand_ins = EntriesField(child=serializers.CharField(), required=False)
 
 

@@ -1,25 +1,28 @@
 """Export rows of issues, comments, and changes, read in chunks, each with its newest contents."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from ingest.models import ClosingChange, Issue, SnapshotComment
 from ingest.queries import activity, issue_as_line
+from ingest.text_lengths import bytes_of
+from shared.chunks import chunks
 
 ISSUES_AT_ONCE = 200
 COMMENTS_AT_ONCE = 500
 ROWS_WITH_TEXTS = 200
-"""How many rows with texts are written at once: a body has up to 64 kB."""
+"""How many rows with texts are written at once, so that none waits long after it was read."""
 
 
 def rows_of(what: str, issues: QuerySet[Issue], readable: QuerySet[Issue] | None = None) -> Iterator[dict[str, Any]]:
     """The issues, or their comments or changes, in the order in which the issues came in.
 
     Each query looks again at which issues are `readable` (by default `issues`): rows are read while a file is sent. One
-    to three queries for each ISSUES_AT_ONCE issues, and one for each COMMENTS_AT_ONCE comments. Raises KeyError for
-    another word.
+    to three queries for each ISSUES_AT_ONCE issues, and two for each COMMENTS_AT_ONCE comments, more where texts are
+    long. Raises KeyError for another word.
     """
     read = {"issues": _issues, "comments": _comments, "changes": _changes}[what]
     last = 0
@@ -103,20 +106,24 @@ def changes_of(issues: QuerySet[Issue]) -> QuerySet[ClosingChange]:
 
 
 def _issues(issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:
-    for issue in issues.select_related("repository", "current_snapshot", "activity"):
-        yield issue_row(issue)
+    lengths = issues.values_list("pk", bytes_of("current_snapshot__body"))
+    for some in chunks(lengths, ISSUES_AT_ONCE, itemgetter(1)):
+        wanted = issues.filter(pk__in=[pk for pk, _ in some])
+        yield from map(issue_row, wanted.select_related("repository", "current_snapshot", "activity"))
 
 
 def _comments(issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:
     found = places_of(issues).order_by("snapshot_id", "position")
     after = Q()
     while True:
-        chunk = list(found.filter(after)[:COMMENTS_AT_ONCE])
-        yield from map(comment_row, chunk)
+        keys = found.filter(after).values_list("pk", bytes_of("comment__body"), "snapshot", "position")
+        chunk = list(keys[:COMMENTS_AT_ONCE])
+        for some in chunks(chunk, COMMENTS_AT_ONCE, itemgetter(1)):
+            yield from map(comment_row, found.filter(pk__in=[pk for pk, *_ in some]))
         if len(chunk) < COMMENTS_AT_ONCE:
             return
-        last = chunk[-1]
-        after = Q(snapshot=last.snapshot_id, position__gt=last.position) | Q(snapshot__gt=last.snapshot_id)
+        *_, snapshot, position = chunk[-1]
+        after = Q(snapshot=snapshot, position__gt=position) | Q(snapshot__gt=snapshot)
 
 
 def _changes(issues: QuerySet[Issue]) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,11 @@
 """Frames: the issues that a filter leaves, in the same order on every server, counted after each step."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
@@ -15,16 +16,16 @@ from ingest.filters.conditions import FilterStep, countable, repository
 from ingest.filters.fixes import STRATA_BY_FIX, stratum_name, stratum_value
 from ingest.filters.registry import steps
 from ingest.identifiers import full_name
-from ingest.models import Issue, SnapshotComment
+from ingest.models import Issue, Snapshot, SnapshotComment
 from ingest.search.keywords import Keywords
 from ingest.search.matching import fold
+from ingest.text_lengths import text_chunks
 
 STRATA_OF_SNAPSHOTS = ("repository", "state", "year", "label")
 STRATA = (*STRATA_OF_SNAPSHOTS, *STRATA_BY_FIX)
 NOT_KNOWN, NO_LABEL = "not known", "no label"
 STRATUM_LONGEST = 200
 CHUNK = 1000
-TEXTS_AT_ONCE = 100
 
 Stratum = Callable[[str, str, datetime | None, Sequence[str]], str]
 """From repository, state, the day it was opened and GitHub labels to the name of a stratum."""
@@ -86,8 +87,8 @@ def frame(
 ) -> Frame:
     """What a filter that was read leaves of `issues`; `further` steps come after its own, keywords last.
 
-    Two queries; keywords read the texts of what the other steps leave, a chunk at a time, and their comments, where
-    they are looked at, by one query for each chunk. `rows=False` only counts.
+    Two queries; keywords read the texts of what the other steps leave, in chunks that are smaller where texts are long,
+    by two queries each, and two more where comments are looked at. `rows=False` only counts.
     """
     keywords: Keywords | None = given.get("keywords")
     taken = [*steps(given), *further]
@@ -168,19 +169,20 @@ def _fitting(issues: QuerySet[Issue], keywords: Keywords | None, columns: Sequen
     if keywords is None:
         yield from ordered.values_list(*columns).iterator(chunk_size=5 * CHUNK)
         return
-    places = [f"current_snapshot__{place}" for place in ("title", "body") if place in keywords.places]
-    rows = ordered.values_list(*columns, *places).iterator(chunk_size=TEXTS_AT_ONCE)
-    n = len(columns)
-    while chunk := list(islice(rows, TEXTS_AT_ONCE)):
-        threads = _threads([row[1] for row in chunk]) if "comments" in keywords.places else {}
-        for row in chunk:
-            if keywords.fit([*row[n:], *threads.get(row[1], ())]):
-                yield row[:n]
+    rows = ordered.values_list(*columns).iterator(chunk_size=CHUNK)
+    while read := list(islice(rows, CHUNK)):
+        for chunk in text_chunks(read, itemgetter(1), comments="comments" in keywords.places):
+            texts = _texts([row[1] for row in chunk], keywords.places)
+            yield from (row for row in chunk if keywords.fit(texts.get(row[1], ())))
 
 
-def _threads(snapshots: Sequence[int]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    rows = SnapshotComment.objects.filter(snapshot__in=snapshots).order_by().values_list("snapshot", "comment__body")
-    for snapshot, body in rows.iterator(chunk_size=CHUNK):
-        found.setdefault(snapshot, []).append(body)
+def _texts(snapshots: Sequence[int], places: Collection[str]) -> dict[int, list[str]]:
+    """Of each snapshot the texts at these places; up to two queries."""
+    own = [place for place in ("title", "body") if place in places]
+    stored = Snapshot.objects.filter(pk__in=snapshots).order_by().values_list("pk", *own)
+    found = {pk: list(texts) for pk, *texts in stored}
+    if "comments" in places:
+        threads = SnapshotComment.objects.filter(snapshot__in=snapshots).order_by()
+        for snapshot, body in threads.values_list("snapshot", "comment__body"):
+            found.setdefault(snapshot, []).append(body)
     return found

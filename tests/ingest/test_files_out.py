@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from django.db import connection
 from django.test import Client
@@ -13,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from ingest.errors import NotFound
 from ingest.files import export_rows
 from ingest.models import ClosingChange, Issue, Repository
+from shared import chunks
+from shared.row_files import write_rows
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
 
@@ -122,7 +125,7 @@ def test_a_file_takes_as_many_rows_at_once_whatever_its_length(stored: None) -> 
         found = list(export_rows.rows_of("comments", Issue.objects.filter(repository__name="rocket")))
     assert len(found) == 10
     assert max(query["sql"].count("LIMIT 3") for query in asked) == 1
-    assert len(asked) == 4 + 5  # the keys of two issues at a time, and three comments at a time
+    assert len(asked) == 4 + 5 + 5  # the keys of two issues at a time, and lengths and texts of three comments
 
 
 def test_the_page_of_a_repository_offers_every_file(stored: None) -> None:
@@ -149,6 +152,16 @@ def test_counts_as_large_as_a_source_may_give_are_in_every_file(take: Any, forma
     for what, column, most in (("issues", "reactions", 2 * MOST), ("changes", "additions", MOST)):
         found = READERS[format](body(ada.get(f"repositories/acme/rocket/{what}/?format={format}")))
         assert list(found[column]) == [most]
+
+
+@pytest.mark.parametrize("what", ["issues", "comments"])
+def test_long_texts_are_read_and_written_one_by_one(stored: None, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = list(export_rows.rows_of(what, Issue.objects.order_by("pk")))
+    monkeypatch.setattr(chunks, "CHARACTERS_AT_ONCE", 1)
+    with CaptureQueriesContext(connection) as asked:
+        assert list(export_rows.rows_of(what, Issue.objects.order_by("pk"))) == whole
+    assert len(asked) > sum(bool(row["body"]) for row in whole) > 3
+    assert len(list(write_rows({"body": pa.string()}, "jsonl", whole))) > 3
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl"])

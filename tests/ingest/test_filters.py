@@ -8,10 +8,12 @@ from ruamel.yaml import YAML
 
 from ingest import filters
 from ingest.errors import Invalid
+from ingest.filters import frames
 from ingest.models import ClosingChange, Comment, Issue, Repository, Snapshot, SnapshotComment, Unsearchable
 from ingest.search import indexing
 from ingest.selections import selection, selections
 from ingest.upsert.spellings import store_spellings
+from shared import chunks
 from tests import builders as make
 from tests.asserts import assert_queries
 
@@ -232,9 +234,22 @@ def test_a_frame_takes_as_many_queries_at_any_size() -> None:
     make.issues(30)
     asked = filters.read({"repository": "acme/rocket", "state": "open", "keywords": ["hangs"], "labels": ["bug"]})
     for _ in range(2):
-        with assert_queries(3):  # spellings of the label, counts, rows
+        with assert_queries(5):  # spellings of the label, counts, rows, and for a thousand of them lengths and texts
             assert len(filters.frame(asked, Issue.objects.all(), stratify_by="state")) > 5
         make.issues(900, first=Issue.objects.count() + 1)
+
+
+@pytest.mark.usefixtures("many")
+def test_keywords_read_long_texts_in_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = filters.read({"keywords": {"any": ["hangs"], "in": ["title", "body", "comments"]}})
+    monkeypatch.setattr(chunks, "CHARACTERS_AT_ONCE", 1)
+    sizes: list[int] = []
+    read = frames._texts
+    monkeypatch.setattr(frames, "_texts", lambda some, places: sizes.append(len(some)) or read(some, places))
+    in_small = filters.frame(asked, Issue.objects.all())
+    assert max(sizes) < len(sizes)
+    monkeypatch.undo()
+    assert list(filters.frame(asked, Issue.objects.all()).issues) == list(in_small.issues) and len(in_small)
 
 
 def test_every_ready_made_selection_can_be_read_and_says_what_is_missing() -> None:

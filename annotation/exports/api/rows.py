@@ -18,11 +18,11 @@ from annotation.core.api_requests import (
     seat_of,
 )
 from annotation.core.download_log import filters_of, record_download
-from annotation.core.issue_texts import n_characters_of
 from annotation.exports.api.item_pages import CURSOR, PAGE_SIZE, cursor_of, page_of_items, pages_of_rows
 from annotation.exports.queries import rows
 from annotation.exports.queries.options import SHAPES
 from ingest.api.files import FORMAT
+from shared.chunks import n_characters
 
 
 class Labels(APIView):
@@ -88,7 +88,7 @@ class IssuesOfStudy(APIView):
         operation_id="study_issues", parameters=[FORMAT, CURSOR, PAGE_SIZE], responses={200: pages_of_rows("issues")}
     )
     def get(self, request: Request, slug: str) -> Any:
-        return _about_issues(request, slug, "issues", rows.issues, n_characters_of)
+        return _about_issues(request, slug, "issues", rows.issues, n_characters)
 
 
 class ClosingChanges(APIView):

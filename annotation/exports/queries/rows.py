@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ from django.http import StreamingHttpResponse
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.core.errors import Blind
 from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
-from annotation.exports.columns import COLUMNS, CONTENT_TYPES, TEXTS_AT_ONCE, write
+from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
 from annotation.exports.record_batches import write_batches
 from annotation.exports.wide_tables import wide_columns, widen
 from annotation.labels.pseudonyms import Pseudonyms
@@ -25,6 +24,7 @@ from annotation.labels.queries.label_version import label_version, standing_vers
 from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.resolution_notes import NOTES
 from annotation.models import Item, Round, Study
+from shared.chunks import chunks
 from shared.compiled_queries import CompiledQuery
 from shared.watched_streams import watched
 from taxonomy.models import TaxonomyVersion
@@ -329,9 +329,9 @@ def while_reading(seat: Seat, found: Iterable[T], *, at_once: int = READ_AT_ONCE
     """What is found, as long as the person reads as much as when they asked.
 
     A file is read from the database while it is sent. With a slow connection that takes long enough for its reader to
-    become a rater of an open round. After each `at_once` that were read, and once a second while they are sent, it is
-    looked at whether they may have them. Raises Blind, which ends the file, and NotFound for a former member. Three
-    queries each time.
+    become a rater of an open round. After each `at_once` that were read (fewer where texts are long), and once a second
+    while they are sent, it is looked at whether they may have them. Raises Blind, which ends the file, and NotFound for
+    a former member. Three queries each time.
     """
     hidden = seat.hidden_answers
 
@@ -340,8 +340,7 @@ def while_reading(seat: Seat, found: Iterable[T], *, at_once: int = READ_AT_ONCE
             raise Blind("Your role in this study changed while this file was sent. Download it again.")
 
     def looked_at() -> Iterator[T]:
-        following = iter(found)
-        while read := list(islice(following, at_once)):
+        for read in chunks(found, at_once):
             look()
             yield from read
 
@@ -389,9 +388,7 @@ def file_pieces(
         wide = ((place, each) for place, batch in found for each in widen(what, [batch], dimensions))
         return write_batches(wide_columns(what, dimensions), format, _told_batches(seat, wide, tell))
     rows = of_kind(what, seat, **options)
-    read_on = (
-        while_reading(seat, rows, at_once=TEXTS_AT_ONCE if what == "issues" else READ_AT_ONCE) if is_sent else rows
-    )
+    read_on = while_reading(seat, rows) if is_sent else rows
     return write(what, format, _told_rows(flat(seat, read_on), tell))
 
 

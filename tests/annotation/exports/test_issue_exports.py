@@ -23,6 +23,7 @@ from annotation.imports.sheets.gathered_rows import item_name
 from annotation.models import RoundItem, Study
 from annotation.studies.actions.studies import change_study
 from ingest.models import ClosingChange, Issue
+from shared import chunks
 from tests import builders as make
 from tests.annotation.choosing.test_samples import Caller
 from tests.asserts import assert_queries
@@ -145,13 +146,13 @@ def test_members_get_the_issues_and_nobody_else(study, name, status):
 def test_it_takes_the_same_number_of_queries_for_one_issue_and_for_many(study, world, fetch):
     from annotation.core.issue_texts import issue_rows
 
-    with assert_queries(5):
+    with assert_queries(8):
         list(issue_rows(study))
     for number in range(30):
         world.named("o/r").issue(f"Number {number}").comment("Yes.")
     fetch()
     items_for(make.owner_seat(study), list(Issue.objects.select_related("repository")))
-    with assert_queries(9):  # the first chunk is small, because texts may be long
+    with assert_queries(8):
         assert len(list(issue_rows(study))) > 30
 
 
@@ -161,13 +162,13 @@ def test_long_texts_make_small_chunks_and_short_pages(monkeypatch: pytest.Monkey
     for number in range(1, 61):
         make.new_state(number, body="x" * 1_000)
     repin_items(seat=make.owner_seat(made), items=[f"acme/rocket#{number}" for number in range(1, 61)])
-    monkeypatch.setattr(issue_texts, "CHUNK_CHARACTERS", 5_200)
+    monkeypatch.setattr(chunks, "CHARACTERS_AT_ONCE", 5_000)
     monkeypatch.setattr(item_pages, "CHARACTERS_MOST", 7_000)
     sizes: list[int] = []
-    read = issue_texts._chunk
-    monkeypatch.setattr(issue_texts, "_chunk", lambda *asked: sizes.append(asked[2]) or read(*asked))
+    read = issue_texts._threads
+    monkeypatch.setattr(issue_texts, "_threads", lambda asked: sizes.append(len(asked)) or read(asked))
     rows = [row for _, row in issue_texts.issue_rows(made)]
-    assert [len(row.body) for row in rows] == [1_000] * 60 and sizes[:3] == [10, 5, 5]
+    assert [len(row.body) for row in rows] == [1_000] * 60 and sizes == [5] * 12
     caller, found, address = Caller("olga"), [], "studies/study/issues/"
     while address:
         page = caller.get(address).json()
