@@ -225,10 +225,17 @@ class Seat:
 
     @cached_property
     def _not_closed(self) -> Mapping[int, str]:
-        """Rounds under way, and their state, of which only others read the answers."""
+        """Rounds under way, and their state, of which only others read the answers.
+
+        A relabeling queue carries answers of the rounds of its items, so it is among them while such a round is.
+        """
         if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
             return {}
-        return dict(_not_closed_here.all(self.study.pk, self.membership.pk if self.membership else 0))
+        who = self.study.pk, self.membership.pk if self.membership else 0
+        found = dict(_not_closed_here.all(*who))
+        if Round.State.RESOLVING in found.values():
+            found |= {pk: Round.State.RESOLVING for (pk,) in _queues_after_resolving.all(*who)}
+        return found
 
     @cached_property
     def closed_numbers(self) -> frozenset[int]:
@@ -250,6 +257,11 @@ class Seat:
 
     @staticmethod
     def _for_others(round_: Round) -> Forbidden:
+        if round_.state not in (Round.State.OPEN, Round.State.RESOLVING):
+            return Forbidden(
+                f"Round {round_.number} has labels of an earlier round that is being resolved. Until that one closes, "
+                "only owners and adjudicators can see them."
+            )
         return Forbidden(
             f"Round {round_.number} is {round_.state}. Until it closes, only owners and adjudicators can see "
             "its labels."
@@ -511,6 +523,16 @@ def _not_closed_for(study: int, member: int) -> QuerySet[Round, tuple[int, str]]
     return Round.objects.filter(not_closed, study=study).order_by().values_list("pk", "state")
 
 
+def _queues_of_resolving(study: int, member: int) -> QuerySet[Round, tuple[int]]:
+    rated = RoundRater.objects.filter(round=OuterRef("round"), rater=member)
+    resolving = RoundItem.objects.filter(~Exists(rated), round__study=study, round__state=Round.State.RESOLVING)
+    shared = RoundItem.objects.filter(round=OuterRef("pk"), item__in=resolving.order_by().values("item"))
+    queues = Round.objects.filter(
+        study=study, kind=Round.Kind.RELABEL, state__in=(Round.State.CLOSED, Round.State.UNDONE)
+    )
+    return queues.filter(Exists(shared)).order_by().values_list("pk")
+
+
 _under_way = CompiledQuery(
     lambda study: (
         Round.objects.filter(study=study, state__in=(Round.State.OPEN, Round.State.RESOLVING))
@@ -535,6 +557,7 @@ def _role_and_open_rounds(study: int, user: int) -> QuerySet[Any, tuple[int]]:
 
 _decides_now = CompiledQuery(_role_and_open_rounds, int, int)
 _not_closed_here = CompiledQuery(_not_closed_for, int, int)
+_queues_after_resolving = CompiledQuery(_queues_of_resolving, int, int)
 _asked_extra = CompiledQuery(
     lambda member: (
         Assignment.objects.filter(EXTRA_RATERS, rater=member, state__in=Assignment.UNFINISHED)

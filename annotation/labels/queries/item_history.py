@@ -1,8 +1,8 @@
 """History of an item by round: its raters' values and the agreed label, in words for a page."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db.models import Count, F, Q, QuerySet
 
@@ -130,18 +130,14 @@ def item_rounds(seat: Seat, item: Item) -> list[ItemInRound]:
     rows = Assignment.objects.filter(item=item).exclude(state=Assignment.State.WITHDRAWN)
     for row in rows.select_related("rater__user", "current"):
         assignments[row.round_id].append(row)
-    sealed = {place.round.number for place in places if seat.hides_answers(place.round, item.pk)}
-    return [_in_round(seat, item, place, sorted(assignments[place.round_id], key=_by_code), sealed) for place in places]
+    return [_in_round(seat, item, place, sorted(assignments[place.round_id], key=_by_code)) for place in places]
 
 
 def _by_code(assignment: Assignment) -> tuple[int, str]:
     return code_order(assignment.rater.code)
 
 
-def _in_round(
-    seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment], sealed: Collection[int]
-) -> ItemInRound:
-    """The item in one of its rounds; `sealed` are the numbers of those whose answers on it are hidden."""
+def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
     round_ = place.round
     n_done = None
     if not seat.hides(round_, item.pk):
@@ -181,10 +177,7 @@ def _in_round(
     tree = published_version(round_.taxonomy_version_id)
     parts: dict[int, list[DimensionLine]] = defaultdict(list)
     for verdict in found.verdicts:
-        line = _line(tree.by_key[verdict.dimension], verdict)
-        if verdict.origin is not None and verdict.origin.round in sealed:
-            line = replace(line, given=(), decision=None)
-        parts[verdict.part].append(line)
+        parts[verdict.part].append(_line(tree.by_key[verdict.dimension], verdict))
     return ItemInRound(
         round_,
         n_done,
