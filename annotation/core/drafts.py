@@ -7,7 +7,7 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
 from accounts.models import User
-from annotation.models import Analysis, AuditEvent, ProposalOutcome, Study
+from annotation.models import Analysis, AuditEvent, Plan, ProposalOutcome, Study
 from taxonomy.models import Taxonomy, TaxonomyVersion
 
 _ANSWERED = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {ProposalOutcome.Outcome.MAPPED}"]
@@ -16,9 +16,10 @@ _ANSWERED = [f"proposal {ProposalOutcome.Outcome.ACCEPTED}", f"proposal {Proposa
 def tells_of_draft(model: type[Any], study: Study, user: User | None) -> Q:
     """That a row of a study names a category of a draft, and this person (or nobody) does not read its drafts.
 
-    These are lines of the audit log about answers to proposals and about downloads, answers about proposals, and
-    analyses. A draft that was discarded stays one, and a category is of the draft until a published version of that
-    number has it. Downloads and analyses from before it was published stay hidden: they can name any category.
+    These are lines of the audit log about answers to proposals and about downloads, answers about proposals, analyses,
+    and previews of migrations that were not run. A draft that was discarded stays one, and a category is of the draft
+    until a published version of that number has it. Downloads, analyses and previews from before it was published stay
+    hidden: they can name any category.
     """
     if user is not None and user.is_staff:
         return Q(pk__in=[])
@@ -46,6 +47,10 @@ def tells_of_draft(model: type[Any], study: Study, user: User | None) -> Q:
             for place in (0, -1)
         )
         return Q(question__version__0__isnull=False) & (first | last)
+    if model is Plan:
+        made_after = Q(published_at__lte=OuterRef("created_at"))
+        of_draft = _is_unread(study, user, OuterRef("to_version__number"), made_after)
+        return Q(state=Plan.State.PREVIEWED) & ~Q(recheck=[]) & of_draft
     return Q(pk__in=[])
 
 

@@ -59,10 +59,14 @@ def _held(seat: Seat) -> Study:
     return study
 
 
+def _redefined(found: PlanScope) -> set[tuple[str, str]]:
+    return {(each.dimension, each.new.key) for each in found.redefined() if each.new is not None}
+
+
 def _recheck(found: PlanScope, given: object) -> list[list[str]]:
     if given is None:
         return []
-    may = {(each.dimension, each.new.key) for each in found.redefined() if each.new is not None}
+    may = _redefined(found)
     wrong: list[str] = []
     chosen: list[list[str]] = []
     for each in given if isinstance(given, list | tuple) else [given]:
@@ -96,6 +100,8 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
     found = plan_scope(study, plan.to_version)
     if recheck is not None:
         plan.recheck = _recheck(found, recheck)
+    may = _redefined(found)  # a draft may have lost some since the preview
+    plan.recheck = [each for each in plan.recheck if tuple(each) in may]
     fields: dict[str, list[str]] = {}
     members = raters_by_name(study, stand_ins, fields, "stand_ins") if stand_ins else []
     if fields:

@@ -1,5 +1,6 @@
 """A study moves to another version of its taxonomy by a plan: previewed, run as one job, undone until a round opens."""
 
+import zipfile
 from typing import Any
 
 import pytest
@@ -369,6 +370,31 @@ def test_what_a_draft_says_reaches_nobody_who_does_not_read_it_by_previews_or_fi
     with pytest.raises(Forbidden, match="Migration 1 contains a draft"):
         require_whole(make.seat(study, "ed"))
     require_whole(make.owner_seat(study))
+
+
+def test_a_preview_names_no_category_that_a_draft_lost_before_it_was_published(study: Study) -> None:
+    rated(study, "item bob carol\n1 hang hang", 1)
+    olga, taxonomy = study.created_by, study.taxonomy
+    secret = make.SYMPTOMS.replace(
+        "{key: hang, name: Hang}", "{key: secretlock, name: Secret, definition: It waits., was: [hang]}"
+    )
+    assert secret != make.SYMPTOMS
+    draft = make.taxonomy_actions.new_draft(user=olga, taxonomy=taxonomy, text=secret)
+    members.add_member(seat=make.owner_seat(study), username=make.user("ed").username, roles=["owner"])
+    plan = preview_plan(seat=make.owner_seat(study), to=2, recheck=[["symptom", "secretlock"]])
+    draft = make.taxonomy_actions.replace_draft(user=olga, version=draft, text=SECOND)
+    make.taxonomy_actions.publish_version(user=olga, version=draft)
+
+    def leaves(name: str) -> bool:
+        made = request_export(seat=make.seat(study, name), what="study", format=None, send=False)
+        export_jobs.work(made.pk)
+        made.refresh_from_db()
+        with made.file.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return any(b"secretlock" in archive.read(each) for each in archive.namelist() if each.startswith("tables/"))
+
+    assert not leaves("ed") and leaves("olga")
+    plan = run_plan(seat=make.owner_seat(study), plan=plan, send=False)
+    assert plan.recheck == []
 
 
 @pytest.mark.parametrize("end", ["discarded", "published"])
