@@ -8,8 +8,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 
+from config.content_types import CHARSET
 from config.signed_in import has_token, is_known
-from config.views import too_large
+from config.views import other_charset, too_large
 
 IN_MEMORY = frozenset({"", "application/json", "application/x-www-form-urlencoded"})
 """Kinds of bodies that are read into memory as a whole."""
@@ -20,6 +21,8 @@ BESIDE_A_FILE = 1 << 20
 class BodyLimits:
     """Refuses bodies above DATA_UPLOAD_MAX_MEMORY_SIZE; files, of people and tokens, above UPLOAD_BYTES_MAX.
 
+    Also forms and JSON that say that they are not UTF-8, which would be read as what they are not.
+
     A body can come as slowly as its sender likes. So everything that the answer depends on, a session, a token, a role,
     is looked up after it has come. It stands before anything that does. Files are stored only for people and tokens
     that are known when the request begins; whether they still are is then asked again.
@@ -29,6 +32,9 @@ class BodyLimits:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        has_body = request.method not in ("GET", "HEAD", "OPTIONS")
+        if has_body and request.META.get(CHARSET) and request.content_type in (*IN_MEMORY, "multipart/form-data"):
+            return other_charset(request, request.META[CHARSET])
         length = request.META.get("CONTENT_LENGTH") or "0"
         n_bytes = int(length) if length.isascii() and length.isdecimal() else 0
         least = settings.DATA_UPLOAD_MAX_MEMORY_SIZE

@@ -78,6 +78,11 @@ def too_large(request: HttpRequest, most: int) -> HttpResponse:
     return error_page(request, 413, "Too large", message, "too_large")
 
 
+def other_charset(request: HttpRequest, charset: str) -> HttpResponse:
+    message = f"The request says that its text is {charset[:40]}. Send it as UTF-8."
+    return error_page(request, 415, "Not understood", message, "unsupported_media_type")
+
+
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Where the token is missing that shows that a form is ours."""
     message = (
