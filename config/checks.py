@@ -5,8 +5,10 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
+from redis.exceptions import RedisError
 
 from config.env import LOOPBACK
+from config.health import asking_redis
 from shared.file_modes import openings
 
 
@@ -66,3 +68,22 @@ def redis_has_a_password(app_configs: Any, **_: Any) -> list[checks.CheckMessage
     )
     hint = "Set requirepass in redis.conf, and write it into REDIS_URL: redis://:PASSWORD@HOST:6379/0."
     return [checks.Warning(sentence, hint=hint, id="concord.W005")]
+
+
+@checks.register(checks.Tags.security, deploy=True)
+def redis_evicts_nothing(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:
+    """A warning where Redis throws entries away when it is full, the counts of wrong passwords among them.
+
+    Nothing where Redis does not answer or does not say: `/readyz` tells of that.
+    """
+    try:
+        with asking_redis() as redis:
+            found = redis.info("memory")
+    except RedisError:
+        return []
+    policy = found.get("maxmemory_policy", "noeviction")
+    if not found.get("maxmemory") or policy == "noeviction":
+        return []
+    sentence = f"Redis has the policy {policy}: when it is full, it throws away counts of wrong passwords, and jobs."
+    hint = "Set maxmemory-policy noeviction in redis.conf, and give Redis more memory if it is ever full."
+    return [checks.Warning(sentence, hint=hint, id="concord.W006")]

@@ -15,7 +15,7 @@ from django.test import override_settings
 
 from accounts import jobs
 from accounts.models import User
-from config.checks import redis_has_a_password
+from config.checks import redis_evicts_nothing, redis_has_a_password
 from tests import builders as make
 
 
@@ -81,3 +81,24 @@ def test_a_link_in_an_e_mail_is_not_in_the_queue(monkeypatch: pytest.MonkeyPatch
 def test_the_check_for_deployment_warns_of_a_redis_without_a_password(url: str, n: int) -> None:
     with override_settings(REDIS_URL=url):
         assert [each.id for each in redis_has_a_password(None)] == ["concord.W005"] * n
+
+
+@pytest.mark.parametrize(
+    ("memory", "policy", "n"), [("0", "volatile-lru", 0), ("100gb", "noeviction", 0), ("100gb", "allkeys-lru", 1)]
+)
+def test_the_check_for_deployment_warns_of_a_redis_that_evicts(
+    server: redis.Redis, memory: str, policy: str, n: int
+) -> None:
+    before = server.config_get("maxmemory*")
+    try:
+        server.config_set("maxmemory", memory)
+        server.config_set("maxmemory-policy", policy)
+        assert [each.id for each in redis_evicts_nothing(None)] == ["concord.W006"] * n
+    finally:
+        for name in ("maxmemory", "maxmemory-policy"):
+            server.config_set(name, before[name])
+
+
+def test_the_check_says_nothing_of_a_redis_that_does_not_answer() -> None:
+    with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
+        assert redis_evicts_nothing(None) == []
