@@ -1,4 +1,4 @@
-"""Lengths of the texts of stored issues, told by the database without reading them, so that chunks fit in memory."""
+"""Lengths of stored texts of issues, by which chunks fit in memory; the database tells them without reading."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Chunks of rows that hold no more than so many rows, and no more than so much text but for their last row. Pure."""
+"""Chunks of rows, bounded by their number and by how much text they hold. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
