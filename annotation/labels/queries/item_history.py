@@ -12,6 +12,7 @@ from annotation.labels.consensus import PENDING, Decision, Values, Verdict
 from annotation.labels.queries.label_version import label_version, way
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, Round, RoundItem
+from annotation.models.assignment_kinds import EXTRA_RATERS
 from taxonomy.migration import BlockedValue
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -197,9 +198,13 @@ IS_READ_OTHERWISE = (Q(current__snapshot__lt=F("item__snapshot")) | Q(current__s
 
 
 def countable_answers(seat: Seat) -> QuerySet[Assignment]:
-    """Answers that this person may count: their own, and those of rounds and items that their seat doesn't hide."""
+    """Answers that this person may count: their own, and those of rounds and items that their seat doesn't hide.
+
+    Third answers show where raters differ, so they count only in rounds whose single answers the person reads.
+    """
     own = Q(rater=seat.membership.pk if seat.membership else None)
     told = ~Q(round__in=seat.hidden_round_ids) & seat.not_withheld()
+    told &= ~EXTRA_RATERS | ~Q(round__in=seat.sealed_round_ids | seat.unsettled_round_ids)
     return Assignment.objects.filter(own | told, round__study=seat.study, current__isnull=False).order_by()
 
 

@@ -12,10 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from annotation.choosing.actions import batches, pinning
 from annotation.choosing.actions.items import items_for
 from annotation.choosing.queries import changes as queries
-from annotation.core.access import get_item
+from annotation.core.access import get_item, get_round
 from annotation.core.errors import Forbidden, Invalid, Stale
 from annotation.members.actions.members import add_member
 from annotation.models import Annotation, AuditEvent, BulkJob, Item, Rating, Round, Study
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.jobs import BULK_JOBS
 from ingest import run_steps
@@ -519,3 +520,26 @@ def test_months_later_github_is_asked_and_the_study_says_what_became_of_its_issu
     assert "Hangs at step 1." in open_page("bob", made, 1).content.decode()
     assert "solved" not in open_page("bob", made, 1).content.decode()
     assert [each.n_files for each in closing_changes(Issue.objects.get(number=1))] == [1]
+
+
+def test_changed_items_tell_which_were_asked_about_a_third_time_to_those_who_read_the_answers_alone() -> None:
+    study = make.study(raters=("bob", "carol", "dave"))
+    round_ = make.open_round(study, 2, raters=("bob", "carol"))
+    for name, label in (("bob", "crash"), ("carol", "slow")):
+        for number in (1, 2):
+            make.submit(round_, name, number, {"symptom": [label]})
+    for number in (1, 2):
+        make.new_state(number, title="Renamed")
+    ada = make.seat(study, "ada")
+    second = get_item(ada, "acme/rocket#2")
+    ask_third_rater(seat=ada, round_=get_round(ada, 1), item=second, rater="dave")
+    make.submit(round_, "dave", 2, {"symptom": ["slow"]})
+    make.user("sta", staff=True)
+
+    def told(name: str) -> list[int]:
+        return [row["n_answers"] for row in Caller(name).get("studies/study/updates/").json()["results"]]
+
+    assert told("rea") == told("sta") == [2, 2]
+    assert told("olga") == told("bob") == told("dave") == [2, 3]
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert told("rea") == told("sta") == [2, 3]
