@@ -6,6 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
+from django.db import connection
 from django.db.models import (
     CharField,
     DateField,
@@ -348,6 +349,17 @@ def _checks(table: str) -> tuple[tuple[str, Check, str], ...]:
     return tuple(found)
 
 
+def _largest(table: str, column: "IntegerField[Any, Any]") -> int:
+    """What a number may be: of a study or taxonomy half of what the column holds, for many are counted up from."""
+    most: int = connection.ops.integer_field_range(column.get_internal_type())[1]
+    is_counted_up = (table not in AROUND or table.startswith("taxonomy")) and column.name != "seed"
+    return most // 2 if is_counted_up else most
+
+
+def _is_whole_to(most: int, value: Any) -> bool:
+    return is_whole(value) and -most - 1 <= value <= most
+
+
 def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     """The check that follows from a column's type; a column of JSON needs a form in SHAPES."""
     if isinstance(column, ArrayField):
@@ -368,7 +380,8 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
     if isinstance(column, FloatField):
         return is_number, "not a number"
     if isinstance(column, IntegerField):
-        return is_whole, "not a whole number"
+        most = _largest(table, column)
+        return partial(_is_whole_to, most), f"not a whole number up to {most:,}"
     if isinstance(column, CharField | TextField):
         most = MOST_SIGNS_AROUND if table in AROUND else MOST_SIGNS
         return partial(_is_text_of, most), f"not a text of at most {most:,} characters"

@@ -205,6 +205,25 @@ def test_the_details_of_an_audit_line_are_those_of_its_verb(verb: str, good: Any
         row_checks.check_row("auditevent", 7, {"verb": verb, "detail": bad})
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "most"),
+    [
+        ("round", "number", 2**30 - 1),
+        ("sample", "number", 2**30 - 1),
+        ("taxonomyversion", "number", 2**30 - 1),
+        ("annotation", "revision", 2**30 - 1),
+        ("roundrater", "revision", 2**62 - 1),
+        ("round", "raters_per_item", 2**14 - 1),
+        ("sample", "seed", 2**63 - 1),
+        ("issues", "number", 2**31 - 1),
+    ],
+)
+def test_numbers_from_which_others_are_counted_up_leave_room_for_these(table: str, column: str, most: int) -> None:
+    row_checks.check_row(table, 1, {column: most})
+    with pytest.raises(ConcordError, match=f"Table {table}, row 7, column {column}: not a whole number up to"):
+        row_checks.check_row(table, 7, {column: most + 1})
+
+
 @pytest.mark.parametrize(("table", "column", "good", "bad"), BY_ROW)
 def test_a_column_has_one_check_whatever_the_row(table: str, column: str, good: Any, bad: Any) -> None:
     row_checks.check_row(table, 1, {column: good})
