@@ -66,7 +66,7 @@ class AuditQuery:
         if self.since:
             rows = rows.filter(at__gte=datetime.combine(self.since, datetime.min.time(), UTC))
         if self.until:
-            rows = rows.filter(at__lt=datetime.combine(self.until + timedelta(days=1), datetime.min.time(), UTC))
+            rows = rows.filter(at__lte=datetime.combine(self.until, datetime.max.time(), UTC))
         return rows.filter(_of(self.of)) if self.of else rows
 
 
