@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -46,7 +46,11 @@ def is_number(value: Any) -> bool:
 
 
 def is_time(value: Any) -> bool:
-    found = parse_datetime(value) if isinstance(value, str) else None
+    """Whether it is a time of a year within bounds, as `datetime.fromisoformat` reads it."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return False
     return found is not None and FIRST_YEAR <= found.year <= LAST_YEAR
 
 

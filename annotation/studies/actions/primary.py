@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
-
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES, weights_over
 from annotation.core.errors import Invalid
+from annotation.core.row_checks import is_time
 from annotation.labels.registration import NOT_MEASURED, Primary, has_coefficients, not_registered, primary_of
 from taxonomy.models import Taxonomy, TaxonomyVersion
 from taxonomy.queries import published_version
@@ -64,10 +63,9 @@ def wrong_in_brought(primary: Primary, taxonomy: Taxonomy) -> str:
 def _could_be(entry: Mapping[str, Any], dimension: TreeDimension) -> bool:
     found: dict[str, object] = {}
     fixed_at = entry.get("fixed_at")
-    time = parse_datetime(fixed_at) if isinstance(fixed_at, str) else None
     return (
         has_coefficients(dimension.kind)
-        and (fixed_at is None or (time is not None and time.tzinfo is not None))
+        and (fixed_at is None or (is_time(fixed_at) and datetime.fromisoformat(fixed_at).tzinfo is not None))
         and not _read(entry, dimension, found)
         and entry.get("scale") == found.get("scale")
     )

@@ -51,6 +51,8 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
     ("study", {"primary": {"symptom": 5}}),
     ("study", {"primary": {"symptom": {"coefficient": "nope"}}}),
     ("study", {"primary": {"symptom": {"coefficient": "cohen_kappa", "threshold": 0.8, "fixed_at": 5}}}),
+    ("study", {"primary": {"symptom": {"coefficient": "cohen_kappa", "fixed_at": "0001-01-01T00:00:00+23:59"}}}),
+    ("study", {"primary": {"symptom": {"coefficient": "cohen_kappa", "fixed_at": "2026-1-1 0:00Z"}}}),
     ("study", {"primary": {"elsewhere": {"coefficient": "cohen_kappa"}}}),
     ("round", {"opened_at": FAR}),
     ("round", {"due_on": "9999-12-31"}),
