@@ -4,6 +4,7 @@ Django would read addresses and bodies by any codec of Python that a request nam
 fails before any middleware by a name that it doesn't know.
 """
 
+import re
 from codecs import lookup
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +14,9 @@ from django.utils.http import parse_header_parameters
 CHARSET = "concord.charset"
 """The key under which the environment of a request tells a charset other than UTF-8 that it named."""
 UTF_8 = ("utf-8", "ascii")
+KIND = re.compile(r"[0-9a-z!#$&^_.+-]+/[0-9a-z!#$&^_.+-]+")
+BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,199}[0-9A-Za-z'()+_,./:=?-]")
+"""The signs of RFC 6838 and 2046. Others could begin another parameter when the type is written again."""
 
 
 class PlainContentTypes:
@@ -29,13 +33,16 @@ class PlainContentTypes:
 
 
 def plain(content_type: str) -> tuple[str, str]:
-    """The kind with its boundary, and the charset where it is not UTF-8. What can't be read names no charset."""
+    """The kind with its boundary, and the charset where it is not UTF-8. What can't be read is no kind, and none."""
     try:
         kind, named = parse_header_parameters(content_type)
     except (ValueError, LookupError):
-        return content_type.partition(";")[0].strip().lower(), ""
-    boundary = f'; boundary="{named["boundary"]}"' if "boundary" in named else ""
-    return kind + boundary, "" if _is_utf_8(named.get("charset", "utf-8")) else named["charset"]
+        kind, named = content_type.partition(";")[0].strip().lower(), {}
+    boundary = named.get("boundary", "")
+    kept = kind if KIND.fullmatch(kind) else ""
+    if kept and BOUNDARY.fullmatch(boundary):
+        kept += f'; boundary="{boundary}"'
+    return kept, "" if _is_utf_8(named.get("charset", "utf-8")) else named["charset"]
 
 
 def _is_utf_8(charset: str) -> bool:

@@ -29,6 +29,16 @@ CODECS = ["zlib", "bz2", "hex", "base64", "rot13", "idna", "undefined", "unicode
         ("text/plain; a*=nothing-known''x", "text/plain", ""),
         ("text/plain; charset*=zlib''zlib", "text/plain", "zlib"),
         ("; charset=utf-8", "", ""),
+        ('text/plain; boundary="a\\"; charset=zlib; x=\\"b"', "text/plain", ""),
+        (
+            "multipart/form-data; boundary=----WebKitFormBoundaryAb1",
+            'multipart/form-data; boundary="----WebKitFormBoundaryAb1"',
+            "",
+        ),
+        ('multipart/form-data; boundary="a b:c"', 'multipart/form-data; boundary="a b:c"', ""),
+        ("multipart/form-data; boundary=a\u00e9", "multipart/form-data", ""),
+        ('text/"x; charset=zlib', "", ""),
+        ("text/plain, text/x; charset=zlib", "", "zlib"),
     ],
 )
 def test_the_kind_and_the_boundary_are_kept(given: str, kind: str, charset: str) -> None:
