@@ -227,7 +227,8 @@ class Seat:
     def _not_closed(self) -> Mapping[int, str]:
         """Rounds under way, and their state, of which only others read the answers.
 
-        A relabeling queue carries answers of the rounds of its items, so it is among them while such a round is.
+        A relabeling queue carries answers of rounds before it, so it is among them while one of these is. It does not
+        depend on the items that they share, which can be hidden.
         """
         if self.link is not None or self.user.pk is None or self.has_role(OWNER, ADJUDICATOR):
             return {}
@@ -259,8 +260,8 @@ class Seat:
     def _for_others(round_: Round) -> Forbidden:
         if round_.state not in (Round.State.OPEN, Round.State.RESOLVING):
             return Forbidden(
-                f"Round {round_.number} has labels of an earlier round that is being resolved. Until that one closes, "
-                "only owners and adjudicators can see them."
+                f"Round {round_.number} can have labels of an earlier round that is being resolved. Until that one "
+                "closes, only owners and adjudicators can see them."
             )
         return Forbidden(
             f"Round {round_.number} is {round_.state}. Until it closes, only owners and adjudicators can see "
@@ -524,13 +525,11 @@ def _not_closed_for(study: int, member: int) -> QuerySet[Round, tuple[int, str]]
 
 
 def _queues_of_resolving(study: int, member: int) -> QuerySet[Round, tuple[int]]:
-    rated = RoundRater.objects.filter(round=OuterRef("round"), rater=member)
-    resolving = RoundItem.objects.filter(~Exists(rated), round__study=study, round__state=Round.State.RESOLVING)
-    shared = RoundItem.objects.filter(round=OuterRef("pk"), item__in=resolving.order_by().values("item"))
-    queues = Round.objects.filter(
-        study=study, kind=Round.Kind.RELABEL, state__in=(Round.State.CLOSED, Round.State.UNDONE)
-    )
-    return queues.filter(Exists(shared)).order_by().values_list("pk")
+    rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=member)
+    resolving = Round.objects.filter(~Exists(rated), study=study, state=Round.State.RESOLVING)
+    over = Round.State.CLOSED, Round.State.UNDONE
+    queues = Round.objects.filter(study=study, kind=Round.Kind.RELABEL, state__in=over)
+    return queues.filter(Exists(resolving.filter(number__lt=OuterRef("number")))).order_by().values_list("pk")
 
 
 _under_way = CompiledQuery(

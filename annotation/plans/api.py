@@ -185,6 +185,7 @@ class PlanItems(APIView):
         seat = seat_of(request, slug)
         require_all_answers(seat)
         plan = get_plan(seat, plan_id)
+        listing.require_items(seat, plan)
         after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
         why, shows_values = word_in_address(request, "why"), not seat.sealed_round_ids
         if plan.worklist_id and plan.state not in Plan.AT_WORK:

@@ -413,6 +413,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     is_over = found.state not in (*Plan.OPEN, *Plan.AT_WORK)
     heading, lines, last, stale = "Items of the relabeling queue", [], 0, ""
     shows_values = not seat.sealed_round_ids
+    listing.require_items(seat, found)
     if seat.blind_round_ids and query.get("category"):
         raise Blind("You are a rater in an open round, so labels of single items are hidden until it closes.")
     if not shows_values and query.get("category"):

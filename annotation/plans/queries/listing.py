@@ -3,6 +3,7 @@
 from django.db.models import QuerySet
 
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, hidden_drafts
+from annotation.core.errors import Forbidden
 from annotation.models import Assignment, Plan, Round, RoundItem
 from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.plans.queries.relabeling import PAGE
@@ -17,6 +18,21 @@ def plans(seat: Seat) -> QuerySet[Plan]:
 def reads_all(seat: Seat) -> bool:
     """Whether someone reads more than their own answers."""
     return seat.user.is_staff or seat.has_role(OWNER, ADJUDICATOR, READER)
+
+
+def require_items(seat: Seat, plan: Plan) -> None:
+    """Raises Forbidden where the items of a migration that was not run tell of answers that this person does not read.
+
+    Why an item would be asked again follows from single answers. Which items are in the queue of a migration that was
+    run, every member sees. One query.
+    """
+    is_over = plan.state not in (*Plan.OPEN, *Plan.AT_WORK)
+    unread = Round.objects.filter(pk__in=seat.sealed_round_ids, state=Round.State.RESOLVING)
+    if not is_over and unread.exists():
+        raise Forbidden(
+            "Until every round that is being resolved is closed, only owners and adjudicators see which items a "
+            "migration would ask about again."
+        )
 
 
 def why_not_run(plan: Plan) -> str:

@@ -88,7 +88,7 @@ def test_who_may_do_what_with_plans(study: Study) -> None:
     ]
     expected = {
         "ada": [200, 200, 200, 403, 403, 403],
-        "rea": [200, 200, 200, 403, 403, 403],
+        "rea": [200, 200, 403, 403, 403, 403],  # while round 1 is resolved
         "bob": [200, 200, 403, 403, 403, 403],
         "oscar": [404] * 6,
     }
