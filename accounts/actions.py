@@ -18,7 +18,7 @@ from accounts.audit import record
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.keyboard_shortcuts import read_keys
 from accounts.models import ApiToken, PasswordLink, Session, User, digest
-from accounts.permissions import is_named_by_operator, is_public_account, require_private_account
+from accounts.permissions import is_named_by_operator, is_public_name, require_private_account
 from accounts.queries import (
     ADDRESS_CHANGED,
     GENERATED,
@@ -79,13 +79,11 @@ def add_user(
     taken = Conflict(
         f"The name {user.username} is taken.", code="name_taken", fields={"username": ["Choose another name."]}
     )
-    if by_invitation and is_named_by_operator(user.username):
+    if by_invitation and (is_named_by_operator(user.username) or is_public_name(user.username)):
         raise taken
     try:
         with transaction.atomic():
             user.save(force_insert=True)
-            if by_invitation and is_public_account(user):
-                raise taken
     except IntegrityError as error:
         raise taken from error
     how: dict[str, Any] = {} if password else {"password": GENERATED}

@@ -1,6 +1,6 @@
 """Permissions set by the operator: who may create studies, and who may use the server's GitHub tokens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -11,6 +11,7 @@ from shared.errors import Forbidden
 from shared.names import folded
 
 _are_public: list[Callable[[User], bool]] = []
+_public_names: set[str] = set()
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 NO_STUDIES = (
     "You can't create studies on this server. Ask its operator to add your user name to the setting STUDY_CREATORS."
@@ -43,8 +44,15 @@ def require_study_creator(user: User) -> None:
 
 
 def may_use_tokens(user: User | None) -> bool:
-    """Whether FETCHERS includes this person: they may read whatever GITHUB_TOKENS can read at GitHub."""
-    return is_shell_command() or (user is not None and user.is_active and settings.FETCHERS.includes(user))
+    """Whether FETCHERS includes this person: they may read whatever GITHUB_TOKENS can read at GitHub.
+
+    `everyone` are people with an account of their own, and none that anyone can act as.
+    """
+    if is_shell_command():
+        return True
+    if user is None or not user.is_active or not settings.FETCHERS.includes(user):
+        return False
+    return not is_public_account(user)
 
 
 def is_named_by_operator(username: str) -> bool:
@@ -52,10 +60,16 @@ def is_named_by_operator(username: str) -> bool:
     return folded(username) in settings.FETCHERS.names | settings.STUDY_CREATORS.names
 
 
-def public_accounts(are: Callable[[User], bool]) -> None:
-    """Registers which accounts anyone can act as: those of the demo."""
+def public_accounts(are: Callable[[User], bool], names: Iterable[str]) -> None:
+    """Registers which accounts anyone can act as, those of the demo, and their user names, which nobody else gets."""
     if are not in _are_public:
         _are_public.append(are)
+        _public_names.update(names)
+
+
+def is_public_name(username: str) -> bool:
+    """Whether it is the user name of someone as whom anyone can act, in any letters."""
+    return folded(username) in _public_names
 
 
 def is_public_account(user: User) -> bool:

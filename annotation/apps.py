@@ -25,7 +25,7 @@ class AnnotationConfig(AppConfig):
             snapshots_of_own_studies,
             taxonomies_of_own_studies,
         )
-        from annotation.core.demo_people import is_demo_person
+        from annotation.core.demo_people import PEOPLE, is_demo_person
         from annotation.labels.queries.screening import screening_taxonomies
         from annotation.members.actions.password_links import may_still_make, record_use
         from annotation.studies.queries.studies import words_of_studies
@@ -33,7 +33,7 @@ class AnnotationConfig(AppConfig):
         from taxonomy.models import Circle, only_for_some
 
         not_as_password(words_of_studies)
-        public_accounts(is_demo_person)
+        public_accounts(is_demo_person, PEOPLE)
         links_of_owners(LinkKeeper(may_still_make, record_use))
         also_visible(snapshots_of_own_studies)
         read_by_strangers(issues_without_a_reader)

@@ -33,7 +33,7 @@ from config.backups import maintenance_lock
 from config.backups.upgrade import upgrade
 from config.database import UnfitDatabase
 from config.supervisor import Child, Fork, Supervisor, die_with_parent
-from shared.errors import ConcordError
+from shared.errors import ConcordError, Conflict
 
 ANSWER_SECONDS = 90.0
 ENDING_SECONDS = 15.0
@@ -168,7 +168,11 @@ class Command(BaseCommand):
         if Study.objects.exists():
             return
         self._say("Loading the demo study …")
-        sign_ins = load_demo()
+        try:
+            sign_ins = load_demo()
+        except Conflict as error:  # someone has a name of its people, in other letters
+            self._say(f"The demo study was not loaded: {error.message} Start with --no-demo.")
+            return
         if sign_ins:
             path = _demo_path()
             path.touch(mode=0o600)

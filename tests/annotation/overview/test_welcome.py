@@ -10,6 +10,7 @@ from django.test import Client
 from accounts import actions as account_actions
 from accounts.models import ApiToken, ServerEvent, Session, User
 from accounts.passwords import DEMO_PASSWORD
+from accounts.permissions import may_use_tokens
 from annotation.core.access import get_seat
 from annotation.core.errors import Conflict, Forbidden
 from annotation.exports import jobs as export_jobs
@@ -18,6 +19,7 @@ from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.members.actions.members import add_member, set_member
 from annotation.models import Study
 from annotation.transfer.actions.life import duplicate_study
+from config.env import PeopleSetting
 from tests import builders as make
 from tests.scripts import Script
 
@@ -286,9 +288,16 @@ def test_whoever_deletes_the_demo_keeps_no_account_of_its_people(
 
 def test_nobody_gets_the_user_name_of_the_demos_people_by_an_invitation() -> None:
     _, link = invite(seat=make.owner_seat(make.study()), roles=["rater"])
-    with pytest.raises(Conflict, match="The name demo-bob is taken"):
-        join(plaintext=link, username="demo-bob", password="a long password of theirs")
-    assert not User.objects.filter(username="demo-bob").exists()
+    for name in ("demo-bob", "DEMO-Bob"):
+        with pytest.raises(Conflict, match=f"The name {name} is taken"):
+            join(plaintext=link, username=name, password="a long password of theirs")
+    assert not User.objects.filter(username__iexact="demo-bob").exists()
+
+
+def test_the_people_of_the_demo_use_no_token_of_the_server(demo: Study, settings: Any) -> None:
+    settings.FETCHERS = PeopleSetting(everyone=True)
+    olga, nina = User.objects.get(username="demo-olga"), make.user("nina")
+    assert may_use_tokens(nina) and not may_use_tokens(olga)
 
 
 def test_a_visitor_sees_and_ends_no_session_of_another_visitor(demo: Study) -> None:
