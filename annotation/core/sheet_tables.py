@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from annotation.core.errors import Unreadable
 from annotation.core.parquet_sheets import REFUSAL, ROWS_MAX
@@ -71,13 +71,14 @@ def parquet_lines(file: IO[bytes]) -> Iterator[Row]:
             command, stdin=copy, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=PROJECT, env={}
         ) as process:
             assert process.stdout is not None
+            told: Any = None
             try:
                 for line in process.stdout:
-                    told = json.loads(line)
+                    told = json.loads(line) if line.endswith(b"\n") else None
                     if not isinstance(told, list):
                         break
                     yield Row(*told)
-                else:
+                if not isinstance(told, dict):  # the process ended on the way
                     raise Unreadable("The Parquet file is damaged. Write it again, or import it as CSV.")
                 if REFUSAL in told:
                     raise Unreadable(told[REFUSAL])

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Mapping
@@ -315,6 +316,17 @@ def test_dates_of_parquet_beyond_the_year_9999_are_refused() -> None:
     far = pa.array([2**60], pa.timestamp("us"))
     with pytest.raises(Unfit, match="can't be read"):
         list(sheet_tables.open_table(parquet({"item": ["a"], "day": far})).rows)
+
+
+@pytest.mark.parametrize("written", [b"", b'[0, ["a"]]\n', b'[0, ["a"]]\n[1, ["o/r#', b'[0, ["a"]]\n[1, ["b"]]\n'])
+def test_rows_of_a_parquet_file_whose_process_ends_on_the_way_are_no_whole_file(
+    written: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    popen = subprocess.Popen
+    code = f"import os; os.write(1, {written!r}); os.abort()"
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **more: popen([sys.executable, "-c", code], **more))
+    with pytest.raises(Unfit, match="is damaged"):
+        list(sheet_tables.parquet_lines(parquet({"item": ["o/r#1"]})))
 
 
 def test_the_process_that_reads_parquet_ends_with_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
