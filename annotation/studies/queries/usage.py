@@ -28,15 +28,18 @@ def usage(seats: Sequence[Seat], taxonomy: Taxonomy, version: TaxonomyVersion) -
     """What was given in the rounds that are over, in these places of one person, in terms of a version.
 
     A round that is open counts for nobody, one in which the person is blind not for them, nor do items of which what
-    others said is withheld. One query, four at most for each study, and those of the routes.
+    others said is withheld, and third answers in rounds with such items. One query, four at most for each study, and
+    those of the routes.
     """
     hidden = {round_id for seat in seats for round_id in seat.hidden_round_ids}
+    unsettled = {round_id for seat in seats for round_id in seat.unsettled_round_ids}
     over = Round.objects.filter(
         study__in=[seat.study.pk for seat in seats], taxonomy_version__taxonomy=taxonomy, state__in=Round.OVER
     ).exclude(pk__in=hidden)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
         .filter(*(seat.not_withheld() for seat in seats if seat.withheld))
+        .exclude(round__in=unsettled, annotation__assignment__slot__isnull=True)
         .values_list("round__taxonomy_version_id", "dimension__key", "category__key")
         .annotate(n=Count("pk"))
         .order_by()

@@ -3,6 +3,8 @@
 import pytest
 from django.test import Client
 
+from annotation.core.access import get_item, get_round
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from taxonomy import actions
 from tests import builders as make
@@ -96,3 +98,17 @@ def test_nonsense_is_not_found_and_strangers_sign_in():
     ):
         assert usage("olga", address).status_code == 404
     assert usage("olga", "/taxonomies/symptoms/usage/?version=9").status_code == 404
+
+
+def test_third_answers_count_for_nobody_from_whom_an_item_of_their_round_is_withheld():
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    round_ = make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob carol\n1 crash hang\n2 crash hang")
+    ada = make.seat(study, "ada")
+    for name, number in (("dave", 1), ("erin", 2)):
+        item = get_item(ada, f"acme/rocket#{number}")
+        ask_third_rater(seat=ada, round_=get_round(ada, 1), item=item, rater=name)
+    make.submit(round_, "erin", 2, {"symptom": ["hang"]})
+    assert usage("ada").json()["counts"] == {"symptom": {"crash": 2, "hang": 3}}
+    assert usage("dave").json()["counts"] == {"symptom": {"crash": 1, "hang": 1}}
+    make.submit(round_, "dave", 1, {"symptom": ["hang"]})
+    assert usage("dave").json()["counts"] == {"symptom": {"crash": 2, "hang": 4}}
