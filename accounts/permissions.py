@@ -1,6 +1,6 @@
 """Permissions set by the operator: who may create studies, and who may use the server's GitHub tokens."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -44,15 +44,13 @@ def require_study_creator(user: User) -> None:
 
 
 def may_use_tokens(user: User | None) -> bool:
-    """Whether FETCHERS includes this person: they may read whatever GITHUB_TOKENS can read at GitHub.
+    """Whether FETCHERS includes this person: they may read whatever GITHUB_TOKENS can read at GitHub."""
+    return is_shell_command() or (user is not None and user.is_active and is_fetcher(user))
 
-    `everyone` are people with an account of their own, and none that anyone can act as.
-    """
-    if is_shell_command():
-        return True
-    if user is None or not user.is_active or not settings.FETCHERS.includes(user):
-        return False
-    return not is_public_account(user)
+
+def is_fetcher(user: User) -> bool:
+    """Whether FETCHERS includes this account; `everyone` includes none that anyone can act as."""
+    return bool(settings.FETCHERS.includes(user)) and not is_public_account(user)
 
 
 def is_named_by_operator(username: str) -> bool:
@@ -70,6 +68,11 @@ def public_accounts(are: Callable[[User], bool], names: Iterable[str]) -> None:
 def is_public_name(username: str) -> bool:
     """Whether it is the user name of someone as whom anyone can act, in any letters."""
     return folded(username) in _public_names
+
+
+def public_names() -> Collection[str]:
+    """The user names of accounts that anyone can act as, whether there are such accounts or not."""
+    return _public_names
 
 
 def is_public_account(user: User) -> bool:

@@ -7,11 +7,10 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
-from accounts.permissions import is_public_account, may_use_tokens
+from accounts.permissions import is_fetcher, may_use_tokens
 from ingest.errors import FetchFailed, FetchMustWait, Invalid
 from ingest.github.client import Client, GraphqlReply, RestResponse
 from ingest.github.rest_objects import is_public, parse_id
@@ -260,7 +259,7 @@ def _leave_to_fetchers(repository: Repository, run: FetchRun) -> None:
     Someone may have become a reader by a file, or while the repository was public.
     """
     readers = repository.readers.exclude(pk=run.created_by_id) if run.created_by_id else repository.readers.all()
-    if leaving := [each for each in readers if is_public_account(each) or not settings.FETCHERS.includes(each)]:
+    if leaving := [each for each in readers if not is_fetcher(each)]:
         Repository.objects.select_for_update().get(pk=repository.pk)  # waits for those who take issues of it
         repository.readers.remove(*leaving)
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
 
-from django.conf import settings
 from django.db.models import Q
 
+from accounts.permissions import is_fetcher
 from ingest.identifiers import full_name
 from ingest.models import (
     Activity,
@@ -68,7 +68,7 @@ def keep_former_name(repository: Repository, former: Key) -> None:
 def is_claimed(repository: Repository) -> bool:
     """Whether someone's files alone made it who may not read all that the server's tokens can."""
     brought = {user for user in (repository.added_by, *repository.readers.all()) if user is not None}
-    return repository.github_id is None and not all(settings.FETCHERS.includes(user) for user in brought)
+    return repository.github_id is None and not all(is_fetcher(user) for user in brought)
 
 
 def step_aside(repository: Repository) -> None:
