@@ -17,8 +17,10 @@ _BEFORE_QUOTE = re.compile(
 )
 _LOGIN = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})"
 _ACCOUNT = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,60})"  # with the suffix of an enterprise, or emphasis that ends after it
-_MENTION = re.compile(rf"(?<![A-Za-z0-9@`])@({_ACCOUNT})(?![\w@]|\.\w)(?!/)")
-_PROFILE = re.compile(rf"(https?://(?:www\.)?github\.com/)({_LOGIN})(?![\w/.-])", re.IGNORECASE)
+_MENTION = re.compile(rf"(?<![A-Za-z0-9@`])@({_ACCOUNT})(?![\w@]|\.[a-z0-9_])(?!/(?!@))")
+_OF_KNOWN = re.compile(rf"(?<![A-Za-z0-9])@({_ACCOUNT})")
+"""Where it is known who wrote in the thread: whatever stands around it, also in code."""
+_PROFILE = re.compile(rf"(https?://(?:www\.)?github\.com/)({_LOGIN})(?![\w-]|\.\w|/[\w.-])", re.IGNORECASE)
 
 
 class Pseudonyms:
@@ -48,11 +50,11 @@ class Pseudonyms:
         text = _PROFILE.sub(lambda found: found[1] + self.name(found[2]), text)
         pieces = _CODE.split(text)
         for place, piece in enumerate(pieces):
-            is_code = place % 2 == 1
-            pieces[place] = _MENTION.sub(lambda found: self._mention(found, known if is_code else None), piece)  # noqa: B023
-        return "".join(pieces)
+            if place % 2 == 0:
+                pieces[place] = _MENTION.sub(self._mention, piece)
+        return _OF_KNOWN.sub(lambda found: self._mention(found, known), "".join(pieces))
 
-    def _mention(self, found: re.Match[str], only: set[str] | None) -> str:
+    def _mention(self, found: re.Match[str], only: set[str] | None = None) -> str:
         login = found[1].rstrip("-_")
         if only is not None and login.lower() not in only:
             return found.group()

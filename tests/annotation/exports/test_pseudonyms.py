@@ -49,6 +49,10 @@ def test_an_app_can_be_told_from_a_person():
         "@alice_acme",
         "@alice@mastodon.example",
         "https://video.example/@alice",
+        "@alice/@bob",
+        "thanks @alice.Will do",
+        "See https://github.com/alice.",
+        "https://github.com/alice/ and https://github.com/alice, too",
     ],
 )
 def test_people_in_a_text_are_replaced(text):
@@ -67,6 +71,7 @@ def test_people_in_a_text_are_replaced(text):
         "pip install torch@2.1.0",
         "NCCL 2.18.3, step 5 @ 3.2 s/it",
         "@torch.compile breaks",
+        "https://github.com/torch/torch.git and https://github.com/torch.x",
         "On Tuesday at 15:04 the run hung and NCCL wrote: timeout",
         "std::vector <int> and Map <K@V>",
     ],
@@ -76,7 +81,8 @@ def test_what_is_no_person_stays(text):
 
 
 def test_someone_who_wrote_in_the_thread_is_replaced_in_code_too():
-    assert "alice" not in names.text("```\n@alice: try it\n```", ["Alice"])
+    for text in ("```\n@alice: try it\n```", "`@alice`", "@alice/x", "@alice.x", "`x.@alice.y`"):
+        assert "alice" not in names.text(text, ["Alice"]), text
     assert "@dataclass" in names.text("```\n@dataclass\n```", ["Alice"])
 
 
