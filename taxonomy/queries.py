@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
 from accounts.models import User
+from accounts.permissions import is_public_account, public_names
 from taxonomy import appendix, comparison, migration, side_by_side, tree
 from taxonomy.comparison import Change, DimensionChange, Sources
 from taxonomy.errors import TaxonomyNotFound
@@ -56,14 +58,23 @@ def stored_as(user: User, asked: Document) -> TaxonomyVersion | None:
     return stored_ones(user, [asked]).get(asked.slug)
 
 
+def written_by_everyone(user: User) -> QuerySet[Any, Any]:
+    """Taxonomies (by key) that an account maintains as which anyone can act; of these people themselves none.
+
+    Nobody else makes a study of one: whoever comes by can rewrite it, and reads what its drafts say.
+    """
+    by_them = Taxonomy.maintainers.through.objects.filter(user__username__in=public_names())
+    return by_them.none().values("taxonomy") if is_public_account(user) else by_them.values("taxonomy")
+
+
 def stored_ones(user: User, asked: Sequence[Document], *, drafts: bool = False) -> dict[str, TaxonomyVersion]:
     """Of ready-made documents, by ID, the versions that this person may read, whoever stored them.
 
     Each is the newest published one (with `drafts` the newest one) of its taxonomy, and says just the same. Its ID is
     that of the document, or that with a number behind it: an ID alone tells nothing of what someone stored under it.
-    One query, and three for each that is compared.
+    Those that `written_by_everyone` are none. One query, and three for each that is compared.
     """
-    versions = TaxonomyVersion.objects.readable_by(user)
+    versions = TaxonomyVersion.objects.readable_by(user).exclude(taxonomy__in=written_by_everyone(user))
     if not drafts:
         versions = versions.filter(state=TaxonomyVersion.State.PUBLISHED)
     newest = versions.filter(taxonomy=OuterRef("taxonomy")).order_by("-number").values("pk")[:1]

@@ -13,7 +13,7 @@ from taxonomy.actions.rows import write, write_changes
 from taxonomy.checking import load
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document as document_of
-from taxonomy.queries import forget_trees
+from taxonomy.queries import forget_trees, written_by_everyone
 from taxonomy.schema import Document, dump, is_key
 
 Row = Mapping[str, Any]
@@ -54,15 +54,17 @@ def take_taxonomy(
 ) -> tuple[Taxonomy, dict[int, int], bool]:
     """The taxonomy of a file here, its versions (id there → id here), and whether it is new; in a transaction.
 
-    One of this slug that `may_use` allows, which the person may read and whose versions say the same, is used as it is.
-    Else it comes with all its versions, maintained by this person; where the slug
-    is taken, under the next free one. A new one that `is_further`, beyond those that a study has to have, counts as a
-    try of an ID whether it is taken or not. Raises InvalidDocument or Invalid for what can't be one, TooMany.
+    One of this slug that `may_use` allows, which the person may read and whose versions say the same, is used as it is,
+    but for one that is `written_by_everyone`. Else it comes with all its versions, maintained by this person; where the
+    slug is taken, under the next free one. A new one that `is_further`, beyond those that a study has to have, counts
+    as a try of an ID whether it is taken or not. Raises InvalidDocument or Invalid for what can't be one, TooMany.
     """
     if not versions:
         raise Invalid("The file contains a taxonomy without versions.")
     slug = str(row["slug"])
     there = Taxonomy.objects.filter(slug=slug).first()
+    if there is not None and written_by_everyone(user).filter(taxonomy=there.pk).exists():
+        there = None
     if there is not None and may_use(there) and (known := _same(there, versions, user)) is not None:
         return there, known, False
     if not is_key(slug):

@@ -24,6 +24,7 @@ from annotation.studies.actions.study_ids import not_available, require_availabl
 from annotation.studies.queries.studies import labeling_has_begun
 from shared.names import wrong_in
 from taxonomy.models import Taxonomy
+from taxonomy.queries import written_by_everyone
 
 LONGEST_TITLE, LONGEST_GUIDELINES = 200, 100_000
 SWITCHES = ("pseudonymise", "names_shown", "third_rater", "majority")
@@ -57,6 +58,11 @@ def create_study(
         fields["taxonomy"] = [
             f"“{taxonomy}” is what a study screens by, and only its members read it. Load its document with another "
             "title and an ID without “-screening”, or choose another taxonomy."
+        ]
+    elif written_by_everyone(user).filter(taxonomy=found.pk).exists():
+        fields["taxonomy"] = [
+            f"The people of the demo study maintain “{taxonomy}”, and anyone can act as them. Load its document with "
+            "another title and ID, or choose another taxonomy."
         ]
     if fields:
         raise Invalid("Study not created.", fields=fields)

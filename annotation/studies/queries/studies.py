@@ -6,6 +6,7 @@ from accounts.models import User
 from annotation.labels.queries.screening import screening_taxonomies
 from annotation.models import Round, Study
 from taxonomy.models import Taxonomy, TaxonomyVersion
+from taxonomy.queries import written_by_everyone
 
 
 def studies_of(user: User, *, archived: bool = False) -> QuerySet[Study]:
@@ -28,10 +29,13 @@ def visible_studies(user: User, *, archived: bool = False) -> QuerySet[Study]:
 
 
 def usable_taxonomies(user: User) -> QuerySet[Taxonomy]:
-    """Taxonomies this person may make a study with: readable, published, and not what a study screens by."""
+    """Taxonomies this person may make a study with: readable, published, and not what a study screens by.
+
+    Nor those of the demo, which everyone can change.
+    """
     published = TaxonomyVersion.objects.filter(taxonomy=OuterRef("pk"), state=TaxonomyVersion.State.PUBLISHED)
     readable = Taxonomy.objects.readable_by(user).exclude(pk__in=screening_taxonomies())
-    return readable.filter(Exists(published)).order_by("title", "slug")
+    return readable.filter(Exists(published)).exclude(pk__in=written_by_everyone(user)).order_by("title", "slug")
 
 
 def labeling_has_begun(study: Study) -> bool:

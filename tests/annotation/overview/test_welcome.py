@@ -1,13 +1,16 @@
 """The first page for visitors, and who can act as the demo's people with one click."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.hashers import make_password
+from django.db import connection
 from django.test import Client
 
 from accounts import actions as account_actions
+from accounts.actions import make_private
 from accounts.models import ApiToken, ServerEvent, Session, User
 from accounts.passwords import DEMO_PASSWORD
 from accounts.permissions import may_use_tokens
@@ -18,8 +21,12 @@ from annotation.exports.actions import request_export
 from annotation.invitations.actions.invitations import accept_invitation, invite, join
 from annotation.members.actions.members import add_member, set_member
 from annotation.models import Study
+from annotation.overview.actions.first_study import start_study
+from annotation.studies.queries.studies import usable_taxonomies
 from annotation.transfer.actions.life import duplicate_study
 from config.env import PeopleSetting
+from taxonomy.actions import publish_version, take_ready_made
+from taxonomy.ready_made import preset
 from tests import builders as make
 from tests.scripts import Script
 
@@ -164,6 +171,7 @@ def test_no_visitor_stays_in_an_account_that_gets_into_another_study(demo: Study
         add_member(seat=make.owner_seat(other), username="demo-bob", roles=["adjudicator"])
     elif way == "duplicate":
         Study.objects.filter(pk=other.pk).update(slug="elsewhere")
+        demo.taxonomy.maintainers.set([make.user("sam")])
         add_member(seat=get_seat(User.objects.get(username="demo-olga"), "demo"), username="sam", roles=["owner"])
         duplicate_study(seat=get_seat(User.objects.get(username="sam"), "demo"), slug="other", with_members=True)
     else:
@@ -321,3 +329,36 @@ def test_a_visitor_of_a_public_demo_site_deletes_and_archives_no_study(demo: Stu
     answer = client.post("/studies/demo/archive/", **HERE)
     demo.refresh_from_db()
     assert answer.status_code == 403 and demo.archived_at is None
+
+
+def test_nobody_else_makes_a_study_of_what_the_demos_people_can_change(demo: Study, settings: Any) -> None:
+    """Whoever clicks one of them writes versions and reads drafts, in which proposals of raters stand."""
+    settings.ALLOWED_HOSTS = ["localhost", "testserver"]
+    olga = User.objects.get(username="demo-olga")
+    publish_version(user=olga, version=take_ready_made(user=olga, asked=preset("liu-2023").document))
+    nina = make.user("nina")
+    answer = Script("nina").send("POST", "studies/", {"slug": "mine", "title": "Mine", "taxonomy": "liu-2023"})
+    assert answer.status_code == 422 and "anyone can act as them" in str(answer.json()["fields"]["taxonomy"])
+    assert not usable_taxonomies(nina).exists() and usable_taxonomies(demo.created_by).count() == 2
+    study, _ = start_study(user=nina, title="Mine", source="ready", chosen={"preset": "liu-2023"})
+    assert study.taxonomy.slug == "liu-2023-2" and [each.username for each in study.taxonomy.maintainers.all()] == [
+        "nina"
+    ]
+
+
+def test_an_upgrade_takes_taxonomies_that_others_use_from_the_demos_people(demo: Study) -> None:
+    other = other_study("nina")
+    own = make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: of-the-demo"), "demo-olga").taxonomy
+    for each in (other.taxonomy, own):
+        each.maintainers.set([User.objects.get(username="demo-olga"), make.user("nina")])
+    migration = import_module("annotation.migrations.0061_demo_people_maintain_the_demo_alone")
+
+    def left() -> list[list[str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(migration.DEMO_PEOPLE_GO)
+        return [sorted(each.maintainers.values_list("username", flat=True)) for each in (other.taxonomy, own)]
+
+    assert left() == [["nina"], ["demo-olga", "nina"]]
+    make_private(user=User.objects.get(username="demo-olga"))
+    other.taxonomy.maintainers.add(User.objects.get(username="demo-olga"))
+    assert left()[0] == ["demo-olga", "nina"]
