@@ -1,9 +1,17 @@
-"""Client addresses of requests, behind as many proxies as are trusted."""
+"""Addresses: of clients, behind as many proxies as are trusted, and of links to this machine."""
 
+import re
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
+from socket import inet_aton, inet_ntoa
+from unicodedata import normalize
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
+
+_IGNORED = re.compile(r"[\t\n\r]")
+_SLASHES = re.compile(r"^(https?):/*", re.IGNORECASE)
 
 
 def client_address(request: HttpRequest) -> str:
@@ -62,3 +70,24 @@ def shorten_address(text: str) -> str:
     if isinstance(address, IPv6Address):
         return ":".join(f"{int(each, 16):x}" for each in address.exploded.split(":")[:3]) + ":…"
     return str(address).rpartition(".")[0] + ".…"
+
+
+def gets_our_cookies(address: str) -> bool:
+    """Whether a browser sends the cookies of this site to an address that is not of this site.
+
+    Cookies know no port: another program of this machine gets them at a loopback name, and one of the site's host at
+    another port. Names are read as browsers read them, in any spelling of an IPv4 address.
+    """
+    spelled = _IGNORED.sub("", address).strip().replace("\\", "/")
+    try:
+        parts, own = urlsplit(_SLASHES.sub(r"\1://", spelled)), urlsplit(settings.SITE_URL)
+        host = normalize("NFKC", unquote(parts.hostname or "")).strip(".").lower()
+    except ValueError:
+        return True
+    if parts.netloc.lower() == own.netloc.lower():
+        return False
+    if host == own.hostname or host == "localhost" or host.endswith(".localhost"):
+        return True
+    with suppress(OSError):
+        host = inet_ntoa(inet_aton(host))
+    return is_address(host) and (is_loopback(host) or ip_address(host).is_unspecified)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tests.browser.visitors import Visit
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+NAMES = "--host-resolver-rules=MAP *.example 127.0.0.1"
+"""Other hosts for the browser: texts link to no address of this machine."""
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes that must be free in memory for the data folder to lie there."""
@@ -624,7 +626,7 @@ def browser() -> Iterator["Browser"]:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright's loop runs in the thread that asks the database
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=path, args=[*arguments, "--disable-dev-shm-usage"])
+        chrome = playwright.chromium.launch(executable_path=path, args=[*arguments, "--disable-dev-shm-usage", NAMES])
         yield chrome
         chrome.close()
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from django.core.signing import BadSignature, Signer
 
 from ingest.errors import NotFound
+from shared.addresses import gets_our_cookies
 
 ADDRESS_MAX = 2_000
 _HOST = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
@@ -29,6 +30,8 @@ def sources_of(address: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or len(address) > ADDRESS_MAX:
+        return ()
+    if gets_our_cookies(address):
         return ()
     if not _HOST.fullmatch(host):
         return ()

@@ -13,6 +13,7 @@ from ingest.identifiers import parse_identifier
 from ingest.models import ClosingChange, Issue, Snapshot
 from ingest.rendering.budget import Budget
 from ingest.rendering.markdown import render_markdown
+from shared.addresses import gets_our_cookies
 
 register = template.Library()
 
@@ -79,8 +80,9 @@ def moment(when: datetime | None) -> SafeString:
 
 @register.filter
 def web_address(text: str) -> str:
-    """An address that may stand in a link: http and https only, else nothing."""
-    return text if str(text).lower().startswith(("https://", "http://")) else ""
+    """An address that may stand in a link: http and https, and none that gets this site's cookies; else nothing."""
+    is_fit = str(text).lower().startswith(("https://", "http://")) and not gets_our_cookies(str(text))
+    return text if is_fit else ""
 
 
 @register.filter

@@ -28,7 +28,7 @@ class Images(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answers)
         self.asked: list[tuple[str, dict[str, str]]] = []
 
-    def address(self, path: str, host: str = "127.0.0.1") -> str:
+    def address(self, path: str, host: str = "images.example") -> str:
         return f"http://{host}:{self.server_port}/{path}"
 
 

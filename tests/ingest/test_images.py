@@ -22,7 +22,8 @@ def policy_of(answer: object) -> dict[str, str]:
     ("address", "sources"),
     [
         (SHOT, ("https://images.example.org",)),
-        ("http://127.0.0.1:9000/a.png", ("http://127.0.0.1:9000",)),
+        ("http://10.0.0.1:9000/a.png", ("http://10.0.0.1:9000",)),
+        ("http://127.0.0.1:9000/a.png", ()),
         ("https://Bücher.example/a.png", ("https://xn--bcher-kva.example",)),
         ("https://a_b.example./a b.png", ("https://a_b.example.",)),
         ("https://a.example;script-src/a.png", ()),
