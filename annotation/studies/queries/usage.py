@@ -8,7 +8,8 @@ from django.db.models import Count, F, Q
 
 from accounts.models import User
 from annotation.core.access import Seat
-from annotation.models import Membership, Rating, Round
+from annotation.models import Assignment, Membership, Rating, Round
+from annotation.models.assignment_kinds import EXTRA_RATERS
 from annotation.studies.queries.studies import visible_studies
 from taxonomy.migration import BlockedValue
 from taxonomy.models import Taxonomy, TaxonomyVersion
@@ -33,13 +34,14 @@ def usage(seats: Sequence[Seat], taxonomy: Taxonomy, version: TaxonomyVersion) -
     """
     hidden = {round_id for seat in seats for round_id in seat.hidden_round_ids}
     unsettled = {round_id for seat in seats for round_id in seat.unsettled_round_ids}
+    third = Assignment.objects.filter(EXTRA_RATERS, round__in=unsettled, current__isnull=False).order_by()
     over = Round.objects.filter(
         study__in=[seat.study.pk for seat in seats], taxonomy_version__taxonomy=taxonomy, state__in=Round.OVER
     ).exclude(pk__in=hidden)
     rows = (
         Rating.objects.filter(round__in=over, category__isnull=False, annotation__assignment__current=F("annotation"))
         .filter(*(seat.not_withheld() for seat in seats if seat.withheld))
-        .exclude(round__in=unsettled, annotation__assignment__slot__isnull=True)
+        .exclude(annotation__in=third.values("current"))
         .values_list("round__taxonomy_version_id", "dimension__key", "category__key")
         .annotate(n=Count("pk"))
         .order_by()
