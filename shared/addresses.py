@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 _IGNORED = re.compile(r"[\t\n\r]")
+_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 _SLASHES = re.compile(r"^(https?):/*", re.IGNORECASE)
 
 
@@ -76,17 +77,19 @@ def gets_our_cookies(address: str) -> bool:
     """Whether a browser sends the cookies of this site to an address that is not of this site.
 
     Cookies know no port: another program of this machine gets them at a loopback name, and one of the site's host at
-    another port. Names are read as browsers read them, in any spelling of an IPv4 address.
+    another port. Names are read as browsers read them, in any spelling of an IPv4 address, and without the signs of
+    other alphabets that browsers leave out.
     """
     spelled = _IGNORED.sub("", address).strip().replace("\\", "/")
     try:
         parts, own = urlsplit(_SLASHES.sub(r"\1://", spelled)), urlsplit(settings.SITE_URL)
-        host = normalize("NFKC", unquote(parts.hostname or "")).strip(".").lower()
+        named = normalize("NFKC", unquote(parts.hostname or "")).translate(_DOTS).lower()
+        host = "".join(filter(str.isascii, named)).strip(".")
     except ValueError:
         return True
     if parts.netloc.lower() == own.netloc.lower():
         return False
-    if host == own.hostname or host == "localhost" or host.endswith(".localhost"):
+    if host in (own.hostname, "localhost", *settings.ALLOWED_HOSTS) or host.endswith(".localhost"):
         return True
     with suppress(OSError):
         host = inet_ntoa(inet_aton(host))

@@ -12,17 +12,18 @@ HERE = [
     "http://[::1]:8000/", "http://[::ffff:127.0.0.1]/", "http://a.localhost/", "http://user@127.0.0.1:9/",
     "http:///127.0.0.1:9/", "http:\\\\127.0.0.1:9/", "http://127.0.0.1.:9/", "http://%31%32%37.0.0.1/",
     "http://\uff11\uff12\uff17.0.0.1/", "http://local\thost:9/", "http://0.0.0.0:9/", "HTTP://LOCALHOST/",
-    "http://127.0.0.1:99999999/", "http://[::1", "https://concord.example.org:9443/",
+    "http://127\u30020\u30020\u30021:9/", "http://127.0.0.\u00ad1:9/", "http://local\u200bhost:9/", "http://127\uff610.0.1/",
+    "http://127.0.0.1\ufe0f:9/", "http://www.concord.example.org:9/", "http://127.0.0.1:99999999/", "http://[::1", "https://concord.example.org:9443/",
 ]  # fmt: skip
 ELSEWHERE = [
     "https://github.com/o/r", "https://concord.example.org/studies/", "http://10.0.0.1/", "https://localhost.example/",
-    "https://127.example/", "mailto:a@localhost",
+    "https://127.example/", "mailto:a@localhost", "https://b\u00fccher.example/",
 ]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def site(settings: object) -> object:
-    with override_settings(SITE_URL="https://concord.example.org"):
+    with override_settings(SITE_URL="https://concord.example.org", ALLOWED_HOSTS=["www.concord.example.org"]):
         yield
 
 
