@@ -69,6 +69,11 @@ class Plan(Job):
         return f"Plan {self.number}"
 
     @property
+    def is_over(self) -> bool:
+        """Whether it was run, and is at work no more."""
+        return self.state not in (*self.OPEN, *self.AT_WORK)
+
+    @property
     def n_unassigned(self) -> int:
         """Items of a plan that is done which nobody was assigned: their raters can't sign in and had no stand-ins."""
         return self.n_total - int(self.cursor.get("position", 0)) if self.state == self.State.DONE else 0

@@ -410,7 +410,6 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     tree = published_version(found.to_version_id)
     titles = {each.key: each.title for each in tree.dimensions}
     dimension, why = (query.get(name, "") for name in ("dimension", "why"))
-    is_over = found.state not in (*Plan.OPEN, *Plan.AT_WORK)
     heading, lines, last, stale = "Items of the relabeling queue", [], 0, ""
     shows_values = not seat.sealed_round_ids
     listing.require_items(seat, found)
@@ -419,7 +418,7 @@ def plan_items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if not shows_values and query.get("category"):
         raise Forbidden("Until every round is closed, only owners and adjudicators see labels of single items.")
     try:
-        if is_over:
+        if found.is_over:
             rows = listing.worklist_items(found, after=after) if found.worklist_id else []
             lines = [AffectedLine(row.item, _places(row.asked, titles)) for row in rows]
             last = rows[-1].position if rows else 0

@@ -26,9 +26,8 @@ def require_items(seat: Seat, plan: Plan) -> None:
     Why an item would be asked again follows from single answers. Which items are in the queue of a migration that was
     run, every member sees. One query.
     """
-    is_over = plan.state not in (*Plan.OPEN, *Plan.AT_WORK)
     unread = Round.objects.filter(pk__in=seat.sealed_round_ids, state=Round.State.RESOLVING)
-    if not is_over and unread.exists():
+    if not plan.is_over and unread.exists():
         raise Forbidden(
             "Until every round that is being resolved is closed, only owners and adjudicators see which items a "
             "migration would ask about again."
