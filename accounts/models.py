@@ -109,11 +109,6 @@ class User(AbstractUser):
     def may_create_studies(self) -> bool:
         return bool(settings.STUDY_CREATORS.includes(self))
 
-    @property
-    def may_use_tokens(self) -> bool:
-        """Whether they may fetch whatever the server's GITHUB_TOKENS can read; else public repositories alone."""
-        return bool(settings.FETCHERS.includes(self))
-
 
 class ApiToken(models.Model):
     """A script's key: only the digest is kept; read ⊂ rate ⊂ manage."""

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
+from accounts.permissions import may_use_tokens
 from ingest import queries
 from ingest.access import get_repository
 from ingest.actions import visibility
@@ -116,6 +117,7 @@ def _repositories(
         "uploads": queries.uploads(request.user)[:RUNS_SHOWN],
         "estimate": estimate,
         "upload_form": upload_form or UploadForm(auto_id="upload_%s"),
+        "may_use_tokens": may_use_tokens(request.user),  # type: ignore[arg-type]
     }
     status = 422 if (fetch_form or upload_form) and not estimate else 200
     return render(request, "ingest/repositories.html", context, status=status)

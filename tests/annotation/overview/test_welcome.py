@@ -306,6 +306,10 @@ def test_the_people_of_the_demo_use_no_token_of_the_server(demo: Study, settings
     settings.FETCHERS = PeopleSetting(everyone=True)
     olga, nina = User.objects.get(username="demo-olga"), make.user("nina")
     assert may_use_tokens(nina) and not may_use_tokens(olga)
+    for user, asks in ((olga, True), (nina, False)):
+        client = Client()
+        client.force_login(user)
+        assert ("To fetch a private one" in client.get("/repositories/", **HERE).content.decode()) is asks, user
 
 
 def test_a_visitor_sees_and_ends_no_session_of_another_visitor(demo: Study) -> None:
