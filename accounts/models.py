@@ -105,10 +105,6 @@ class User(AbstractUser):
         """The user name, as it is told beside what someone did; of people of another server as it was there."""
         return self.elsewhere or self.username
 
-    @property
-    def may_create_studies(self) -> bool:
-        return bool(settings.STUDY_CREATORS.includes(self))
-
 
 class ApiToken(models.Model):
     """A script's key: only the digest is kept; read ⊂ rate ⊂ manage."""

@@ -33,8 +33,8 @@ def is_shell_command() -> bool:
 
 
 def may_create_studies(user: User) -> bool:
-    """Whether STUDY_CREATORS includes this person."""
-    return is_shell_command() or settings.STUDY_CREATORS.includes(user)
+    """Whether STUDY_CREATORS includes this account; `everyone` includes none that anyone can act as."""
+    return is_shell_command() or (settings.STUDY_CREATORS.includes(user) and not is_public_account(user))
 
 
 def require_study_creator(user: User) -> None:

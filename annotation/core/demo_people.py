@@ -66,8 +66,8 @@ def leave_public(user: User, membership: Membership) -> bool:
 
 def require_may_create_studies(user: User) -> None:
     """Raises Forbidden unless STUDY_CREATORS includes this person, and for the people of the demo."""
-    require_study_creator(user)
     require_no_demo_person(user)
+    require_study_creator(user)
 
 
 def is_demo_person(user: User) -> bool:

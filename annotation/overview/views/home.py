@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from accounts.permissions import may_create_studies
 from annotation.agreement_report.queries.coefficients import of_rounds
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.agreement_report.views.words import which_rounds
@@ -54,8 +55,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "lines": lines,
         "came_back": came_back(user),
         "own_invitations": invitations_of(user),
+        "may_create_studies": may_create_studies(user),
     }
-    if not lines and user.may_create_studies:
+    if not lines and context["may_create_studies"]:
         context |= begin_path(request)
     return render(request, "annotation/overview/home.html", context)
 
@@ -125,4 +127,5 @@ def studies(request: HttpRequest) -> HttpResponse:
     archived = bool(request.GET.get("archived"))
     page = page_of(request, queries.visible_studies(user, archived=archived), key="-pk")
     context = {"page": page, "lines": study_lines(user, page.rows), "archived": archived}
+    context["may_create_studies"] = may_create_studies(user)
     return render(request, "annotation/overview/studies.html", context)

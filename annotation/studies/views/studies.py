@@ -6,6 +6,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from accounts.permissions import may_create_studies
 from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import fixable_rounds, headline_set
 from annotation.core.access import OWNER, get_seat
@@ -97,6 +98,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
         form=form,
         primary=primary,
         is_fixed=is_fixed,
+        may_create_studies=may_create_studies(seat.user),
         titles={each.key: each.title for each in every},
         registered=with_defaults(here.primary, every),
     )

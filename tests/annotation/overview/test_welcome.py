@@ -312,6 +312,18 @@ def test_the_people_of_the_demo_use_no_token_of_the_server(demo: Study, settings
         assert ("To fetch a private one" in client.get("/repositories/", **HERE).content.decode()) is asks, user
 
 
+def test_the_people_of_the_demo_are_offered_no_study_of_their_own(demo: Study) -> None:
+    pages = {"/": "Start a study", "/studies/": "New study", "/studies/demo/settings/": "Duplicate …"}
+    olga, nina = User.objects.get(username="demo-olga"), make.user("nina")
+    add_member(seat=get_seat(olga, "demo"), username=nina.username, roles=["owner"])
+    make.accept("nina")
+    for user, is_offered in ((olga, False), (nina, True)):
+        client = Client()
+        client.force_login(user)
+        for path, offer in pages.items():
+            assert (offer in client.get(path, **HERE).content.decode()) is is_offered, (user, path)
+
+
 def test_a_visitor_sees_and_ends_no_session_of_another_visitor(demo: Study) -> None:
     first, second = Client(), Client(headers={"User-Agent": "Mozilla/5.0 (iPhone; CPU) AppleWebKit Safari/604.1"})
     assert enter(first, "demo-alice") == enter(second, "demo-alice") == "demo-alice"
