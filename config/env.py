@@ -163,15 +163,23 @@ def all_or_none(*names: str) -> dict[str, str] | None:
 
 
 def site(name: str) -> str:
-    """The address that people open, as https://concord.example.org; raises ImproperlyConfigured for anything else."""
+    """The address that people open, as https://concord.example.org; raises ImproperlyConfigured for anything else.
+
+    Its host is in ASCII, as browsers send it, or nothing would compare it with theirs.
+    """
     value = text(name).rstrip("/")
     parts = urlsplit(value)
     try:
-        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        is_whole = (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0 and value.isascii()
+        )
     except ValueError:
         is_whole = False
     if value and (not is_whole or value != f"{parts.scheme}://{parts.netloc}" or parts.username is not None):
-        raise ImproperlyConfigured(f"{name} is {value!r}; write it as https://concord.example.org, without a path.")
+        raise ImproperlyConfigured(
+            f"{name} is {value!r}; write it as https://concord.example.org, without a path, "
+            "and a host of other letters as xn--…"
+        )
     return value
 
 

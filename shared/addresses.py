@@ -1,18 +1,17 @@
-"""Addresses: of clients, behind as many proxies as are trusted, and of links to this machine."""
+"""Addresses: of clients, behind as many proxies as are trusted, and those that texts may link to."""
 
 import re
-from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
-from socket import inet_aton, inet_ntoa
-from unicodedata import normalize
-from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.http import is_same_domain
 
-_IGNORED = re.compile(r"[\t\n\r]")
-_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
-_SLASHES = re.compile(r"^(https?):/*", re.IGNORECASE)
+PORT_MAX = 65_535
+_WEB_ADDRESS = re.compile(
+    r"https?://(?P<host>[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?![^/?#])", re.ASCII | re.IGNORECASE
+)
+_NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
 def client_address(request: HttpRequest) -> str:
@@ -73,24 +72,23 @@ def shorten_address(text: str) -> str:
     return str(address).rpartition(".")[0] + ".…"
 
 
-def gets_our_cookies(address: str) -> bool:
-    """Whether a browser sends the cookies of this site to an address that is not of this site.
+def may_be_linked(address: str) -> bool:
+    """Whether a text may link to this: a web address of this site, or of a host that gets none of its cookies.
 
-    Cookies know no port: another program of this machine gets them at a loopback name, and one of the site's host at
-    another port. Names are read as browsers read them, in any spelling of an IPv4 address, and without the signs of
-    other alphabets that browsers leave out.
+    Cookies know no port: another program gets them at a name by which this site is opened. A browser reads such a name
+    in many spellings, so hosts are linked in the plainest ones alone: names in Latin letters that end in a word, as
+    github.com, and IPv4 addresses in four decimal numbers.
     """
-    spelled = _IGNORED.sub("", address).strip().replace("\\", "/")
-    try:
-        parts, own = urlsplit(_SLASHES.sub(r"\1://", spelled)), urlsplit(settings.SITE_URL)
-        named = normalize("NFKC", unquote(parts.hostname or "")).translate(_DOTS).lower()
-        host = "".join(filter(str.isascii, named)).strip(".")
-    except ValueError:
-        return True
-    if parts.netloc.lower() == own.netloc.lower():
+    found, own = _WEB_ADDRESS.match(address), _WEB_ADDRESS.match(settings.SITE_URL)
+    if not found or int(found["port"] or 0) > PORT_MAX:
         return False
-    if host in (own.hostname, "localhost", *settings.ALLOWED_HOSTS) or host.endswith(".localhost"):
+    if own and found[0].lower() == own[0].lower():
         return True
-    with suppress(OSError):
-        host = inet_ntoa(inet_aton(host))
-    return is_address(host) and (is_loopback(host) or ip_address(host).is_unspecified)
+    host = found["host"].lower()
+    if own and host == own["host"].lower():
+        return False
+    if is_address(host):
+        is_of_machine = is_loopback(host) or ip_address(host).is_unspecified
+        return not (is_of_machine or "*" in settings.ALLOWED_HOSTS or host in settings.ALLOWED_HOSTS)
+    is_ours = any(is_same_domain(host, each) for each in (*settings.ALLOWED_HOSTS, ".localhost"))
+    return bool(_NAME.fullmatch(host)) and not is_ours

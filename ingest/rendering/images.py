@@ -3,16 +3,14 @@
 So no other page of the site may load anything from elsewhere.
 """
 
-import re
 from urllib.parse import urlencode, urlsplit
 
 from django.core.signing import BadSignature, Signer
 
 from ingest.errors import NotFound
-from shared.addresses import gets_our_cookies
+from shared.addresses import may_be_linked
 
 ADDRESS_MAX = 2_000
-_HOST = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 SENT_ON = {
     "https://github.com": (
         "https://*.githubusercontent.com",
@@ -24,18 +22,10 @@ SENT_ON = {
 
 def sources_of(address: str) -> tuple[str, ...]:
     """The sources that a policy has to name for an image to be loaded; none where it can't be shown."""
-    try:
-        parts = urlsplit(address)
-        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
-    except ValueError:
+    if len(address) > ADDRESS_MAX or not may_be_linked(address):
         return ()
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc or len(address) > ADDRESS_MAX:
-        return ()
-    if gets_our_cookies(address):
-        return ()
-    if not _HOST.fullmatch(host):
-        return ()
-    origin = f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
+    parts = urlsplit(address)
+    origin = f"{parts.scheme}://{parts.netloc.lower()}"
     return (origin, *SENT_ON.get(origin, ()))
 
 

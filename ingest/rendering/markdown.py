@@ -33,11 +33,11 @@ from ingest.rendering.emoji import SHORTCODE, emoji_of
 from ingest.rendering.footnotes import footnote_plugin
 from ingest.rendering.formulas import DRAWN, drawn_at, formula_plugin
 from ingest.rendering.images import frame_of, sources_of
-from shared.addresses import gets_our_cookies
+from shared.addresses import may_be_linked
 
 logger = logging.getLogger(__name__)
 
-VERSION = 8  # Part of the cache's key: raise it when the output changes.
+VERSION = 9  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
 CODE_CHARACTERS = 8  # Highlighting as many takes about as long as a token.
@@ -188,7 +188,7 @@ class _Rendering:
     def __init__(self, repository: str, address: str = "") -> None:
         self.nonce = secrets.token_hex(12)
         self.key = ""
-        self.address = address if address.startswith(("https://", "http://")) else ""
+        self.address = address if may_be_linked(address) else ""
         self.ours: list[str] = []
         self.n_highlighted = 0
         self.cpu_seconds = HIGHLIGHT_CPU_SECONDS
@@ -274,9 +274,7 @@ class _Rendering:
         """Keeps an attribute, unless a mark of ours was lured into it: our HTML would close its quotes."""
         if name == "align" and value.lower() not in ALIGNMENTS:
             return None
-        if name == "href" and not re.match(r"(?:https?://|mailto:)", value, re.IGNORECASE):
-            return None
-        if name == "href" and gets_our_cookies(value):
+        if name == "href" and not (value.lower().startswith("mailto:") or may_be_linked(value)):
             return None
         return None if self.nonce in value else value
 

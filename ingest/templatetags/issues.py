@@ -13,7 +13,7 @@ from ingest.identifiers import parse_identifier
 from ingest.models import ClosingChange, Issue, Snapshot
 from ingest.rendering.budget import Budget
 from ingest.rendering.markdown import render_markdown
-from shared.addresses import gets_our_cookies
+from shared.addresses import may_be_linked
 
 register = template.Library()
 
@@ -80,9 +80,8 @@ def moment(when: datetime | None) -> SafeString:
 
 @register.filter
 def web_address(text: str) -> str:
-    """An address that may stand in a link: http and https, and none that gets this site's cookies; else nothing."""
-    is_fit = str(text).lower().startswith(("https://", "http://")) and not gets_our_cookies(str(text))
-    return text if is_fit else ""
+    """The address if a text may link to it, else nothing."""
+    return text if may_be_linked(str(text)) else ""
 
 
 @register.filter
@@ -94,7 +93,7 @@ def issue_address(identifier: str) -> str:
         host, owner, name, number = parse_identifier(str(identifier))
     except Invalid:
         return ""
-    return f"https://{host}/{owner}/{name}/issues/{number}"
+    return web_address(f"https://{host}/{owner}/{name}/issues/{number}")
 
 
 @register.filter
