@@ -498,7 +498,7 @@ class Web:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", *web_command(self.port)]
+        command = [sys.executable, "-m", *web_command(f"127.0.0.1:{self.port}")]
         environment = environment_of_servers() | {"PORT": str(self.port)}
         self.process = subprocess.Popen(
             command,

@@ -85,7 +85,7 @@ class KilledSite:
         clock = ["beat", "--pidfile=", "--schedule", self.data_dir / "beat-schedule"]
         celery = ["-A", "config"]
         self._processes = [
-            self._warm.start(*web_command(self.port)),
+            self._warm.start(*web_command(f"127.0.0.1:{self.port}")),
             self._warm.start("celery", *celery, "worker", "--loglevel", "INFO", "--concurrency", "2", name="worker"),
         ]
         wait_until(lambda: " ready." in self._warm.said("worker", "err"), "the worker is ready")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -84,6 +84,10 @@ def test_up_answers_refuses_a_second_steps_aside_for_a_restore_and_ctrl_c_ends_e
     assert other.returncode == 1
     assert f"Port {port} is taken by another program" in other.stderr
     assert f"make run PORT={port + 1}" in other.stderr
+    with _squatter(socket.AF_INET6, "::1") as taken:
+        other = _manage("up", data_dir=data_dir.parent / "other", port=taken)
+    assert other.returncode == 1 and f"Port {taken} is taken by another program at [::1]" in other.stderr
+    _nobody_else_gets_the_port(process, port)
 
     beside = _manage("showmigrations", "--plan", data_dir=data_dir)
     assert (beside.returncode, "[ ]" in beside.stdout) == (0, False)
@@ -103,6 +107,30 @@ def test_up_answers_refuses_a_second_steps_aside_for_a_restore_and_ctrl_c_ends_e
     assert process.returncode == 0
     _, alive = psutil.wait_procs(family, timeout=5)
     assert alive == []
+
+
+@contextmanager
+def _squatter(family: socket.AddressFamily, host: str, port: int = 0) -> Iterator[int]:
+    with closing(socket.socket(family)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((host, port))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def _nobody_else_gets_the_port(up: subprocess.Popen[str], port: int) -> None:
+    """Both loopback addresses are taken by `up`, also while its web server is dead; what is sent then, waits for it."""
+    [web] = [each for each in psutil.Process(up.pid).children() if each.name() == "concord-web"]
+    family = [web, *web.children(recursive=True)]
+    for each in family:
+        each.kill()
+    psutil.wait_procs(family)
+    for kind, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with pytest.raises(OSError, match="Address already in use"), _squatter(kind, host, port):
+            pass
+    for host in ("127.0.0.1", "[::1]", "localhost"):
+        with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=60) as answer:
+            assert answer.status == 200
 
 
 def test_no_process_outlives_an_up_that_was_killed_not_even_a_worker_that_hangs(

@@ -16,9 +16,9 @@ import time
 import urllib.error
 import urllib.request
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -39,6 +39,7 @@ ANSWER_SECONDS = 90.0
 ENDING_SECONDS = 15.0
 """How long a start waits for a Concord on the same data that is ending."""
 HOST = "127.0.0.1"
+BACKLOG = 2048
 
 
 class Command(BaseCommand):
@@ -61,7 +62,7 @@ class Command(BaseCommand):
             lock = stack.enter_context(embedded.open_lock(settings.DATA_DIR, "up"))
             try:
                 self._be_the_only_one(lock, port)
-                _refuse_taken_port(port)
+                sockets = stack.enter_context(_listening(port))
                 self._say(f"Concord is starting on the data in {_short(settings.DATA_DIR)} …")
                 hold = embedded.Hold(settings.DATA_DIR) if shell.needs_embedded() else None
                 with ThreadPoolExecutor(1) as beside:
@@ -77,7 +78,7 @@ class Command(BaseCommand):
                 self._prepare(no_demo)
                 has_people = get_user_model().objects.exists()
                 connections.close_all()  # a restore waits until nobody is connected, and forks share no connection
-                forks = _children(settings.DATA_DIR, port, lambda: (lock.fileno(), serving.fileno()))
+                forks = _children(settings.DATA_DIR, sockets, lambda: (lock.fileno(), serving.fileno()))
                 children = Supervisor(forks, say=self._say)
                 stack.callback(children.stop)
                 children.start()
@@ -184,7 +185,7 @@ class Command(BaseCommand):
         while time.monotonic() < ends_at and children.n_failures("web") < 3:
             children.tick()
             try:
-                with urllib.request.urlopen(f"http://{HOST}:{port}/readyz?need=database,redis", timeout=20):
+                with urllib.request.urlopen(f"http://{HOST}:{port}/readyz?need=database,redis", timeout=5):
                     return
             except (OSError, urllib.error.HTTPError):
                 time.sleep(0.1)
@@ -269,35 +270,53 @@ def _lives(pid: str) -> bool:
     return True
 
 
-def _refuse_taken_port(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OverflowError:
-            raise CommandError(f"{port} is not a port. Choose one from 1 to 65535: make run PORT=8001") from None
-        except OSError as error:
-            if error.errno == errno.EACCES:
-                raise CommandError(
-                    f"Port {port} is kept for the system (below 1024); choose a higher one: make run PORT=8001"
-                ) from None
-            if error.errno == errno.EADDRINUSE:
-                raise CommandError(
-                    f"Port {port} is taken by another program. Stop that, or choose another: make run PORT={port + 1}"
-                ) from None
-            raise CommandError(f"The web server cannot listen on {HOST}:{port}: {error.strerror}.") from error
+@contextmanager
+def _listening(port: int) -> Iterator[list[int]]:
+    """The sockets of the web server as open files, from now until `up` ends, however often the server is restarted.
+
+    Otherwise another user of this machine could listen there while nobody does, and be sent what people type. A browser
+    looks for `localhost` at the loopback address of IPv6 first. Raises CommandError.
+    """
+    with ExitStack() as stack:
+        files: list[int] = []
+        for family, host in ((socket.AF_INET, HOST), (socket.AF_INET6, "::1")):
+            try:
+                server = stack.enter_context(socket.socket(family))
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                server.bind((host, port))
+                server.listen(BACKLOG)
+            except OverflowError:
+                raise CommandError(f"{port} is not a port. Choose one from 1 to 65535: make run PORT=8001") from None
+            except OSError as error:
+                if error.errno == errno.EACCES:
+                    raise CommandError(
+                        f"Port {port} is kept for the system (below 1024); choose a higher one: make run PORT=8001"
+                    ) from None
+                if error.errno == errno.EADDRINUSE:
+                    raise CommandError(
+                        f"Port {port} is taken by another program{' at [::1]' if files else ''}. Stop that, or choose "
+                        f"another: make run PORT={port + 1}"
+                    ) from None
+                if files:  # no IPv6 here
+                    continue
+                raise CommandError(f"The web server cannot listen on {HOST}:{port}: {error.strerror}.") from error
+            files.append(server.detach())
+            stack.callback(os.close, files[-1])
+        yield files
 
 
-def web_command(port: int) -> list[str]:
-    """The module and its arguments that answer on a port."""
-    web = ["gunicorn", "--config", "python:config.gunicorn", "--bind", f"{HOST}:{port}"]
-    return [*web, "--graceful-timeout", "5", "config.wsgi"]
+def web_command(*places: str) -> list[str]:
+    """The module and its arguments that answer at addresses, or on open files as `fd://3`."""
+    binds = [word for place in places for word in ("--bind", place)]
+    return ["gunicorn", "--config", "python:config.gunicorn", *binds, "--graceful-timeout", "5", "config.wsgi"]
 
 
-def _children(data_dir: Path, port: int, keeps: Callable[[], Sequence[int]]) -> list[Child]:
+def _children(data_dir: Path, sockets: Sequence[int], keeps: Callable[[], Sequence[int]]) -> list[Child]:
     beat = ["celery", "-A", "config.clock", "beat", "--loglevel", "INFO", "--pidfile="]
     commands = (
-        ("web", web_command(port), 8.0),
+        ("web", web_command(*(f"fd://{each}" for each in sockets)), 8.0),
         ("worker", ["celery", "-A", "config", "worker", "--loglevel", "INFO"], 10.0),
         ("beat", [*beat, "--schedule", str(data_dir / "beat-schedule")], 5.0),
     )
@@ -306,7 +325,7 @@ def _children(data_dir: Path, port: int, keeps: Callable[[], Sequence[int]]) -> 
             name=name,
             command=command,
             is_forked=True,
-            keeps=keeps,
+            keeps=(lambda: (*keeps(), *sockets)) if name == "web" else keeps,
             log=data_dir / "logs" / f"{name}.log",
             stop_seconds=seconds,
         )
