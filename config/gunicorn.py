@@ -164,6 +164,11 @@ def on_exit(server: Any) -> None:
         _forget_counts()
 
 
+def pre_exec(server: Any) -> None:
+    """A master that takes over (USR2) is told which open files its ports are: those of systemd got other numbers."""
+    server.systemd = False
+
+
 def when_ready(server: Any) -> None:
     """Tells systemd which process is the master from now on, also where it replaces another (USR2)."""
     systemd.sd_notify(f"MAINPID={os.getpid()}", server.log)

@@ -29,14 +29,15 @@ BODY = b"username=nobody&password=" + b"x" * 5000
 
 
 class Service:
-    """One web service as systemd runs it: it hears from the process itself which one is the master."""
+    """One web service as systemd runs it, which holds its port and hears from the process which one is the master."""
 
     def __init__(self, folder: Path, settings: Path) -> None:
-        self.port = free_port()
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=2048)
+        self.port = self._socket.getsockname()[1]
         self._notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notes.bind(str(folder / f"{self.port}.notify"))
         self._notes.settimeout(60)
-        environment = (
+        self._environment = (
             environment_of_servers()
             | unit_environment("concord-web@", str(self.port))
             | {
@@ -47,9 +48,16 @@ class Service:
             }
         )
         self._log = folder / f"{self.port}.log"
-        with self._log.open("wb") as log:
-            command = unit_command("concord-web@", str(self.port))
-            self._started = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        self.start()
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            open_file = self._socket.fileno()
+            command = ["bash", "-c", f'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@" 3<&{open_file}', "bash"]
+            command += unit_command("concord-web@", str(self.port))
+            self._started = subprocess.Popen(
+                command, cwd=ROOT, env=self._environment, stdout=log, stderr=log, pass_fds=[open_file]
+            )
         self.master = self.master_told()
 
     def master_told(self) -> psutil.Process:
@@ -83,6 +91,7 @@ class Service:
             self.master.wait(40)
         self._started.wait(40)
         self._notes.close()
+        self._socket.close()
 
 
 def web_unit() -> str:
@@ -216,3 +225,25 @@ def test_nginx_answers_503_in_words_while_no_service_is_there(services: list[Ser
         answer = connection.getresponse()
         assert (answer.status, answer.getheader("Retry-After")) == (503, "5")
         assert answer.read().startswith(b"Concord does not answer at the moment.")
+
+
+def test_a_restart_leaves_the_port_to_nobody_else_and_what_is_sent_then_is_answered(services: list[Service]) -> None:
+    service = services[0]
+    service.master.kill()
+    psutil.wait_procs([service.master, *service.master.children(recursive=True)], 20)
+    with closing(socket.socket()) as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="Address already in use"):
+            other.bind(("127.0.0.1", service.port))
+    asked = threading.Thread(target=lambda: said.append(page(service.port, tls=False)))
+    said: list[str | None] = []
+    asked.start()
+    service.start()
+    asked.join(60)
+    assert said[0] and "Sign in" in said[0]
+
+
+def test_the_socket_unit_holds_the_port_of_its_service_until_the_target_is_stopped() -> None:
+    told = (DEPLOY / "systemd/concord-web@.socket").read_text()
+    assert "ListenStream=127.0.0.1:%i\n" in told and "StopPropagatedFrom=concord.target\n" in told
+    assert "PartOf" not in told and "Requires=concord-web@%i.socket\n" in web_unit()
