@@ -188,8 +188,8 @@ class PlanItems(APIView):
         listing.require_items(seat, plan)
         after, size = number_in_address(request, "after") or 0, page_size(request, 500, 5000)
         why, shows_values = word_in_address(request, "why"), not seat.sealed_round_ids
-        if plan.worklist_id and plan.state not in Plan.AT_WORK:
-            given = listing.worklist_items(plan, after=after, size=size)
+        if plan.is_over:
+            given = listing.worklist_items(plan, after=after, size=size) if plan.worklist_id else []
             lines = [{"item": each.item.identifier, "asked": each.asked} for each in given]
             last = given[-1].position if given else 0
         else:

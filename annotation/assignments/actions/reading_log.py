@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from accounts.models import User
@@ -43,8 +43,9 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
 def note_results(seat: Seat, what: str, door: str, number: int | None = None) -> None:
     """Records that someone reads results (labels, agreement) of the rounds that are resolved, or of one of them.
 
-    Numbers about few items show single answers, so this counts as reading answers for everyone who could still be
-    asked there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
+    A relabeling queue shows labels of the rounds before it, too, also of one that was opened later.
+    Numbers about few items show single answers, so this counts as reading answers for everyone who could still be asked
+    there as a third rater. Owners, adjudicators and readers are known by their roles and leave no line. One query
     where no round is resolved, else as above. Raises Blind.
     """
     only_reads = seat.membership is not None and seat.has_role(READER) and not seat.has_role(RATER)
@@ -52,7 +53,10 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
     if seat.user.pk is None or seat.link is not None or is_known:
         return
     rounds = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING)
-    if _note(seat, rounds if number is None else rounds.filter(number=number), what, door):
+    if number is not None:
+        queue = Round.objects.filter(study=seat.study, number=number, kind=Round.Kind.RELABEL)
+        rounds = rounds.filter(Q(number=number) | Exists(queue.filter(number__gt=OuterRef("number"))))
+    if _note(seat, rounds, what, door):
         _look_again(seat)
 
 

@@ -19,7 +19,7 @@ from annotation.discussion.actions import write_remark
 from annotation.inbox import views as inbox_views
 from annotation.invitations.actions.invitations import accept_invitation, invite
 from annotation.members.actions import members
-from annotation.models import Assignment, AuditEvent, Membership, Proposal, RoundRater, Study
+from annotation.models import Assignment, AuditEvent, Membership, Proposal, Round, RoundRater, Study
 from annotation.resolving.actions.third_rater_requests import people_to_ask
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
@@ -55,6 +55,18 @@ def test_a_rater_who_read_results_of_a_round_that_is_resolved_is_no_blind_third_
     assert not Assignment.objects.filter(round=round_, item=free, slot=None).exists()
     rejected(ask(item=free.identifier, rater="carol"))
     assert ask(item=free.identifier, rater="carol", unblinded=True).json()["unblinded"] is True
+
+
+@pytest.mark.parametrize("path", ["labels/", "labels/?format=csv", "analysis/counts/?dimension=symptom"])
+def test_who_read_results_of_a_later_closed_queue_is_no_blind_third_rater_of_a_round_before_it(path: str) -> None:
+    """What was agreed in the earlier round is among them, also if that round was opened last."""
+    round_, free = resolving_with_carol_free()
+    make.next_version(round_.study, make.HANG_SPLIT)
+    make.worklist(round_.study, 2, "item asked raters\n1 symptom dan", state=Round.State.CLOSED)
+    on = "&" if "?" in path else "?"
+    assert read_by("carol", f"{path}{on}round=2").status_code == 200
+    assert [who for who, _, _ in reads()] == ["carol"]
+    rejected(ask(item=free.identifier, rater="carol"))
 
 
 def test_a_member_without_a_role_who_read_results_is_no_blind_third_rater() -> None:

@@ -47,6 +47,19 @@ def test_a_plan_is_previewed_run_and_undone(study: Study) -> None:
     assert [(each["number"], each["state"]) for each in listed["results"]] == [(1, "undone")]
 
 
+@pytest.mark.parametrize("state", [Plan.State.DONE, Plan.State.UNDONE])
+def test_a_plan_that_gave_nothing_out_names_no_items_once_it_is_over(study: Study, state: str) -> None:
+    """Which would be asked follows from single answers, which readers don't read while a round is resolved."""
+    olga = Script("olga")
+    place = f"{PLANS}{olga.send('POST', PLANS, {'to': 2}).json()['id']}/"
+    Plan.objects.update(state=state)
+    for path in ("items/", "items/?why=split"):
+        assert olga.send("GET", place + path).json() == {"results": [], "next": None}
+    page = Client()
+    page.force_login(make.user("olga"))
+    assert "acme/rocket#3" not in page.get("/studies/study/plans/1/items/?why=split").content.decode()
+
+
 def test_the_items_of_a_plan_are_told_before_and_after_it_ran(study: Study) -> None:
     olga = Script("olga")
     place = f"{PLANS}{olga.send('POST', PLANS, {'to': 2}).json()['id']}/"
