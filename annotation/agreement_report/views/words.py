@@ -32,12 +32,14 @@ class Names:
     across: DimensionPatterns
 
     def of(self, label: str) -> str:
+        members = label.split(" + ") if self.across.dimension.is_set else [label]
+        return ", ".join(map(self._of_one, members))
+
+    def _of_one(self, label: str) -> str:
         if label in FIXED:
             return FIXED[label]
         if label in self._categories:
             return self._categories[label].path
-        if self.across.dimension.is_set:
-            return ", ".join(self.of(each) for each in label.split(" + "))
         return BOOLEANS.get(label, label) if self.across.dimension.is_two_valued else label
 
     def defined(self, label: str) -> list["CategoryDefinition"]:

@@ -161,3 +161,22 @@ def test_a_character_that_can_not_be_stored_is_left_out_by_pages_and_refused_ove
     answer = olga.get(f"/studies/study/{place}", {"dimension": "symptom", name: "\0"})
     assert answer.status_code == 200  # pages read their addresses without it
     assert Script("olga").send("GET", f"studies/study/agreement/?{name}=%00").status_code == 422
+
+
+SETS = """
+  - key: fixes
+    title: Fixes
+    kind: multi
+    categories:
+      - {key: code, name: Code}
+"""
+
+
+@pytest.mark.parametrize("dimension", ["symptom", "fixes"])
+def test_the_units_of_a_category_that_a_dimension_does_not_have_are_none(dimension: str) -> None:
+    round_ = make.open_round(make.study(text=make.SYMPTOMS.rstrip() + SETS), 1)
+    for name in ("bob", "carol"):
+        make.submit(round_, name, 1, {"symptom": ["hang"], "fixes": ["code"]})
+    olga = visitor("olga")
+    answer = olga.get("/studies/study/agreement/items/", {"dimension": dimension, "a": "slow + late", "b": "x"})
+    assert answer.status_code == 200 and "acme/rocket#1" not in answer.content.decode()
