@@ -206,11 +206,17 @@ def evidence(
 
 
 def _seen(seat: Seat, found: Found) -> Found:
-    """The rows without those of items of which what others said is withheld from this person."""
+    """The rows without those of items of which what others said is withheld from this person.
+
+    A label that a relabeling queue carries names the round it comes from, and is withheld with either place.
+    """
     hidden = _withheld_by_name(seat)
     if not hidden:
         return found
-    return ((place, [row for row in rows if (row.round, row.item) not in hidden]) for place, rows in found)
+    return (
+        (place, [row for row in rows if hidden.isdisjoint({(row.round, row.item), (place[0], row.item)})])
+        for place, rows in found
+    )
 
 
 def _withheld_by_name(seat: Seat) -> frozenset[tuple[int, str]]:

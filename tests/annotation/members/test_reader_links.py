@@ -285,3 +285,28 @@ def test_a_change_of_the_study_needs_an_account(study: Study) -> None:
     seat = get_seat_by_link(link(study)[0].pk, "study")
     with pytest.raises(Forbidden):
         change_study(seat=seat, changes={"title": "Mine"})
+
+
+SEVERITY = """
+  - key: severity
+    title: Severity
+    kind: single
+    categories: [{key: low, name: Low}, {key: high, name: High}]
+"""
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_closed_queue_shows_no_label_that_it_carries_from_a_round_that_is_resolved(form: str) -> None:
+    study = make.study(text=make.SYMPTOMS.rstrip() + SEVERITY)
+    first = make.open_round(study, 3)
+    for name, symptom in (("bob", "hang"), ("carol", "crash")):
+        for number in (1, 2, 3):
+            make.submit(first, name, number, {"symptom": [symptom], "severity": ["high"]})
+    make.next_version(study, make.HANG_SPLIT.rstrip() + SEVERITY)
+    make.worklist(study, 2, "item asked raters\n1 symptom bob\n2 symptom bob", state=Round.State.CLOSED)
+    client = opened(link(study)[1])
+    for place in (f"exports/labels.{form}", f"exports/labels.{form}?round=2"):
+        status, text = words(client, place)
+        assert status == 200 and "acme/rocket#" not in text, place
+    close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    assert "acme/rocket#1" in words(client, f"exports/labels.{form}?round=2")[1]

@@ -40,7 +40,8 @@ def label_batches(
 ) -> Batches:
     """The rows of `results.labels`, in its order, without those of items (round's number, item's key) that are hidden.
 
-    Lists are dictionaries of JSON texts. Cost: six queries for every ITEMS items.
+    A label that a relabeling queue carries is hidden with its place there and with the one that it comes from. Lists
+    are dictionaries of JSON texts. Cost: six queries for every ITEMS items.
     """
     for round_ in rounds:
         version_mapping = VersionMapping(version or label_version(round_, standing))
@@ -138,8 +139,10 @@ def _batch(
     if len(parts) and parts.max() > 1:
         order = np.lexsort((parts, rows))
         rows, dimensions, at, parts = rows[order], dimensions[order], at[order], parts[order]
-    for number, item in hidden:
-        is_shown = (stretch.items[rows] != item) | (np.array(templates.number, dtype=np.int64)[at] != number)
+    for number, item in hidden:  # of this round, or carried from that one
+        is_shown = stretch.items[rows] != item
+        if number != templates.round.number:
+            is_shown |= np.array(templates.number, dtype=np.int64)[at] != number
         rows, dimensions, at, parts = (each[is_shown] for each in (rows, dimensions, at, parts))
 
     def ints(numbers: Sequence[int], kind: Any) -> pa.Array:
