@@ -72,6 +72,12 @@ def shorten_address(text: str) -> str:
     return str(address).rpartition(".")[0] + ".…"
 
 
+def is_of_this_site(address: str) -> bool:
+    """Whether a web address, in its plainest spelling, leads to SITE_URL."""
+    found, own = _WEB_ADDRESS.match(address), _WEB_ADDRESS.match(settings.SITE_URL)
+    return found is not None and own is not None and found[0].lower() == own[0].lower()
+
+
 def may_be_linked(address: str) -> bool:
     """Whether a text may link to this: a web address of this site, or of a host that gets none of its cookies.
 
@@ -82,10 +88,10 @@ def may_be_linked(address: str) -> bool:
     found, own = _WEB_ADDRESS.match(address), _WEB_ADDRESS.match(settings.SITE_URL)
     if not found or int(found["port"] or 0) > PORT_MAX:
         return False
-    if own and found[0].lower() == own[0].lower():
+    if is_of_this_site(address):
         return True
     host = found["host"].lower()
-    if own and host == own["host"].lower():
+    if own is not None and host == own["host"].lower():
         return False
     if is_address(host):
         is_of_machine = is_loopback(host) or ip_address(host).is_unspecified

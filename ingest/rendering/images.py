@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 from django.core.signing import BadSignature, Signer
 
 from ingest.errors import NotFound
-from shared.addresses import may_be_linked
+from shared.addresses import is_of_this_site, may_be_linked
 
 ADDRESS_MAX = 2_000
 SENT_ON = {
@@ -21,8 +21,11 @@ SENT_ON = {
 
 
 def sources_of(address: str) -> tuple[str, ...]:
-    """The sources that a policy has to name for an image to be loaded; none where it can't be shown."""
-    if len(address) > ADDRESS_MAX or not may_be_linked(address):
+    """The sources that a policy has to name for an image to be loaded; none where it can't be shown.
+
+    Nothing of this site: an address of it is read as by the person who shows the image, and the audit log would say so.
+    """
+    if len(address) > ADDRESS_MAX or not may_be_linked(address) or is_of_this_site(address):
         return ()
     parts = urlsplit(address)
     origin = f"{parts.scheme}://{parts.netloc.lower()}"

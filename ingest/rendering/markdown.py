@@ -37,7 +37,7 @@ from shared.addresses import may_be_linked
 
 logger = logging.getLogger(__name__)
 
-VERSION = 9  # Part of the cache's key: raise it when the output changes.
+VERSION = 10  # Part of the cache's key: raise it when the output changes.
 FOLD_LINES = 40
 CHARACTERS_MAX = 400_000
 CODE_CHARACTERS = 8  # Highlighting as many takes about as long as a token.

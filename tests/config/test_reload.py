@@ -247,3 +247,4 @@ def test_the_socket_unit_holds_the_port_of_its_service_until_the_target_is_stopp
     told = (DEPLOY / "systemd/concord-web@.socket").read_text()
     assert "ListenStream=127.0.0.1:%i\n" in told and "StopPropagatedFrom=concord.target\n" in told
     assert "PartOf" not in told and "Requires=concord-web@%i.socket\n" in web_unit()
+    assert "TriggerLimitIntervalSec=0\n" in told and "StartLimitIntervalSec=0\n" in web_unit(), "it gives up"
