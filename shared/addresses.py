@@ -11,7 +11,7 @@ PORT_MAX = 65_535
 _WEB_ADDRESS = re.compile(
     r"https?://(?P<host>[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?![^/?#])", re.ASCII | re.IGNORECASE
 )
-_NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+_NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
 def client_address(request: HttpRequest) -> str:
@@ -81,18 +81,16 @@ def is_of_this_site(address: str) -> bool:
 def may_be_linked(address: str) -> bool:
     """Whether a text may link to this: a web address of this site, or of a host that gets none of its cookies.
 
-    Cookies know no port: another program gets them at a name by which this site is opened. A browser reads such a name
-    in many spellings, so hosts are linked in the plainest ones alone: names in Latin letters that end in a word, as
-    github.com, and IPv4 addresses in four decimal numbers.
+    Cookies know no port: another program gets them at a name by which this site is opened, one of ALLOWED_HOSTS. A
+    browser reads such a name in many spellings, so hosts are linked in the plainest ones alone: names in Latin letters
+    that end in a word, as github.com, and IPv4 addresses in four decimal numbers.
     """
-    found, own = _WEB_ADDRESS.match(address), _WEB_ADDRESS.match(settings.SITE_URL)
+    found = _WEB_ADDRESS.match(address)
     if not found or int(found["port"] or 0) > PORT_MAX:
         return False
     if is_of_this_site(address):
         return True
     host = found["host"].lower()
-    if own is not None and host == own["host"].lower():
-        return False
     if is_address(host):
         is_of_machine = is_loopback(host) or ip_address(host).is_unspecified
         return not (is_of_machine or "*" in settings.ALLOWED_HOSTS or host in settings.ALLOWED_HOSTS)
