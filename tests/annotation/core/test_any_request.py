@@ -139,6 +139,9 @@ def _wrong_with(site: Site, case: Any, who: str | None) -> list[str]:
             return [f"{case.operation.label}: {str(error)[:400]}\n  {told}" for error in errors.exceptions]
     finally:
         transaction.savepoint_rollback(before)
+        transaction.savepoint_commit(
+            before
+        )  # ends it: one within the other, thousands fill PostgreSQL's table of locks
     return []
 
 
