@@ -517,6 +517,9 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
 
     A coding round from before its issues were screened opens only if all are in; Conflict counts the others.
 
+    A round that is older than a relabeling queue with an item of it does not open: Conflict. The queue would show its
+    labels.
+
     The first round of a study whose dimensions have no registered coefficient opens only with `unregistered`.
 
     After so many new rows the planner is told at once, or the first submits would sort the whole round for the next.
@@ -547,6 +550,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
         raise Conflict(short, code="quotas_short")
     _require_items(round_, everybody)
     _require_screened(round_)
+    _require_no_later_queue(round_)
     without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
     n_items = RoundItem.objects.counting().filter(round=round_).count()
@@ -576,6 +580,24 @@ def _require_items(round_: Round, raters: Sequence[RoundRater]) -> None:
             f"{series(nothing)} may know the gold answers of all calibration items of round {round_.number}. "
             "Assign them others.",
             code="gold_seen",
+        )
+
+
+def _require_no_later_queue(round_: Round) -> None:
+    """Raises Conflict where a relabeling queue with a higher number has an item of a round that labels.
+
+    What was agreed in the rounds before a queue counts there and is shown with it, also while such a round is resolved.
+    """
+    if round_.kind == Round.Kind.SCREENING:
+        return
+    items = RoundItem.objects.filter(round=round_).values("item")
+    shared = RoundItem.objects.filter(round=OuterRef("pk"), item__in=items)
+    queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, number__gt=round_.number)
+    if queue := queues.exclude(state=Round.State.UNDONE).filter(Exists(shared)).order_by("number").first():
+        raise Conflict(
+            f"Round {queue.number}, a relabeling queue with items of round {round_.number}, was created after it, so "
+            "labels given now would count as earlier ones. Delete this draft and create the round again.",
+            code="older_than_queue",
         )
 
 

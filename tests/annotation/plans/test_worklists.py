@@ -370,6 +370,27 @@ def test_a_closed_worklist_shows_no_single_answers_of_a_round_that_is_still_reso
     assert told("rea") == told("ada")
 
 
+@pytest.mark.parametrize(("number", "is_older"), [(1, True), (4, False)])
+def test_a_draft_that_is_older_than_a_worklist_with_an_item_of_it_stays_one(number: int, is_older: bool) -> None:
+    """Labels of the rounds before a worklist are shown with it, while such a round is resolved, too."""
+    study, olga = make.study(), Script("olga")
+    make.rate(make.open_round(study, 3), "item bob carol\n1 hang hang\n2 crash crash\n3 slow slow")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.issues(1, first=4)
+    made = {"kind": "main", "raters": ["bob", "carol"], "raters_per_item": 2, "issues": [f"acme/rocket#{number}"]}
+    assert olga.send("POST", "studies/study/rounds/", made).status_code == 201
+    make.next_version(study, make.HANG_SPLIT)
+    make.worklist(study, 2, "item asked raters\n1 symptom bob", state=Round.State.CLOSED)
+    opened = {"unregistered": True, "reason": "-"}
+    answer = olga.send("POST", "studies/study/rounds/2/open/", opened)
+    assert answer.status_code == (409 if is_older else 200)
+    if is_older:
+        assert answer.json()["code"] == "older_than_queue" and "Delete this draft" in answer.json()["message"]
+        assert olga.send("DELETE", "studies/study/rounds/2/").status_code == 204
+        assert olga.send("POST", "studies/study/rounds/", made).status_code == 201
+        assert olga.send("POST", "studies/study/rounds/4/open/", opened).status_code == 200
+
+
 def test_the_base_of_a_worklist_is_read_with_a_fixed_number_of_queries(study: Study) -> None:
     labeled(study, *[(FAULT, FAULT)] * 8)
     make.next_version(study, SPLIT)
