@@ -104,6 +104,17 @@ def words(name: str) -> list[str]:
     return [word for word in os.environ.get(name, "").replace(",", " ").split() if word]
 
 
+def hosts(name: str) -> list[str]:
+    """The names of the site; raises ImproperlyConfigured for *, because nothing is then known to be a name of ours."""
+    found = words(name)
+    if "*" in found:
+        raise ImproperlyConfigured(
+            f"{name} can't be *. Write the names by which people open the site, as concord.example.org, or "
+            ".example.org for all of a domain."
+        )
+    return found
+
+
 @dataclass(frozen=True)
 class PeopleSetting:
     """A setting that names people: everyone, the staff, or the staff and some user names."""

@@ -66,9 +66,9 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 HTTPS = env.flag("HTTPS")
 TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES", 0, most=10)
 SITE_URL_GIVEN = env.site("SITE_URL")
-_names = [*env.words("ALLOWED_HOSTS"), *env.host_of(SITE_URL_GIVEN)]
+_names = [*env.hosts("ALLOWED_HOSTS"), *env.host_of(SITE_URL_GIVEN)]
 LOOPBACK_ONLY = (
-    not (env.words("ALLOWED_HOSTS") or HTTPS or TRUSTED_PROXIES)
+    not (env.hosts("ALLOWED_HOSTS") or HTTPS or TRUSTED_PROXIES)
     and env.LOOPBACK.issuperset(_names)
     and env.text("BIND", "127.0.0.1") in env.LOOPBACK  # nobody else's machine is meant to reach this one
 )
@@ -106,6 +106,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.foreign_requests.ForeignRequests",
     "config.request_time_limits.Deadlines",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.SeenSessions",

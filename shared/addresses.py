@@ -93,6 +93,6 @@ def may_be_linked(address: str) -> bool:
     host = found["host"].lower()
     if is_address(host):
         is_of_machine = is_loopback(host) or ip_address(host).is_unspecified
-        return not (is_of_machine or "*" in settings.ALLOWED_HOSTS or host in settings.ALLOWED_HOSTS)
+        return not (is_of_machine or host in settings.ALLOWED_HOSTS)
     is_ours = any(is_same_domain(host, each) for each in (*settings.ALLOWED_HOSTS, ".localhost"))
     return bool(_NAME.fullmatch(host)) and not is_ours

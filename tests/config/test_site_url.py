@@ -103,6 +103,12 @@ def test_loopback_names_are_names_of_the_site_only_where_it_listens_there_alone(
     assert (found["SITE_URL"], found["ALLOWED_HOSTS"]) == (url, hosts)
 
 
+def test_names_of_the_site_that_are_all_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOWED_HOSTS", "lab *")
+    with pytest.raises(ImproperlyConfigured, match="ALLOWED_HOSTS can't be"):
+        runpy.run_path("config/settings.py")
+
+
 @pytest.mark.parametrize(
     "given", ["concord.example.org", "ftp://x", "https://", "https://a/b", "https://a:x", "http://u@h", "https://a?b"]
 )

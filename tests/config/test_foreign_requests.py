@@ -1,0 +1,53 @@
+"""What a page of another site has a browser load from this one is refused; what people open themselves is not."""
+
+import pytest
+from django.test import Client
+
+from annotation.assignments.queries import READ
+from annotation.models import AuditEvent
+from shared.rate_limits import LINKS
+from tests import builders as make
+from tests.annotation.core.test_independence import resolving_with_carol_free
+
+pytestmark = pytest.mark.django_db
+FOREIGN = [
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "object"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Purpose": "prefetch;prerender"},
+]
+OPENED = [
+    {},
+    {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+    {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_nobody_reads_answers_by_a_page_of_another_site(headers: dict[str, str]) -> None:
+    resolving_with_carol_free()
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    for path in ("/studies/study/agreement/", "/studies/study/exports/labels.csv", "/api/v1/studies/study/labels/"):
+        answer = carol.get(path, headers=headers)
+        assert answer.status_code == 403 and "of another site" in answer.content.decode()
+    assert not AuditEvent.objects.filter(verb=READ).exists()
+
+
+@pytest.mark.parametrize("headers", OPENED)
+def test_what_people_open_is_answered_wherever_its_link_is(headers: dict[str, str]) -> None:
+    resolving_with_carol_free()
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    assert carol.get("/studies/study/agreement/", headers=headers).status_code == 200
+
+
+def test_links_that_a_page_of_another_site_tries_are_not_counted() -> None:
+    stranger = Client()
+    for turn in range(LINKS.n_most + 1):
+        assert stranger.get(f"/new-password/x{turn}/", headers=FOREIGN[0]).status_code == 403
+    assert stranger.get("/new-password/x/").status_code == 404
