@@ -263,6 +263,11 @@ class Seat:
                 f"Round {round_.number} can have labels of an earlier round that is being resolved. Until that one "
                 "closes, only owners and adjudicators can see them."
             )
+        if round_.state == Round.State.RESOLVING and round_.kind == Round.Kind.RELABEL:
+            return Forbidden(
+                f"Round {round_.number} is resolving, and can have labels of an earlier round. Until both are closed, "
+                "only owners and adjudicators can see its labels."
+            )
         return Forbidden(
             f"Round {round_.number} is {round_.state}. Until it closes, only owners and adjudicators can see "
             "its labels."
@@ -423,7 +428,10 @@ class Seat:
             )
 
     def require_discussion(self, round_: Round) -> None:
-        """Raises Forbidden unless the person decides in the study, or rated in this round and it is over; or Blind."""
+        """Raises Forbidden unless the person decides in the study, or rated in this round and it is over; or Blind.
+
+        Raters of a relabeling queue discuss it when they read the answers of the rounds before it, which it carries.
+        """
         self.require_sight(round_)
         if self.has_role(ADJUDICATOR, OWNER):
             return
@@ -436,6 +444,8 @@ class Seat:
                 f"The discussion of round {round_.number} is for its raters, once all of them have finished, and "
                 f"for adjudicators and owners of the study “{self.study.slug}”."
             )
+        if round_.pk in self.sealed_round_ids:
+            raise self._for_others(round_)
 
 
 def get_seat(user: User, slug: str) -> Seat:
@@ -527,7 +537,7 @@ def _not_closed_for(study: int, member: int) -> QuerySet[Round, tuple[int, str]]
 def _queues_of_resolving(study: int, member: int) -> QuerySet[Round, tuple[int]]:
     rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=member)
     resolving = Round.objects.filter(~Exists(rated), study=study, state=Round.State.RESOLVING)
-    over = Round.State.CLOSED, Round.State.UNDONE
+    over = Round.State.RESOLVING, Round.State.CLOSED, Round.State.UNDONE
     queues = Round.objects.filter(study=study, kind=Round.Kind.RELABEL, state__in=over)
     return queues.filter(Exists(resolving.filter(number__lt=OuterRef("number")))).order_by().values_list("pk")
 

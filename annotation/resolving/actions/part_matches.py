@@ -22,7 +22,8 @@ def match_parts(
 
     The rater's blind answer is matched alike where it has the same parts. What stood before is kept in the audit.
     `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a decision
-    stands on a part that would become another bug: reopen it first. Raises Invalid with the fields, Forbidden, Blind.
+    stands on a part that would become another bug: reopen it first; and while a relabeling queue still asks about the
+    item. Raises Invalid with the fields, Forbidden, Blind.
     """
     hold_item(seat, round_, item)
     assignment = _assignment(round_, item, rater)
@@ -40,6 +41,7 @@ def match_parts(
         return wanted
     moved = {n for old, new in zip(before, wanted, strict=True) if old != new for n in (old, new)}
     _check_undecided(round_, item, moved)
+    _check_not_asked(round_, item)
     for annotation in _alike(assignment, current):
         PartMatch.objects.filter(annotation=annotation).delete()
         if wanted != sorted(wanted) or wanted[-1] != len(wanted):
@@ -97,6 +99,24 @@ def _check_undecided(round_: Round, item: Item, moved: set[int]) -> None:
     if decided:
         bugs = f"bug {decided[0]}" if len(decided) == 1 else f"bugs {', '.join(map(str, decided))}"
         raise Conflict(f"There are resolutions on {bugs}. Reopen them first, then match the parts.", code="decided")
+
+
+def _check_not_asked(round_: Round, item: Item) -> None:
+    """A queue asks about bugs by the numbers that they have, and its raters begin with their answers in that order."""
+    asked = Assignment.objects.filter(
+        item=item,
+        round__study=round_.study_id,
+        round__kind=Round.Kind.RELABEL,
+        round__state=Round.State.OPEN,
+        round__number__gt=round_.number,
+        state__in=Assignment.UNFINISHED,
+    )
+    if number := asked.values_list("round__number", flat=True).first():
+        raise Conflict(
+            f"Round {number}, a relabeling queue, still asks about {item.identifier} by the present numbers of its "
+            "bugs. Match the parts when it is answered.",
+            code="being_relabeled",
+        )
 
 
 def _alike(assignment: Assignment, current: Annotation) -> list[Annotation]:

@@ -163,6 +163,7 @@ def _round_page(
         **_raters(seat, round_, line),
         n_out=line.n_left if round_.state == Round.State.OPEN else 0,
         decides=decides,
+        discusses=own is not None and not decides and round_.pk not in seat.sealed_round_ids,
         kept=screening_counts(round_) if round_.pk not in seat.hidden_round_ids else None,
         disagreements=open_disagreements(seat, round_) if decides or (is_resolving and seat.has_role(OWNER)) else None,
         n_proposals=n_open_proposals(round_, without=seat.withheld_in(round_))

@@ -370,6 +370,36 @@ def test_a_closed_worklist_shows_no_single_answers_of_a_round_that_is_still_reso
     assert told("rea") == told("ada")
 
 
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: Study, is_closed: bool) -> None:
+    labeled(study, (FAULT, {**FAULT, "distributed": False}), close=False)
+    add_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["rater"])
+    make.accept("dave")
+    make.next_version(study, SPLIT)
+    worklist = make.worklist(study, 2, "item asked raters\n1 symptom bob,dave")
+    make.submit(worklist, "bob", 1, {**FAULT, "symptom": ["early"], "fixes": []})
+    make.submit(worklist, "dave", 1, {**FAULT, "symptom": ["late"], "fixes": []})
+    worklist.refresh_from_db()
+    if is_closed:
+        close(worklist, leave_open=True)
+    item = Item.objects.get(study=study, identifier="acme/rocket#1")
+    places = [f"resolve/{item.pk}/", "resolve/", f"discuss/{item.pk}/", "discuss/", f"resolve/{item.pk}/news/"]
+
+    def answers(name: str) -> set[int]:
+        visitor = Client()
+        visitor.force_login(make.user(name))
+        page = visitor.get("/studies/study/rounds/2/").content.decode()
+        found = {visitor.get(f"/studies/study/rounds/2/{place}", follow=True).status_code for place in places}
+        script = Script(name)
+        found.add(script.send("GET", "studies/study/remarks/?round=2&item=acme/rocket%231").status_code)
+        assert (">Discuss</a>" in page) == (200 in found)
+        return found
+
+    assert answers("dave") == {403} and answers("bob") == {200}
+    close(Round.objects.get(number=1), leave_open=True)
+    assert answers("dave") == {200}
+
+
 @pytest.mark.parametrize(("number", "is_older"), [(1, True), (4, False)])
 def test_a_draft_that_is_older_than_a_worklist_with_an_item_of_it_stays_one(number: int, is_older: bool) -> None:
     """Labels of the rounds before a worklist are shown with it, while such a round is resolved, too."""
