@@ -182,9 +182,12 @@ def repositories(user: Viewer, *, after: int | None = None) -> QuerySet[Any]:
 
 
 def is_upload_of(repository: Repository, user: User) -> bool:
-    """Whether all that is stored of a repository came from files that this person uploaded; one query."""
-    stored = Snapshot.objects.filter(issue__repository=repository)
-    return not stored.exclude(run__kind=FetchRun.Kind.FILE, run__created_by=user).exists()
+    """Whether nothing that is stored of a repository came from a fetch or from files that others uploaded; one query.
+
+    What came with a whole study has no run: only its uploader and staff bring it.
+    """
+    of_runs = Snapshot.objects.filter(issue__repository=repository, run__isnull=False)
+    return not of_runs.exclude(run__kind=FetchRun.Kind.FILE, run__created_by=user).exists()
 
 
 def uploaders_of(repository: Repository) -> set[int]:

@@ -12,7 +12,7 @@ import orjson
 from django.db import connection
 
 from accounts.models import User
-from accounts.permissions import may_use_tokens
+from accounts.permissions import is_shell_command, may_use_tokens
 from ingest.errors import Invalid, RowError
 from ingest.github.rest_objects import EVENTS, REACTIONS, event_of, parse_count, type_of
 from ingest.identifiers import full_name
@@ -28,6 +28,10 @@ SAME_METADATA = (
 )
 """The condition that a stored state `s` and one of the file `r` have the same dates and counts."""
 UNREADABLE = "What happened to an issue in the file can't be read."
+UPLOAD_OF_OTHERS = (
+    "{} was uploaded by someone else here, and the file has issues or snapshots of it that are not stored. Only its "
+    "uploader and staff can bring them."
+)
 OTHER_CONTENT = "What the file calls {} does not match that SHA-256."
 
 
@@ -97,8 +101,11 @@ def store_repositories(user: User, lines: Iterable[bytes]) -> int:
     return n_new
 
 
-def store_issues(lines: Iterable[bytes]) -> int:
-    """Finds or makes the issues; how many are new. What is here already stays as it is."""
+def store_issues(user: User, lines: Iterable[bytes]) -> int:
+    """Finds or makes the issues; how many are new. What is here already stays as it is.
+
+    Raises Invalid for a new one of a repository that someone else uploaded: what they upload later would meet it.
+    """
     map_table("map_issues", ", current bigint")
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMP TABLE IF NOT EXISTS made_issues (id bigint PRIMARY KEY) ON COMMIT DROP")
@@ -133,9 +140,28 @@ def store_issues(lines: Iterable[bytes]) -> int:
                 """,
                 values,
             )
+        _require_no_upload_of_others(cursor, user, "SELECT id FROM made_issues")
         cursor.execute("SELECT count(*) FROM made_issues")
         n_new: int = cursor.fetchone()[0]
     return n_new
+
+
+def _require_no_upload_of_others(cursor: Any, user: User, issues: str, values: Sequence[Any] = ()) -> None:
+    """Raises Invalid where issues, those of a query, are of a repository that someone else uploaded.
+
+    As with any file: only staff and the shell add to what others uploaded, be it private or open.
+    """
+    if user.is_staff or is_shell_command():
+        return
+    cursor.execute(
+        f"""
+        SELECT r.host, r.owner, r.name FROM ingest_issue i JOIN ingest_repository r ON r.id = i.repository_id
+        WHERE i.id IN ({issues}) AND r.github_id IS NULL AND r.added_by_id IS DISTINCT FROM %s LIMIT 1
+        """,  # noqa: S608
+        [*values, user.pk],
+    )
+    if found := cursor.fetchone():
+        raise Invalid(UPLOAD_OF_OTHERS.format(full_name(*found)))
 
 
 def store_comments(lines: Iterable[bytes]) -> None:
@@ -165,7 +191,8 @@ def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
     """Finds or stores the states of issues, each by its content; how many are new. Raises Invalid as for comments.
 
     To stored issues of a repository that was fetched only those add states whom FETCHERS includes, as with any file;
-    also answers the first state that was not stored for this reason, as its issue.
+    also answers the first state that was not stored for this reason, as its issue. To what someone else uploaded only
+    staff and the shell add any: Invalid.
     """
     map_table("map_snapshots")
     n_new, withheld = 0, ""
@@ -199,6 +226,8 @@ def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
             )
             made = [pk for (pk,) in cursor.fetchall()]
             n_new += len(made)
+            states = "SELECT issue_id FROM ingest_snapshot WHERE id = ANY(%s)"
+            _require_no_upload_of_others(cursor, user, states, [made])
             cursor.execute(
                 f"""
                 INSERT INTO map_snapshots SELECT r.id, s.id

@@ -360,7 +360,7 @@ class _RowImport:
     def _issues(self) -> None:
         stored = self.stored
         stored.n_new_repositories = study_import.store_repositories(self.user, self._lines("repositories"))
-        stored.n_new_issues = study_import.store_issues(self._lines("issues"))
+        stored.n_new_issues = study_import.store_issues(self.user, self._lines("issues"))
         stored.n_issues = self.file.tables["issues"].rows
         study_import.store_comments(self._lines("comments"))
         stored.n_new_snapshots, self.withheld = study_import.store_snapshots(self.user, self._lines("snapshots"))

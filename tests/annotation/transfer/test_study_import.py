@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile, File
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -35,6 +36,7 @@ from annotation.transfer.actions import study_import
 from annotation.transfer.queries import rows as study_rows
 from ingest.actions.fetches import run_now
 from ingest.actions.uploads import start_file_fetch
+from ingest.actions.visibility import change_visibility
 from ingest.models import Activity, ClosingChange, FormerName, Issue, Repository, Snapshot
 from ingest.records import content_digest
 from taxonomy.models import Taxonomy
@@ -373,6 +375,31 @@ def test_another_server_gets_issues_with_comments_and_the_taxonomy_and_those_tha
         study_import.bring_study(user=make.user("mallory"), file=private, slug="fourth")
     assert study_import.bring_study(user=nina, file=private, slug="fourth")[0].n_new_issues == 0
     assert not Issue.objects.visible_to(make.user("mallory")).exists()
+
+
+@pytest.mark.parametrize("table", ["issues", "snapshots"])
+def test_a_file_adds_nothing_to_what_someone_else_uploaded(table: str) -> None:
+    """Their next file would meet a newer state of the same number, and the upload could not be made private."""
+    file = brought(of_real_issues())
+    olga, nina = make.user("olga"), make.user("nina")
+    home = Repository.objects.get()
+    if table == "issues":
+        Repository.objects.update(name="another")
+        owner, name = REPOSITORY.split("/")
+        home = Repository.objects.create(owner=owner, name=name, private=False, added_by=olga)
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            cursor.execute("UPDATE ingest_snapshot SET sha256 = repeat('0', 64)")
+            cursor.execute("SET LOCAL session_replication_role = origin")
+    before = Issue.objects.count(), Snapshot.objects.count()
+    with pytest.raises(Invalid, match="was uploaded by someone else here"):
+        study_import.bring_study(user=nina, file=file, slug="planted")
+    assert (Issue.objects.count(), Snapshot.objects.count()) == before
+    assert not Study.objects.filter(slug="planted").exists()
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="of-staff")
+    assert (Issue.objects.count(), Snapshot.objects.count()) > before
+    assert change_visibility(repository=home, user=olga, private=True).private
 
 
 def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
