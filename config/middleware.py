@@ -152,6 +152,7 @@ def page_of(request: HttpRequest, error: ConcordError) -> HttpResponse:
         "title": TITLES.get(error.status, "Not possible"),
         "message": error.message,
         "fields": error.fields,
+        "code": error.code,
     }
     if is_htmx(request):
         answer = in_place(render(request, "errors/_error.html", context, status=error.status))

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 from shared.addresses import block, client_address
 from shared.errors import TooMany
+from shared.foreign_requests import is_foreign
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,15 @@ def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> Cou
 
 
 def require_room(request: HttpRequest, limit: Limit, by: str = "") -> CountedTry:
-    """Raises TooMany where the visitor, or what is named, has tried too often."""
-    return require_tries(limit, by or block(client_address(request)))
+    """Raises TooMany where the visitor, or what is named, has tried too often.
+
+    What a page of another site opened is no try of the visitor, and is not counted.
+    """
+    by = by or block(client_address(request))
+    if is_foreign(request):
+        require_tries_left(limit, by)
+        return CountedTry([], 0)
+    return require_tries(limit, by)
 
 
 def require_tries(limit: Limit, by: str) -> CountedTry:

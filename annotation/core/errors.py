@@ -10,6 +10,7 @@ __all__ = [
     "Invalid",
     "MinimumNotReached",
     "NotFound",
+    "OpenedElsewhere",
     "Stale",
     "Unreadable",
     "WrongState",
@@ -20,6 +21,12 @@ class Blind(Forbidden):
     """Hidden while the round is open and this person rates in it."""
 
     code = "blind"
+
+
+class OpenedElsewhere(Forbidden):
+    """A page of another site opened what its reader has to open: reading it is recorded."""
+
+    code = "opened_elsewhere"
 
 
 class WrongState(Conflict):

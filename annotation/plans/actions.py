@@ -7,6 +7,7 @@ from annotation.assignments.queries import raters_by_name
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
+from annotation.core.locks import require_prepared
 from annotation.models import Plan, Round, Study
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.queries.listing import why_not_run, why_not_undo
@@ -95,6 +96,7 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
     list(Round.objects.select_for_update(no_key=True).filter(study=study, state=Round.State.RESOLVING).order_by("pk"))
     if plan.state in Plan.AT_WORK:
         return plan
+    require_prepared(study)  # a round that a job opens is a draft until then
     if why := why_not_run(plan):
         raise WrongState(why)
     found = plan_scope(study, plan.to_version)

@@ -43,11 +43,28 @@ def test_what_people_open_is_answered_wherever_its_link_is(headers: dict[str, st
     resolving_with_carol_free()
     carol = Client()
     carol.force_login(make.user("carol"))
-    assert carol.get("/studies/study/agreement/", headers=headers).status_code == 200
+    assert carol.get("/studies/study/rounds/1/", headers=headers).status_code == 200
 
 
 def test_links_that_a_page_of_another_site_tries_are_not_counted() -> None:
     stranger = Client()
     for turn in range(LINKS.n_most + 1):
         assert stranger.get(f"/new-password/x{turn}/", headers=FOREIGN[0]).status_code == 403
+    for turn in range(LINKS.n_most + 1):
+        assert stranger.get(f"/new-password/x{turn}/", headers=OPENED[2]).status_code == 404
     assert stranger.get("/new-password/x/").status_code == 404
+
+
+def test_who_follows_a_link_from_elsewhere_opens_what_counts_as_reading_themselves() -> None:
+    """A page can begin to open an address, and stop it before its reader sees anything."""
+    resolving_with_carol_free()
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    place = "/studies/study/agreement/?round=1"
+    answer = carol.get(place, headers=OPENED[2])
+    assert answer.status_code == 403 and f'href="{place}">Open it</a>' in answer.content.decode()
+    assert carol.get("/studies/study/exports/labels.csv", headers=OPENED[2]).status_code == 403
+    assert not AuditEvent.objects.filter(verb=READ).exists()
+    assert carol.get(place, headers=OPENED[3]).status_code == 200
+    assert AuditEvent.objects.filter(verb=READ).count() == 1
+    assert carol.get(place, headers=OPENED[2]).status_code == 200, "they have read it"

@@ -12,10 +12,11 @@ from annotation.assignments.actions.reading_locks import wait_for_assignments
 from annotation.assignments.queries import DRAFT_READ, READ
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat, get_seat
 from annotation.core.audit import record
-from annotation.core.errors import Blind
+from annotation.core.errors import Blind, OpenedElsewhere
 from annotation.labels.answers import digest
 from annotation.labels.queries.cached_statistics import standings
 from annotation.models import AuditEvent, InboxLine, ProposalOutcome, Round
+from shared.foreign_requests import is_opened_elsewhere
 from taxonomy.models import Taxonomy
 
 SETTLED_AFTER = timedelta(minutes=5)
@@ -113,6 +114,8 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
     Whether the person, as a rater of the study, may have been assigned before the line was there, so that what they
     read has to be looked at again. It waits while someone is assigning them.
 
+    No line is added for a page of another site, which can open an address without its reader: OpenedElsewhere.
+
     A line that was added a moment ago, by a request at the same time, settles nothing: this one waits and looks, too.
 
     Answers are compared by the revisions of the raters, which the database counts up and which never come again.
@@ -127,11 +130,13 @@ def _note(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> bool:
     added_at: dict[tuple[int, str], datetime] = {}
     for number, answers, at in lines.order_by("at").values_list("detail__round", "detail__answers_hash", "at"):
         added_at.setdefault((number, answers), at)
-    for number, answers in seen.items():
-        if (number, answers) not in added_at:
-            record(
-                study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers
-            )
+    missing = {number: answers for number, answers in seen.items() if (number, answers) not in added_at}
+    if missing and is_opened_elsewhere():
+        raise OpenedElsewhere(
+            "A page of another site opened this. It shows answers, and that you read them is recorded."
+        )
+    for number, answers in missing.items():
+        record(study=seat.study, user=seat.user, verb=READ, round=number, what=what, door=door, answers_hash=answers)
     settled = timezone.now() - SETTLED_AFTER
     if not seat.has_role(RATER) or all(each in added_at and added_at[each] < settled for each in seen.items()):
         return False

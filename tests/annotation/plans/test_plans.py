@@ -16,6 +16,7 @@ from annotation.models import (
     Annotation,
     Assignment,
     AuditEvent,
+    BulkJob,
     Item,
     Plan,
     ProposalOutcome,
@@ -289,6 +290,19 @@ def test_an_invited_rater_stands_in_before_they_accept(study: Study) -> None:
     carol.save()
     make.members.set_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
+
+
+def test_no_plan_runs_while_a_job_opens_a_round(study: Study) -> None:
+    """It would be open beside the plan, or older than a queue with its items."""
+    first = rated(study)
+    close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.next_version(study, SECOND)
+    job = BulkJob.objects.create(study=study, kind="opening", round=first, n_total=9, created_by=study.created_by)
+    with pytest.raises(Conflict) as error:
+        run_plan(seat=make.owner_seat(study), plan=planned(study))
+    assert error.value.code == "preparing" and not Plan.objects.filter(run_at__isnull=False).exists()
+    job.delete()
+    assert ran(study).state == "done"
 
 
 def test_an_undone_plan_leaves_no_worklist_that_counts_and_its_number_is_not_used_again(study: Study) -> None:
