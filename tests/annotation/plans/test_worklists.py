@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation.assignments.queries import READ
 from annotation.core.access import get_round, get_seat_by_link
 from annotation.core.errors import Conflict, Forbidden, WrongState
 from annotation.exports.queries import rows
@@ -16,7 +17,7 @@ from annotation.labels.queries.rows import disagreements, resolvable_rounds
 from annotation.labels.queries.verdicts import has_open_disagreements, round_verdicts
 from annotation.members.actions.members import add_member
 from annotation.members.actions.reader_links import make_reader_link
-from annotation.models import Item, Round, Study
+from annotation.models import Assignment, AuditEvent, Item, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.queries.queue import queue_of
 from annotation.rounds.actions import rounds
@@ -398,6 +399,30 @@ def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: S
     assert answers("dave") == {403} and answers("bob") == {200}
     close(Round.objects.get(number=1), leave_open=True)
     assert answers("dave") == {200}
+
+
+@pytest.mark.parametrize("place", ["resolve/{item}/", "resolve/", "discuss/", "discuss/{item}/"])
+def test_who_discusses_a_worklist_has_read_the_rounds_before_it_that_are_resolved(place: str) -> None:
+    study = make.study(text=make.FAULTS, raters=("bob", "carol", "dave"))
+    first = make.open_round(study, 3, raters=("bob", "carol", "dave"), raters_per_item=2)
+    for each in Assignment.objects.filter(round=first).select_related("rater__user", "item"):
+        number = int(each.item.identifier.rpartition("#")[2])
+        make.submit(first, each.rater.user_name, number, {**FAULT, "distributed": each.rater.user_name == "bob"})
+    first.refresh_from_db()
+    assert first.state == Round.State.RESOLVING
+    of_dave = Assignment.objects.filter(round=first, rater__user__username="dave").values("item")
+    (item,) = Item.objects.filter(study=study).exclude(pk__in=of_dave)
+    make.next_version(study, SPLIT)
+    number = item.identifier.rpartition("#")[2]
+    worklist = make.worklist(study, 2, f"item asked raters\n{number} symptom bob,dave")
+    for name, symptom in (("bob", "early"), ("dave", "late")):
+        make.submit(worklist, name, int(number), {**FAULT, "symptom": [symptom], "fixes": []})
+    close(worklist, leave_open=True)
+    dave = Client()
+    dave.force_login(make.user("dave"))
+    assert dave.get(f"/studies/study/rounds/2/{place.format(item=item.pk)}", follow=True).status_code == 200
+    lines = AuditEvent.objects.filter(verb=READ, user__username="dave")
+    assert [each.detail["round"] for each in lines] == [1]
 
 
 @pytest.mark.parametrize(("number", "is_older"), [(1, True), (4, False)])
