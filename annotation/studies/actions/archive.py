@@ -8,13 +8,15 @@ from accounts.permissions import require_private_account
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
-from annotation.core.locks import hold_study
+from annotation.core.locks import hold_study, require_prepared
 from annotation.models import Plan, Round, Study
 
 
 @transaction.atomic
 def archive_study(*, seat: Seat) -> Study:
     """From now on the study is only read. Raises WrongState while a round is open or a plan is being run.
+
+    Raises Conflict while a bulk job of the study is at work, such as one that opens a round.
 
     Raises Forbidden for the people of an open demo, who would end it for the next visitor.
     """
@@ -24,6 +26,7 @@ def archive_study(*, seat: Seat) -> Study:
     study = hold_study(seat)
     if study.archived_at is not None:
         return study
+    require_prepared(study)
     is_open = Round.objects.filter(study=study, state=Round.State.OPEN).order_by("number").first()
     if is_open is not None:
         raise WrongState(

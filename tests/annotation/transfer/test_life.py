@@ -18,7 +18,7 @@ from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.members.actions.members import add_member
-from annotation.models import Annotation, Arrival, BulkJob, Deletion, Export, Item, Membership, Rating, Study
+from annotation.models import Annotation, Arrival, BulkJob, Deletion, Export, Item, Membership, Rating, Round, Study
 from annotation.overview.queries.waiting import rounds_to_resolve
 from annotation.rounds.actions.rounds import close_round, resolve_round
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
@@ -124,6 +124,17 @@ def test_a_duplicate_has_the_settings_items_and_members_and_no_answer() -> None:
     assert line.detail == {"of": "study", "members": True, "items": 2}
     alone = life.duplicate_study(seat=make.owner_seat(study), slug="alone")
     assert [each.user for each in alone.memberships.all()] == [make.user("olga")] and not alone.items.exists()
+
+
+def test_no_study_is_archived_while_a_job_opens_a_round() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1)
+    Round.objects.filter(pk=round_.pk).update(state=Round.State.DRAFT)
+    job = BulkJob.objects.create(study=study, kind="opening", round=round_, n_total=9, created_by=study.created_by)
+    with pytest.raises(Conflict, match="being prepared"):
+        archive_study(seat=make.owner_seat(study))
+    job.delete()
+    assert archive_study(seat=make.owner_seat(study)).archived_at
 
 
 def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work() -> None:
