@@ -136,10 +136,11 @@ def count_sign_in(request: HttpRequest, username: str, browser: str = "") -> Cou
 def require_room(request: HttpRequest, limit: Limit, by: str = "") -> CountedTry:
     """Raises TooMany where the visitor, or what is named, has tried too often.
 
-    What a page of another site opened is no try of the visitor, and is not counted.
+    A link that a page of another site opened is no try of the visitor, and is not counted. Anyone can claim that of
+    their request: nobody guesses a secret link by it, but names and e-mails are counted whatever it says.
     """
     by = by or block(client_address(request))
-    if is_foreign(request):
+    if limit is LINKS and is_foreign(request):
         require_tries_left(limit, by)
         return CountedTry([], 0)
     return require_tries(limit, by)

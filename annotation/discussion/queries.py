@@ -96,8 +96,8 @@ def visible_remarks(seat: Seat, rounds: Iterable[Round]) -> QuerySet[Remark]:
 
 
 def discussed_rounds(seat: Seat) -> list[Round]:
-    """The rounds of a study whose discussions this person may read; two queries at most."""
-    rounds = Round.objects.filter(study=seat.study).exclude(pk__in=seat.blind_round_ids)
+    """The rounds of a study whose discussions this person may read; three queries at most."""
+    rounds = Round.objects.filter(study=seat.study).exclude(pk__in=seat.sealed_round_ids)
     if not seat.has_role(OWNER, ADJUDICATOR):
         own = RoundRater.objects.filter(rater=seat.membership).values("round")
         rounds = rounds.filter(state__in=Round.OVER, pk__in=own)

@@ -1,11 +1,12 @@
 """What a page of another site has a browser load from this one is refused; what people open themselves is not."""
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from annotation.assignments.queries import READ
 from annotation.models import AuditEvent
-from shared.rate_limits import LINKS
+from shared.errors import TooMany
+from shared.rate_limits import LINKS, UNKNOWN_NAMES, require_room
 from tests import builders as make
 from tests.annotation.core.test_independence import resolving_with_carol_free
 
@@ -68,3 +69,11 @@ def test_who_follows_a_link_from_elsewhere_opens_what_counts_as_reading_themselv
     assert carol.get(place, headers=OPENED[3]).status_code == 200
     assert AuditEvent.objects.filter(verb=READ).count() == 1
     assert carol.get(place, headers=OPENED[2]).status_code == 200, "they have read it"
+
+
+def test_nobody_tries_names_or_sends_e_mails_without_end_by_claiming_to_come_from_elsewhere() -> None:
+    request = RequestFactory().get("/", headers=OPENED[2])
+    for _ in range(UNKNOWN_NAMES.n_most):
+        require_room(request, UNKNOWN_NAMES)
+    with pytest.raises(TooMany):
+        require_room(request, UNKNOWN_NAMES)

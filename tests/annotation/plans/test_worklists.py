@@ -10,6 +10,7 @@ from django.test import Client
 from annotation.assignments.queries import READ
 from annotation.core.access import get_round, get_seat_by_link
 from annotation.core.errors import Conflict, Forbidden, WrongState
+from annotation.discussion.actions import write_remark
 from annotation.exports.queries import rows
 from annotation.labels.queries.batches.rating_batches import rating_batches
 from annotation.labels.queries.item_history import item_rounds
@@ -384,6 +385,7 @@ def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: S
     if is_closed:
         close(worklist, leave_open=True)
     item = Item.objects.get(study=study, identifier="acme/rocket#1")
+    write_remark(seat=make.seat(study, "ada"), round_=get_round(make.seat(study, "ada"), 2), item=item, text="Why?")
     places = [f"resolve/{item.pk}/", "resolve/", f"discuss/{item.pk}/", "discuss/", f"resolve/{item.pk}/news/"]
 
     def answers(name: str) -> set[int]:
@@ -393,6 +395,8 @@ def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: S
         found = {visitor.get(f"/studies/study/rounds/2/{place}", follow=True).status_code for place in places}
         script = Script(name)
         found.add(script.send("GET", "studies/study/remarks/?round=2&item=acme/rocket%231").status_code)
+        remarks = script.send("GET", "studies/study/remarks/").json()["results"]
+        assert [each["round"] for each in remarks] == [2] * (200 in found)
         assert (">Discuss</a>" in page) == (200 in found)
         return found
 
