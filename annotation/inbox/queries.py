@@ -24,8 +24,8 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
     """What tells of others in a round that this person is blind in comes later.
 
     So does what is said, in any round under the same taxonomy, of an item that they are yet to answer as a third rater
-    or rate again in an open round, or of a round whose discussion they do not take part in. A line that calls to work
-    goes once its round has none any more.
+    or rate again in an open round, or of a round whose discussion they do not take part in, such as a relabeling queue
+    after a round that is being resolved without them. A line that calls to work goes once its round has none any more.
     """
     own = Assignment.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
     in_round = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("member"))
@@ -44,7 +44,15 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
         round__state=Round.State.OPEN,
         **same,
     ).exclude(round__kind=Round.Kind.RELABEL)
-    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~Exists(arbitrates) & ~Exists(again))
+    rated_before = RoundRater.objects.filter(round=OuterRef("pk"), rater=OuterRef(OuterRef("member")))
+    resolving = Round.objects.filter(
+        ~Exists(rated_before),
+        study=OuterRef("round__study"),
+        state=Round.State.RESOLVING,
+        number__lt=OuterRef("round__number"),
+    )
+    is_sealed = Q(round__kind=Round.Kind.RELABEL) & ~decides & Exists(resolving)
+    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~is_sealed & ~Exists(arbitrates) & ~Exists(again))
     has_work = ~Q(kind__in=WHILE_OPEN) | Q(round__state=Round.State.OPEN)
     has_work &= ~Q(kind__in=UNTIL_CLOSED) | ~Q(round__state=Round.State.CLOSED)
     lines = InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE)

@@ -385,7 +385,9 @@ def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: S
     if is_closed:
         close(worklist, leave_open=True)
     item = Item.objects.get(study=study, identifier="acme/rocket#1")
-    write_remark(seat=make.seat(study, "ada"), round_=get_round(make.seat(study, "ada"), 2), item=item, text="Why?")
+    write_remark(
+        seat=make.seat(study, "ada"), round_=get_round(make.seat(study, "ada"), 2), item=item, text="Why @dave?"
+    )
     places = [f"resolve/{item.pk}/", "resolve/", f"discuss/{item.pk}/", "discuss/", f"resolve/{item.pk}/news/"]
 
     def answers(name: str) -> set[int]:
@@ -397,10 +399,15 @@ def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: S
         found.add(script.send("GET", "studies/study/remarks/?round=2&item=acme/rocket%231").status_code)
         remarks = script.send("GET", "studies/study/remarks/").json()["results"]
         assert [each["round"] for each in remarks] == [2] * (200 in found)
+        told = script.send("GET", "inbox/").json()["results"]
+        assert any(each["remark"] for each in told) == (name == "dave" and 200 in found)
+        inbox = visitor.get("/inbox/")
+        assert inbox.status_code == 200 and ("Why" in inbox.content.decode()) == (name == "dave" and 200 in found)
         assert (">Discuss</a>" in page) == (200 in found)
         return found
 
-    assert answers("dave") == {403} and answers("bob") == {200}
+    assert answers("dave") == {403} and not AuditEvent.objects.filter(verb=READ, user__username="dave").exists()
+    assert answers("bob") == {200}
     close(Round.objects.get(number=1), leave_open=True)
     assert answers("dave") == {200}
 
