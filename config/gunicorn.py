@@ -165,7 +165,7 @@ def on_exit(server: Any) -> None:
 
 
 def pre_exec(server: Any) -> None:
-    """A master that takes over (USR2) is told which open files its ports are: those of systemd got other numbers."""
+    """Gives the next master (USR2) the numbers of its open ports, which are no longer those that systemd gave."""
     server.systemd = False
 
 

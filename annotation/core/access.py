@@ -534,12 +534,21 @@ def _not_closed_for(study: int, member: int) -> QuerySet[Round, tuple[int, str]]
     return Round.objects.filter(not_closed, study=study).order_by().values_list("pk", "state")
 
 
-def _queues_of_resolving(study: int, member: int) -> QuerySet[Round, tuple[int]]:
+def resolving_without(member: Any, *, study: Any, before: Any) -> QuerySet[Round]:
+    """The rounds of a study with a number below `before` that are being resolved and in which a member does not rate.
+
+    A relabeling queue after one of them is sealed for the member, because it carries answers of it. Each argument may
+    be a reference to an outer query: that of the member is resolved one query deeper.
+    """
     rated = RoundRater.objects.filter(round=OuterRef("pk"), rater=member)
-    resolving = Round.objects.filter(~Exists(rated), study=study, state=Round.State.RESOLVING)
+    return Round.objects.filter(~Exists(rated), study=study, state=Round.State.RESOLVING, number__lt=before)
+
+
+def _queues_of_resolving(study: int, member: int) -> QuerySet[Round, tuple[int]]:
     over = Round.State.RESOLVING, Round.State.CLOSED, Round.State.UNDONE
     queues = Round.objects.filter(study=study, kind=Round.Kind.RELABEL, state__in=over)
-    return queues.filter(Exists(resolving.filter(number__lt=OuterRef("number")))).order_by().values_list("pk")
+    earlier = resolving_without(member, study=study, before=OuterRef("number"))
+    return queues.filter(Exists(earlier)).order_by().values_list("pk")
 
 
 _under_way = CompiledQuery(

@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
-from annotation.core.access import ADJUDICATOR, OWNER
+from annotation.core.access import ADJUDICATOR, OWNER, resolving_without
 from annotation.models import Assignment, InboxLine, Round, RoundItem, RoundRater
 from annotation.models.assignment_kinds import EXTRA_RATERS
 from shared.compiled_queries import CompiledQuery
@@ -44,14 +44,9 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
         round__state=Round.State.OPEN,
         **same,
     ).exclude(round__kind=Round.Kind.RELABEL)
-    rated_before = RoundRater.objects.filter(round=OuterRef("pk"), rater=OuterRef(OuterRef("member")))
-    resolving = Round.objects.filter(
-        ~Exists(rated_before),
-        study=OuterRef("round__study"),
-        state=Round.State.RESOLVING,
-        number__lt=OuterRef("round__number"),
-    )
-    is_sealed = Q(round__kind=Round.Kind.RELABEL) & ~decides & Exists(resolving)
+    place = {"study": OuterRef("round__study"), "before": OuterRef("round__number")}
+    earlier = resolving_without(OuterRef(OuterRef("member")), **place)
+    is_sealed = Q(round__kind=Round.Kind.RELABEL) & ~decides & Exists(earlier)
     seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~is_sealed & ~Exists(arbitrates) & ~Exists(again))
     has_work = ~Q(kind__in=WHILE_OPEN) | Q(round__state=Round.State.OPEN)
     has_work &= ~Q(kind__in=UNTIL_CLOSED) | ~Q(round__state=Round.State.CLOSED)
