@@ -20,6 +20,7 @@ import pytest
 
 from config import embedded
 from tests import prepared
+from tests.budget import BUDGET_SECONDS, Budget
 from tests.find_chromium import chromium
 from tests.github import GitHub, World, descriptions
 from tests.github.openapi import Recorder
@@ -90,9 +91,6 @@ _skipped: list[str] = []
 _seconds: dict[str, float] = {}
 """Of each test without the mark `slow` or `process`, without its fixtures: the first one would pay for the browser."""
 _seconds_of_files: dict[str, float] = {}
-BUDGET_SECONDS = 3.0
-NOISE = 2.0
-"""How many times as long a test may take beside the other processes of the run: so far it is only listed."""
 
 
 class _Servers:
@@ -252,13 +250,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds_of_files[file] = _seconds_of_files.get(file, 0.0) + report.duration
 
 
-def _is_busy() -> bool:
-    """Whether the machine has so much else to do that no time says anything: then they are only listed."""
-    return os.getloadavg()[1] > 2.5 * (os.cpu_count() or 1)
-
-
-def _over_budget() -> list[tuple[float, str]]:
-    return sorted(((took, name) for name, took in _seconds.items() if took > BUDGET_SECONDS), reverse=True)
+def _budget() -> Budget:
+    return Budget(_seconds, _seconds_of_files, _read_durations())
 
 
 def _keep_durations() -> None:
@@ -274,21 +267,25 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     asked = session.config.getoption
     if asked("keep_durations") and not hasattr(session.config, "workerinput"):
         _keep_durations()
-    too_slow = asked("budget") and not _is_busy() and any(took > BUDGET_SECONDS * NOISE for took, _ in _over_budget())
+    too_slow = asked("budget") and _budget().is_exceeded()
     incomplete = asked("complete") and _skipped
     if session.exitstatus == pytest.ExitCode.OK and (too_slow or incomplete):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if _skipped:
         terminalreporter.section(f"Skipped, and needed: {len(_skipped)}")
         for name in _skipped:
             terminalreporter.write_line(name)
-    if over := _over_budget():
+    budget = _budget()
+    if over := budget.over():
         terminalreporter.section(f"Over {BUDGET_SECONDS:g} seconds and not marked slow: {len(over)}")
         for took, name in over:
             terminalreporter.write_line(f"{took:6.1f} s {name}")
+    if config.getoption("budget") and budget.is_exceeded():
+        text = f"Failed: a test took more than {budget.allowed():.1f} seconds on this machine."
+        terminalreporter.write_line(text, red=True, bold=True)
     if not chromium():
         terminalreporter.write_line("The browser tests did NOT run: no Chromium was found.", yellow=True, bold=True)
     if not descriptions.are_here():
