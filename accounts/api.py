@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from django.http import HttpRequest
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import SessionAuthentication as DjangoSession
@@ -26,13 +27,18 @@ SCOPES = (ApiToken.Scope.READ, ApiToken.Scope.RATE, ApiToken.Scope.MANAGE)
 PERIODS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+def bears_token(request: HttpRequest | Request) -> bool:
+    """Whether a request comes with a token, valid or not. Other kinds of Authorization, as of a proxy, are none."""
+    return get_authorization_header(request).lower().split()[:1] == [b"bearer"]  # type: ignore[arg-type]
+
+
 class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer TOKEN`; anything wrong with the token is one and the same 401."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        words = get_authorization_header(request).split()
-        if not words or words[0].lower() != b"bearer":
+        if not bears_token(request):
             return None
+        words = get_authorization_header(request).split()
         if len(words) != 2:
             raise AuthenticationFailed("Send the header as `Authorization: Bearer TOKEN`.")
         token = living_token(digest(words[1].decode("latin-1")))

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from accounts.api import TokenAuthentication
+from accounts.api import TokenAuthentication, bears_token
 from accounts.models import User
 from config.views import is_api
 from shared.errors import Forbidden
@@ -18,7 +18,7 @@ from shared.watched_streams import watched
 
 def has_token(request: HttpRequest) -> bool:
     """Whether a request to the API comes with a token, valid or not."""
-    return is_api(request) and "Authorization" in request.headers
+    return is_api(request) and bears_token(request)
 
 
 def present_user(request: HttpRequest) -> User | None:

@@ -71,6 +71,16 @@ def test_a_session_that_ended_while_a_form_came_closes_no_account(carl: User, th
     assert carl.is_active and carl.check_password(NEW)
 
 
+@pytest.mark.parametrize("authorization", ["", "Basic Zm9v", "Bearer", "Digest"])
+def test_a_session_that_ended_while_a_large_file_came_stores_nothing(
+    thief: Client, carl: User, authorization: str
+) -> None:
+    asked = {"headers": {"Authorization": authorization}} if authorization else {}
+    body, kind = form(file=PADDING, repository="carl/stolen")
+    assert send(thief, "/api/v1/fetches/", body, kind, lambda: recovered(carl), **asked) == 401
+    assert not FetchRun.objects.exists()
+
+
 @pytest.mark.parametrize("is_large", [False, True])
 def test_a_token_that_was_revoked_while_a_body_came_does_nothing(carl: User, is_large: bool) -> None:
     study = make.study(owner="carl")
