@@ -45,7 +45,7 @@ def error_page(request: HttpRequest, status: int, title: str, message: str, code
     """An error as a page, or in the API's shape for addresses under /api/."""
     if is_api(request):
         return JsonResponse({"code": code, "message": message, "fields": {}}, status=status)
-    context = {"status": status, "title": title, "message": message}
+    context = {"status": status, "title": title, "message": message, "code": code}
     return render(request, "errors/error.html", context, status=status)
 
 

@@ -47,6 +47,12 @@ class Forbidden(ConcordError):
     code = "forbidden"
 
 
+class OpenedElsewhere(Forbidden):
+    """A page of another site opened what its reader has to open: a file, or what is recorded as read."""
+
+    code = "opened_elsewhere"
+
+
 class NotFound(ConcordError):
     """Not there, or this person may not know that it is."""
 

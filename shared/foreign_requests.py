@@ -6,7 +6,10 @@ from contextvars import ContextVar
 
 from django.http import HttpRequest
 
+from shared.errors import OpenedElsewhere
+
 _is_opened_elsewhere: ContextVar[bool] = ContextVar("is_opened_elsewhere", default=False)
+FILE_OPENED = "A page of another site opened this file."
 
 
 def is_foreign(request: HttpRequest) -> bool:
@@ -31,6 +34,12 @@ def noting_origin(request: HttpRequest) -> Iterator[None]:
         yield
     finally:
         _is_opened_elsewhere.reset(token)
+
+
+def require_opened_here() -> None:
+    """Raises OpenedElsewhere for a file that a page of another site opens: it counts as downloaded by its reader."""
+    if is_opened_elsewhere():
+        raise OpenedElsewhere(FILE_OPENED)
 
 
 def is_opened_elsewhere() -> bool:

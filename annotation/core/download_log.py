@@ -6,6 +6,7 @@ from typing import Any
 from annotation.core.access import Seat
 from annotation.core.audit import record
 from annotation.models import AuditEvent
+from shared.foreign_requests import require_opened_here
 
 LONGEST_VALUE = 300
 
@@ -14,8 +15,10 @@ def record_download(*, seat: Seat, what: str, format: str, method: str | None = 
     """Appends who downloads what, with the filters that are set; call it once the request is known to be allowed.
 
     Never records how much the file holds: the log is also read by people who are blind in a round. Whoever reads by a
-    link is recorded by the link. HEAD requests send no data and leave no line.
+    link is recorded by the link. HEAD requests send no data and leave no line, nor do files that a page of another site
+    opens: they raise OpenedElsewhere.
     """
+    require_opened_here()
     if method == "HEAD":
         return
     filters = {name: _short(value) for name, value in asked.items() if value not in (None, "", [], ())}

@@ -1,6 +1,6 @@
 """Errors of studies."""
 
-from shared.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, Unreadable
+from shared.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, OpenedElsewhere, Unreadable
 
 __all__ = [
     "Blind",
@@ -21,12 +21,6 @@ class Blind(Forbidden):
     """Hidden while the round is open and this person rates in it."""
 
     code = "blind"
-
-
-class OpenedElsewhere(Forbidden):
-    """A page of another site opened what its reader has to open: reading it is recorded."""
-
-    code = "opened_elsewhere"
 
 
 class WrongState(Conflict):

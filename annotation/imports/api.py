@@ -258,14 +258,14 @@ class Ratings(APIView):
             "version": number_in_address(request, "version"),
         }
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
+        options = {**asked, "shape": "wide"} if shape == "wide" else asked
         if format:
-            options = {**asked, "shape": "wide"} if shape == "wide" else asked
             answer: Any = rows.stream_rows(seat, "ratings", format, options=options)
-            filters = filters_of(options)
-            record_download(seat=seat, what="ratings", format=format, method=request.method, **filters)
         else:
             answer = page_of_items(request, rows.ratings(seat, **asked, after=cursor_of(request)))
         note_reading(seat, rows.read_of_others(seat, asked["round_number"]), "ratings", FILE if format else REST)
+        if format:
+            record_download(seat=seat, what="ratings", format=format, method=request.method, **filters_of(options))
         return answer
 
     @extend_schema(

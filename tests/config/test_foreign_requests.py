@@ -71,6 +71,40 @@ def test_who_follows_a_link_from_elsewhere_opens_what_counts_as_reading_themselv
     assert carol.get(place, headers=OPENED[2]).status_code == 200, "they have read it"
 
 
+def test_a_page_of_another_site_learns_not_from_a_file_whether_there_is_one() -> None:
+    """A window into which a file is sent stays as it was, and is still in reach of the page that opened it."""
+    round_ = make.open_round(make.study(owner="olga"), 1)
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    olga, taxonomy = Client(), round_.study.taxonomy
+    olga.force_login(make.user("olga"))
+    files = (
+        "/studies/study/analysis/counts/figure/counts.svg?dimension=symptom&round=1&where=symptom:crash",
+        "/studies/study/exports/issues.csv",
+        "/studies/study/audit/audit.csv",
+        f"/taxonomies/{taxonomy.slug}/versions/1/document.yaml",
+        "/api/v1/studies/study/ratings/?format=jsonl",
+        "/api/v1/studies/study/issues/?format=jsonl",
+    )
+    for place in files:
+        answer = olga.get(place, headers=OPENED[2])
+        assert answer.status_code == 403 and "Content-Disposition" not in answer, place
+        assert "A page of another site opened this" in answer.content.decode()
+        assert place.startswith("/api/") or ">Open it</a>" in answer.content.decode()
+    assert not AuditEvent.objects.filter(verb__in=[READ, AuditEvent.DOWNLOADED]).exists()
+    for place in files[1:]:
+        answer = olga.get(place, headers=OPENED[3])
+        assert answer.status_code == 200 and answer["Content-Disposition"].startswith("attachment"), place
+
+
+def test_who_is_refused_labels_leaves_no_line_that_they_downloaded_them() -> None:
+    resolving_with_carol_free()
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    for place in ("/studies/study/exports/labels.csv", "/api/v1/studies/study/labels/?format=jsonl"):
+        assert carol.get(place, headers=OPENED[2]).status_code == 403
+    assert not AuditEvent.objects.filter(verb=AuditEvent.DOWNLOADED).exists()
+
+
 def test_nobody_tries_names_or_sends_e_mails_without_end_by_claiming_to_come_from_elsewhere() -> None:
     request = RequestFactory().get("/", headers=OPENED[2])
     for _ in range(UNKNOWN_NAMES.n_most):

@@ -54,11 +54,12 @@ class Labels(APIView):
         shape = choice_in_address(request, "shape", SHAPES, SHAPES[0])
         if format:
             answer: Any = rows.stream_rows(seat, "labels", format, options={**asked, "shape": shape})
-            filters = filters_of({**asked, "shape": shape})
-            record_download(seat=seat, what="labels", format=format, method=request.method, **filters)
         else:
             answer = page_of_items(request, rows.labels(seat, **asked, after=cursor_of(request)))
         note_results(seat, "labels", FILE if format else REST, asked["round_number"])
+        if format:
+            filters = filters_of({**asked, "shape": shape})
+            record_download(seat=seat, what="labels", format=format, method=request.method, **filters)
         return answer
 
 
