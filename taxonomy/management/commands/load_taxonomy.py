@@ -9,12 +9,18 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.access import get_user
 from accounts.models import User
-from accounts.permissions import shell_command
+from accounts.permissions import is_public_account, shell_command
 from shared.errors import ConcordError
 from taxonomy.actions import add_document, publish_version
 from taxonomy.errors import InvalidDocument
 from taxonomy.parsing import BYTES_MAX
 from taxonomy.ready_made import preset, presets
+
+
+def _default_maintainer() -> User | None:
+    """The first account of staff, or else the first that not anyone can act as."""
+    people = User.objects.order_by("-is_staff", "pk").iterator()
+    return next((person for person in people if not is_public_account(person)), None)
 
 
 class Command(BaseCommand):
@@ -32,7 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, source: str, publish: bool, user: str | None, as_json: bool, **options: Any) -> None:
         try:
-            person = get_user(user) if user else User.objects.order_by("-is_staff", "pk").first()
+            person = get_user(user) if user else _default_maintainer()
             with shell_command():
                 version, is_new = add_document(user=person, text=self._text(source))
                 if publish and version.is_draft:

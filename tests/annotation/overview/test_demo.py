@@ -1,6 +1,7 @@
 """The demo study: comes in by the actions of users, and stands as its sign-ins say."""
 
 import pytest
+from django.core.management import call_command
 
 from annotation.agreement_report.queries.coefficients import of_rounds
 from annotation.core.access import get_round, get_seat
@@ -8,6 +9,8 @@ from annotation.labels.queries.verdicts import has_open_disagreements
 from annotation.models import Annotation, Assignment, Round, RoundRater
 from annotation.overview.actions.demo import load_demo
 from ingest.models import Issue
+from taxonomy.models import TaxonomyVersion
+from tests import builders as make
 
 pytestmark = pytest.mark.django_db
 
@@ -42,3 +45,14 @@ def test_the_demo_has_one_round_closed_one_in_the_middle_and_one_for_the_newcome
 def test_loading_the_demo_twice_changes_nothing() -> None:
     assert load_demo() == load_demo()
     assert (Annotation.objects.count(), Assignment.objects.count()) == (76, 120)
+
+
+def test_nobody_of_the_demo_maintains_what_an_operator_loads() -> None:
+    """Not even where nobody else has an account yet, or where their accounts are older."""
+    make.user("demo-olga")
+    call_command("load_taxonomy", "liu-2023", verbosity=0)
+    version = TaxonomyVersion.objects.get()
+    assert version.created_by is None and not version.taxonomy.maintainers.exists()
+    make.user("nina")
+    call_command("load_taxonomy", "ma-2025", verbosity=0)
+    assert TaxonomyVersion.objects.latest("pk").created_by == make.user("nina")
