@@ -8,6 +8,7 @@ from accounts.audit import record
 from ingest import queries
 from ingest.errors import Conflict, Forbidden
 from ingest.models import Repository
+from ingest.upsert import hold_issues, step_aside
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -40,4 +41,20 @@ def change_visibility(*, repository: Repository, user: "User | None", private: b
             held.readers.set(queries.uploaders_of(held))
         verb = "upload made private" if private else "upload opened"
         record(verb=verb, user=user, repository=title)
+    return held
+
+
+def rename_upload(*, repository: Repository) -> Repository:
+    """Gives an uploaded repository another name, for the shell: its own can then be used by other issues.
+
+    Whoever uploaded it keeps it, and so do the studies that use its issues. Raises Conflict for what GitHub named.
+    """
+    with transaction.atomic():
+        hold_issues(repository)
+        held: Repository = Repository.objects.select_for_update().get(pk=repository.pk)
+        title = held.full_name
+        if held.github_id is not None:
+            raise Conflict(f"{title} was fetched from GitHub and has its name from there.")
+        step_aside(held)
+        record(verb="upload renamed", user=None, repository=title, to=held.full_name)
     return held

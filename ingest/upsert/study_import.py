@@ -27,10 +27,18 @@ SAME_METADATA = (
     "(s.created_at, s.closed_at, s.n_comments) IS NOT DISTINCT FROM (r.created_at, r.closed_at, r.n_comments)"
 )
 """The condition that a stored state `s` and one of the file `r` have the same dates and counts."""
+READ_BY_SOMEONE_ELSE = (
+    "EXISTS (SELECT FROM ingest_repository_readers x WHERE x.repository_id = r.id AND x.user_id <> %s)"
+)
+"""The condition that someone else than a person reads a repository `r`."""
 UNREADABLE = "What happened to an issue in the file can't be read."
 UPLOAD_OF_OTHERS = (
     "{} was uploaded by someone else here, and the file has issues or snapshots of it that are not stored. Only its "
     "uploader and staff can bring them."
+)
+READ_BY_OTHERS = (
+    "{0} is private in the file, and other people read an upload of this name here, so they would read these issues, "
+    "too. The server's operator can give that upload another name: manage.py uploads --rename {0}"
 )
 OTHER_CONTENT = "What the file calls {} does not match that SHA-256."
 
@@ -77,7 +85,7 @@ def store_repositories(user: User, lines: Iterable[bytes]) -> int:
     GitHub's number of a repository is never taken from a file: it decides whose messages and fetches are stored there.
     Raises Invalid where one is private here and not this person's, or would become public by being brought.
     """
-    map_table("map_repositories")
+    map_table("map_repositories", ", is_private boolean")
     n_new = 0
     for batch in batches(lines):
         for row in _rows(batch):
@@ -94,17 +102,19 @@ def store_repositories(user: User, lines: Iterable[bytes]) -> int:
                 n_new += 1
             elif not Repository.objects.visible_to(user).filter(pk=found.pk).exists():
                 raise Invalid(f"You may not add to {title} here. Ask the server's operator.")
-            elif row["private"] and not found.private:
+            elif row["private"] is not False and not found.private:
                 raise Invalid(f"{title} is private in the file and public here, so everyone would see its issues.")
             with connection.cursor() as cursor:
-                cursor.execute("INSERT INTO map_repositories VALUES (%s, %s)", [row["id"], found.pk])
+                values = [row["id"], found.pk, row["private"] is not False]
+                cursor.execute("INSERT INTO map_repositories VALUES (%s, %s, %s)", values)
     return n_new
 
 
 def store_issues(user: User, lines: Iterable[bytes]) -> int:
     """Finds or makes the issues; how many are new. What is here already stays as it is.
 
-    Raises Invalid for a new one of a repository that someone else uploaded: what they upload later would meet it.
+    Raises Invalid for a new one of a repository that someone else uploaded: what they upload later would meet it. And
+    for one that is private in the file where other people read the upload here.
     """
     map_table("map_issues", ", current bigint")
     with connection.cursor() as cursor:
@@ -140,28 +150,32 @@ def store_issues(user: User, lines: Iterable[bytes]) -> int:
                 """,
                 values,
             )
-        _require_no_upload_of_others(cursor, user, "SELECT id FROM made_issues")
+        _require_place(cursor, user, "SELECT id FROM made_issues")
         cursor.execute("SELECT count(*) FROM made_issues")
         n_new: int = cursor.fetchone()[0]
     return n_new
 
 
-def _require_no_upload_of_others(cursor: Any, user: User, issues: str, values: Sequence[Any] = ()) -> None:
-    """Raises Invalid where issues, those of a query, are of a repository that someone else uploaded.
+def _require_place(cursor: Any, user: User, issues: str, values: Sequence[Any] = ()) -> None:
+    """Raises Invalid where issues, those of a query, can't be stored in the uploaded repository that they are of.
 
-    As with any file: only staff and the shell add to what others uploaded, be it private or open.
+    As with any file: only staff and the shell add to what others uploaded, be it private or open, and nobody adds what
+    is private to what others read. The repositories are held, so that none is opened before this is committed.
     """
-    if user.is_staff or is_shell_command():
-        return
     cursor.execute(
         f"""
-        SELECT r.host, r.owner, r.name FROM ingest_issue i JOIN ingest_repository r ON r.id = i.repository_id
-        WHERE i.id IN ({issues}) AND r.github_id IS NULL AND r.added_by_id IS DISTINCT FROM %s LIMIT 1
+        SELECT r.host, r.owner, r.name, r.added_by_id, m.is_private AND (NOT r.private OR {READ_BY_SOMEONE_ELSE})
+        FROM ingest_repository r JOIN map_repositories m ON m.new = r.id
+        WHERE r.github_id IS NULL AND r.id IN (SELECT repository_id FROM ingest_issue WHERE id IN ({issues}))
+        ORDER BY r.id FOR NO KEY UPDATE OF r
         """,  # noqa: S608
-        [*values, user.pk],
+        [user.pk, *values],
     )
-    if found := cursor.fetchone():
-        raise Invalid(UPLOAD_OF_OTHERS.format(full_name(*found)))
+    for host, owner, name, added_by, is_read in cursor.fetchall():
+        if added_by != user.pk and not user.is_staff and not is_shell_command():
+            raise Invalid(UPLOAD_OF_OTHERS.format(full_name(host, owner, name)))
+        if is_read:
+            raise Invalid(READ_BY_OTHERS.format(full_name(host, owner, name)))
 
 
 def store_comments(lines: Iterable[bytes]) -> None:
@@ -227,7 +241,7 @@ def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
             made = [pk for (pk,) in cursor.fetchall()]
             n_new += len(made)
             states = "SELECT issue_id FROM ingest_snapshot WHERE id = ANY(%s)"
-            _require_no_upload_of_others(cursor, user, states, [made])
+            _require_place(cursor, user, states, [made])
             cursor.execute(
                 f"""
                 INSERT INTO map_snapshots SELECT r.id, s.id
@@ -268,11 +282,12 @@ def _hold_fetched_issues(cursor: Any, user: User) -> None:
 def _hold_issues_of_others(cursor: Any, user: User) -> None:
     """The issues of which this person's file tells nothing but states: of repositories fetched or uploaded by others.
 
-    For FETCHERS those alone that people read who may not read their private repository. Stored issues are held, so that
-    no fetch makes their repository GitHub's until this is committed.
+    For FETCHERS those alone that people read who may not read their private repository, and those of an upload that
+    others read and that is private in the file. Stored issues are held, so that no fetch makes their repository
+    GitHub's until this is committed.
     """
     cursor.execute(
-        """
+        f"""
         CREATE TEMP TABLE IF NOT EXISTS issues_of_others (id bigint PRIMARY KEY) ON COMMIT DROP;
         TRUNCATE issues_of_others;
         SELECT FROM ingest_issue WHERE id IN (SELECT new FROM map_issues) AND id NOT IN (SELECT id FROM made_issues)
@@ -280,9 +295,11 @@ def _hold_issues_of_others(cursor: Any, user: User) -> None:
         INSERT INTO issues_of_others
         SELECT DISTINCT i.id FROM map_issues m JOIN ingest_issue i ON i.id = m.new
         JOIN ingest_repository r ON r.id = i.repository_id
+        JOIN map_repositories home ON home.new = r.id
         WHERE NOT %s AND (r.github_id IS NOT NULL OR r.added_by_id IS DISTINCT FROM %s)
-        """,
-        [may_use_tokens(user), user.pk],
+            OR r.github_id IS NULL AND home.is_private AND {READ_BY_SOMEONE_ELSE}
+        """,  # noqa: S608
+        [may_use_tokens(user), user.pk, user.pk],
     )
     cursor.execute(
         "SELECT i.repository_id, array_agg(i.id) FROM map_issues m JOIN ingest_issue i ON i.id = m.new "

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile, File
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -400,6 +401,50 @@ def test_a_file_adds_nothing_to_what_someone_else_uploaded(table: str) -> None:
     study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="of-staff")
     assert (Issue.objects.count(), Snapshot.objects.count()) > before
     assert change_visibility(repository=home, user=olga, private=True).private
+
+
+@pytest.mark.parametrize("table", ["issues", "snapshots"])
+def test_private_issues_of_a_file_go_into_no_upload_that_others_read(table: str) -> None:
+    """Also not for staff: whoever used the name first would read what others move to this server."""
+    study = of_real_issues()
+    Repository.objects.update(private=True)
+    file = brought(study)
+    eve, sam = make.user("eve"), make.user("sam", staff=True)
+    owner, home_name = REPOSITORY.split("/")
+    if table == "issues":
+        Repository.objects.update(name="another")
+        home = Repository.objects.create(owner=owner, name=home_name, private=True, added_by=eve)
+    else:
+        home = Repository.objects.get()
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            cursor.execute("UPDATE ingest_snapshot SET sha256 = repeat('0', 64)")
+            cursor.execute("SET LOCAL session_replication_role = origin")
+    home.readers.set([eve])
+    before = Issue.objects.count(), Snapshot.objects.count()
+    for user in (sam, eve):
+        home.added_by = user
+        home.save()
+        if user == eve:
+            home.readers.add(sam)
+        with pytest.raises(Invalid, match="other people read an upload of this name"):
+            study_import.bring_study(user=user, file=file, slug="moved")
+    assert (Issue.objects.count(), Snapshot.objects.count()) == before
+    call_command("uploads", "--rename", REPOSITORY, verbosity=0)
+    home.refresh_from_db()
+    assert home.name == f"{home_name}-uploaded" and set(home.readers.all()) == {eve, sam}
+    stored, _ = study_import.bring_study(user=sam, file=file, slug="moved")
+    assert stored.n_new_issues == 4
+    assert not Issue.objects.visible_to(eve).filter(repository__name=home_name).exists()
+
+
+def test_a_file_tells_of_private_issues_nothing_to_others_who_read_the_upload() -> None:
+    study = small()
+    Repository.objects.update(private=True)
+    Repository.objects.get().readers.set(User.objects.filter(memberships__study=study))
+    file = told_of(study)
+    study_import.bring_study(user=make.user("sam", staff=True), file=file, slug="of-staff")
+    assert not ClosingChange.objects.exists() and not Activity.objects.exists()
 
 
 def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
