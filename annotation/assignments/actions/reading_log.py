@@ -31,12 +31,13 @@ def note_reading(seat: Seat, rounds: Iterable[Round], what: str, door: str) -> N
     Raters who only rate and have such a line are not blind any more where a third one is asked. Nothing is recorded of
     rounds that they don't read, or that are closed. Call it when the request is known to be allowed, before the answer
     leaves. There is one line for each person, round and door until an answer comes in or changes; `what` was read
-    first. The operator's shell leaves none. No query where no round is under way, else two; with a new line one for
-    each and about five to see that the person still reads as much. Raises Blind.
+    first. A relabeling queue shows answers of the rounds before it, too. The operator's shell leaves none. No query
+    where no round is under way, one for queues, else two; with a new line one for each and about five to see that the
+    person still reads as much. Raises Blind.
     """
     if seat.user.pk is None or seat.link is not None:
         return
-    read = [each for each in _under_way(seat, rounds) if each.pk not in seat.sealed_round_ids]
+    read = _under_way(seat, [each for each in rounds if each.pk not in seat.sealed_round_ids])
     if _note(seat, read, what, door):
         _look_again(seat)
 
@@ -97,9 +98,15 @@ def note_drafts(users: Iterable[User], taxonomy: Taxonomy) -> None:
 
 
 def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
-    only_rates = seat.has_role(RATER) and not seat.has_role(OWNER, ADJUDICATOR)
-    states = (Round.State.OPEN, Round.State.RESOLVING) if only_rates else (Round.State.OPEN,)
-    return [each for each in rounds if each.state in states]
+    """Rounds among those read that count, with the rounds before a relabeling queue that are resolved, if they do."""
+    read = list(rounds)
+    if not seat.has_role(RATER) or seat.has_role(OWNER, ADJUDICATOR):
+        return [each for each in read if each.state == Round.State.OPEN]
+    found = {each.pk: each for each in read if each.state in (Round.State.OPEN, Round.State.RESOLVING)}
+    if queues := [each.number for each in read if each.kind == Round.Kind.RELABEL]:
+        before = Round.objects.filter(study=seat.study, state=Round.State.RESOLVING, number__lt=max(queues))
+        found |= {each.pk: each for each in before if each.pk not in seat.sealed_round_ids}
+    return list(found.values())
 
 
 def _look_again(seat: Seat) -> None:

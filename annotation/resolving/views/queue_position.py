@@ -80,16 +80,8 @@ def queue_position(request: HttpRequest, slug: str, number: int) -> QueuePositio
 
 
 def log_reading(here: QueuePosition) -> None:
-    """Records that someone reads answers of the round; called once it is known that they are shown.
-
-    A relabeling queue shows answers of the rounds before it, too; one query more there.
-    """
-    read = [here.round]
-    if here.round.kind == Round.Kind.RELABEL:
-        read += Round.objects.filter(
-            study=here.seat.study, state=Round.State.RESOLVING, number__lt=here.round.number
-        ).order_by("number")
-    note_reading(here.seat, read, "answers on the resolving pages", PAGE)
+    """Records that someone reads answers of the round; called once it is known that they are shown."""
+    note_reading(here.seat, [here.round], "answers on the resolving pages", PAGE)
 
 
 def may_look(here: QueuePosition) -> bool:

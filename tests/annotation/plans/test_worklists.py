@@ -412,7 +412,19 @@ def test_a_worklist_is_discussed_by_those_who_read_the_rounds_before_it(study: S
     assert answers("dave") == {200}
 
 
-@pytest.mark.parametrize("place", ["resolve/{item}/", "resolve/", "discuss/", "discuss/{item}/"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/studies/study/rounds/2/resolve/{item}/",
+        "/studies/study/rounds/2/resolve/",
+        "/studies/study/rounds/2/discuss/",
+        "/studies/study/rounds/2/discuss/{item}/",
+        "/studies/study/items/{item}/",
+        "/inbox/",
+        "/api/v1/inbox/",
+        "/api/v1/studies/study/remarks/?round=2",
+    ],
+)
 def test_who_discusses_a_worklist_has_read_the_rounds_before_it_that_are_resolved(place: str) -> None:
     study = make.study(text=make.FAULTS, raters=("bob", "carol", "dave"))
     first = make.open_round(study, 3, raters=("bob", "carol", "dave"), raters_per_item=2)
@@ -429,9 +441,11 @@ def test_who_discusses_a_worklist_has_read_the_rounds_before_it_that_are_resolve
     for name, symptom in (("bob", "early"), ("dave", "late")):
         make.submit(worklist, name, int(number), {**FAULT, "symptom": [symptom], "fixes": []})
     close(worklist, leave_open=True)
+    worklist.refresh_from_db()
+    write_remark(seat=make.seat(study, "ada"), round_=worklist, item=item, text="@dave look: bob said distributed.")
     dave = Client()
     dave.force_login(make.user("dave"))
-    assert dave.get(f"/studies/study/rounds/2/{place.format(item=item.pk)}", follow=True).status_code == 200
+    assert dave.get(place.format(item=item.pk), follow=True).status_code == 200
     lines = AuditEvent.objects.filter(verb=READ, user__username="dave")
     assert [each.detail["round"] for each in lines] == [1]
 
