@@ -7,7 +7,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Conflict, Invalid, Stale
 from annotation.labels.queries.changed_items import forget_queue
 from annotation.labels.queries.part_matches import matches_of, same_parts
-from annotation.models import Annotation, Assignment, Item, Membership, PartMatch, Resolution, Round
+from annotation.models import Annotation, Assignment, Item, Membership, PartMatch, Resolution, Round, RoundItem
 from annotation.resolving.actions.resolutions import hold_item
 
 NOT_MATCHED = "Parts not matched."
@@ -22,8 +22,8 @@ def match_parts(
 
     The rater's blind answer is matched alike where it has the same parts. What stood before is kept in the audit.
     `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a decision
-    stands on a part that would become another bug: reopen it first; and while a relabeling queue still asks about the
-    item. Raises Invalid with the fields, Forbidden, Blind.
+    stands on a part that would become another bug: reopen it first; and where a relabeling queue asked about the item.
+    Raises Invalid with the fields, Forbidden, Blind.
     """
     hold_item(seat, round_, item)
     assignment = _assignment(round_, item, rater)
@@ -102,19 +102,17 @@ def _check_undecided(round_: Round, item: Item, moved: set[int]) -> None:
 
 
 def _check_not_asked(round_: Round, item: Item) -> None:
-    """A queue asks about bugs by the numbers that they have, and its raters begin with their answers in that order."""
-    asked = Assignment.objects.filter(
-        item=item,
-        round__study=round_.study_id,
-        round__kind=Round.Kind.RELABEL,
-        round__state=Round.State.OPEN,
-        round__number__gt=round_.number,
-        state__in=Assignment.UNFINISHED,
-    )
-    if number := asked.values_list("round__number", flat=True).first():
+    """A queue asks about bugs by the numbers that they have, and its answers count for these.
+
+    Its raters see their earlier answers in that order, also later and when the item is hidden from them.
+    """
+    asked = RoundItem.objects.filter(
+        item=item, round__study=round_.study_id, round__kind=Round.Kind.RELABEL, round__number__gt=round_.number
+    ).exclude(round__state=Round.State.UNDONE)
+    if number := asked.order_by("round__number").values_list("round__number", flat=True).first():
         raise Conflict(
-            f"Round {number}, a relabeling queue, still asks about {item.identifier} by the present numbers of its "
-            "bugs. Match the parts when it is answered.",
+            f"Round {number}, a relabeling queue, asks about {item.identifier} by the present numbers of its bugs, so "
+            "they stay. Undo its migration first, then match the parts.",
             code="being_relabeled",
         )
 

@@ -244,12 +244,16 @@ def test_who_found_one_bug_alone_may_have_found_the_second(db) -> None:
     assert states(round_) == [(1, "open", None), (2, "agreed", ("hang",))]
 
 
-def test_parts_keep_their_numbers_while_a_queue_asks_about_them(crossed: Round) -> None:
-    """Its raters begin with their answers in the order of the matched bugs, which may be hidden from them."""
+@pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
+def test_parts_keep_their_numbers_where_a_queue_asked_about_them(crossed: Round, state: str) -> None:
+    """Its raters see their earlier answers in the order of the matched bugs, and its answers count by these numbers."""
     make.next_version(crossed.study, make.HANG_SPLIT)
     queue = make.worklist(crossed.study, 2, "item asked raters\n1 1:symptom,2:symptom carol")
-    with pytest.raises(Conflict, match="Round 2, a relabeling queue, still asks") as error:
+    if state != Round.State.OPEN:
+        make.submit(queue, "carol", 1, parts=[{"labels": {"symptom": [key]}} for key in ("hang-a", "crash")])
+        Round.objects.filter(pk=queue.pk).update(state=state)
+    with pytest.raises(Conflict, match="Round 2, a relabeling queue, asks about acme/rocket#1") as error:
         match(crossed, [2, 1])
     assert error.value.code == "being_relabeled" and not PartMatch.objects.exists()
-    make.submit(queue, "carol", 1, parts=[{"labels": {"symptom": [key]}} for key in ("hang-a", "crash")])
+    Round.objects.filter(pk=queue.pk).update(state=Round.State.UNDONE)
     assert match(crossed, [2, 1]) == [2, 1]
