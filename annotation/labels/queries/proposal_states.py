@@ -18,7 +18,16 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from annotation.models import PartMatch, Proposal, ProposalOutcome, Resolution, Round
+from annotation.models import (
+    Assignment,
+    PartMatch,
+    Proposal,
+    ProposalOutcome,
+    Resolution,
+    Round,
+    RoundItem,
+    RoundRater,
+)
 from taxonomy.models import TaxonomyVersion
 
 OPEN, RESOLVED, WITHDRAWN = "open", "resolved", "withdrawn"
@@ -43,7 +52,8 @@ def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
     answer, whose place was not resolved, nor its part as one that does not exist. The same words in a later revision
     keep their answer; other words are a proposal of their own. Bugs that were matched count where they were matched to.
     An answer that names a draft went with the draft when that was discarded. For those in `own`, which are the
-    reader's, decisions in an open round count as not taken, because they say that others answered.
+    reader's, decisions in an open round count as not taken, because they say that others answered; and while the reader
+    labels the item in another one, because what others said of it is withheld from them.
     """
     named = TaxonomyVersion.objects.filter(
         taxonomy=OuterRef("proposal__round__study__taxonomy"), number=OuterRef("version_number")
@@ -61,7 +71,7 @@ def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
     gone = Resolution.objects.filter(~Exists(later), no_part=True, **of_part)
     is_decided = (Q(Exists(decided)) | Q(Exists(gone))) & Q(annotation__isnull=False)
     if own is not None:
-        is_decided &= ~(own & Q(round__state=Round.State.OPEN))
+        is_decided &= ~(own & (Q(round__state=Round.State.OPEN) | Exists(_rated_now()) | Exists(_asked_now())))
     return (
         proposals.annotate(agreed_part=Coalesce(Subquery(matched.values("agreed_part")), F("part")))
         .annotate(
@@ -82,4 +92,17 @@ def with_states(proposals: QuerySet[Proposal], own: Q | None = None) -> Any:
                 output_field=CharField(),
             )
         )
+    )
+
+
+def _rated_now() -> QuerySet[RoundItem]:
+    """The item of a proposal in the open rounds that its rater rates in."""
+    of_rater = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef(OuterRef("proposed_by")))
+    return RoundItem.objects.filter(Exists(of_rater), item=OuterRef("item"), round__state=Round.State.OPEN)
+
+
+def _asked_now() -> QuerySet[Assignment]:
+    """What the rater of a proposal is yet to answer of its item, in whatever round."""
+    return Assignment.objects.filter(
+        item=OuterRef("item"), rater=OuterRef("proposed_by"), state__in=Assignment.UNFINISHED
     )

@@ -15,7 +15,7 @@ from annotation.core.download_log import record_download
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.labels.queries.verdicts import n_open_proposals
 from annotation.members.actions import members
-from annotation.models import Annotation, AuditEvent, Proposal, ProposalOutcome, Rating, Round, Study
+from annotation.models import Annotation, Assignment, AuditEvent, Proposal, ProposalOutcome, Rating, Round, Study
 from annotation.proposals import queries
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions import resolutions as resolution_actions
@@ -502,6 +502,38 @@ def test_a_rater_learns_of_a_resolution_when_the_round_is_open_no_more(is_answer
     Round.objects.update(state=Round.State.RESOLVING)
     assert shown("bob") != before
     assert is_answered or state_of(make.seat(study, "bob"), proposal) == "resolved"
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+@pytest.mark.parametrize("how", ["rated again", "third rater"])
+def test_a_rater_who_labels_the_item_again_learns_of_no_resolution(is_answered: bool, how: str) -> None:
+    study = make.study(raters=("bob", "carol", "dave"))
+    make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    round_ = make.open_round(study, 2, raters=("bob", "dave"))
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    make.submit(round_, "dave", 1, {"symptom": ["hang"]})
+    make.rate(round_, "item bob dave\n2 hang hang")
+    if is_answered:
+        settle_proposals(seat=make.owner_seat(study), proposals=[proposal.public_id], map_to="hang")
+    item = proposal.annotation.assignment.item
+    if how == "rated again":
+        again = make.open_round(study, 1, raters=("bob", "carol"))
+    else:
+        again = Round.objects.get(number=1)
+        Assignment.objects.filter(round=again, rater__user__username="bob").update(state=Assignment.State.WAITING)
+
+    def shown() -> list[Any]:
+        caller = Caller("bob")
+        listed = [caller.get(f"studies/study/proposals/?state={state}").json() for state in ("open", "settled", "all")]
+        return [*listed, [back.items for back in queries.came_back(make.user("bob"))]]
+
+    before = shown()
+    ada = make.seat(study, "ada")
+    resolution_actions.resolve(seat=ada, round_=round_, item=item, part=1, dimension="symptom", values=["hang"])
+    assert shown() == before
+    Round.objects.filter(pk=again.pk).update(state=Round.State.CLOSED)
+    Assignment.objects.filter(round=again).update(state=Assignment.State.SUBMITTED)
+    assert shown() != before
 
 
 def test_a_resolution_of_another_part_settles_nothing(round_: Round, owner: Seat) -> None:
