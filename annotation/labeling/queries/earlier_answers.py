@@ -117,13 +117,16 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
 def _earlier(assignment: Assignment, *, is_stand_in: bool) -> tuple[list[Assignment], dict[int, Assignment]]:
     """The rater's own earlier assignment, then those of the raters they may stand in for, by code; one query.
 
+    Of others those alone that the migration moved: a round under the worklist's version may be sealed for the stand-in.
     By the id of one of an undone worklist also the rater's assignment before it.
     """
     round_ = assignment.round
     is_over = Q(round__state__in=Round.OVER)
     is_undone = Q(round__state=Round.State.UNDONE, round__taxonomy_version=round_.taxonomy_version_id)
+    is_own, is_moved = Q(rater=assignment.rater_id), ~Q(round__taxonomy_version=round_.taxonomy_version_id)
     rows = (
-        Assignment.objects.filter(is_over | is_undone, item=assignment.item_id, round__number__lt=round_.number)
+        Assignment.objects.filter(is_over & (is_own | is_moved) | is_undone)
+        .filter(item=assignment.item_id, round__number__lt=round_.number)
         .filter(RATERS, state__in=Assignment.FINISHED, current__isnull=False)
         .exclude(round__kind=Round.Kind.SCREENING)
         .select_related("round__taxonomy_version", "rater__user", "current")

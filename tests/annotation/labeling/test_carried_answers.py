@@ -338,6 +338,24 @@ def test_a_stand_in_who_answered_themselves_begins_with_their_own_and_sees_the_a
     assert [each.rater for each in carried(worklist, "carol", 1).before if each.dimension == "symptom"] == [""]
 
 
+@pytest.mark.parametrize("state", [Round.State.RESOLVING, Round.State.CLOSED])
+def test_a_stand_in_sees_nothing_of_a_round_that_the_migration_did_not_move(study: Study, state: str) -> None:
+    """A rater of a later round left, too: nobody stands in for them, and that round may still be resolved."""
+    make.submit(first_round(study), "bob", 1, FAULT)
+    make.submit(first_round(study), "carol", 1, FAULT | {"symptom": ["crash"]})
+    stand_in(study)
+    make.next_version(study, SECOND)
+    Round.objects.filter(number=1).update(state=Round.State.CLOSED)
+    second = make.open_round(study, 1, raters=("bob", "carol"))
+    for name in ("bob", "carol"):
+        make.submit(second, name, 1, {"kind": ["how-to"]})
+        leave(study, name)
+    Round.objects.filter(number=2).update(state=state)
+    found = carried(make.worklist(study, 2, "item asked raters\n1 symptom dora"), "dora", 1)
+    assert {each.round for each in found.before} == {1}
+    assert {each.rater for each in found.before if each.dimension == "symptom"} == {"R1", "R2"}
+
+
 def test_nobody_stands_in_for_a_rater_who_can_sign_in(study: Study) -> None:
     answer(study, 1)
     stand_in(study)
