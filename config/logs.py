@@ -8,6 +8,8 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
+from shared.terminals import escaped
+
 SECRETS = (
     (re.compile(r"\b(concord_|gh[pousr]_|github_pat_|sk-)[\w-]{6,}"), r"\1…"),
     (re.compile(r"(?i)\b(bearer|basic|token)\s+[\w.~+/=-]{8,}"), r"\1 …"),
@@ -22,8 +24,6 @@ SECRETS = (
 )
 CONTENTS = re.compile(r"^(DETAIL|CONTEXT|LINE \d+|\s+\^).*$\n?", re.MULTILINE)
 """What PostgreSQL says of the row that broke a rule: it may hold what a person wrote."""
-CONTROLS = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
-"""Line breaks, what terminals obey, what turns text around, and what is no text."""
 LONGEST = 8_000
 
 
@@ -96,19 +96,10 @@ def plain(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n…\n{text[-LONGEST // 2 :]}"
 
 
-def _in_one_line(text: str) -> str:
-    """A text whose line breaks and control characters are escaped: others may have written it."""
-    return text if text.isprintable() else CONTROLS.sub(_escaped, text)
-
-
 def _indented(text: str) -> str:
     """A traceback, in which no line begins as one of the log and nothing controls a terminal."""
     lines = re.split("\r?\n", text)
-    return "\n".join(f"    {_in_one_line(line.expandtabs())}" for line in lines)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+    return "\n".join(f"    {escaped(line.expandtabs())}" for line in lines)
 
 
 def _known() -> list[Callable[..., Any]]:
@@ -129,7 +120,7 @@ def _for_people() -> Callable[[WrappedLogger, str, EventDict], str]:
         where = "" if str(where).startswith(("config.", "django_structlog.")) else f" [{where}]"
         pairs = " ".join(f"{key}={value}" for key, value in event.items() if value is not None)
         text = f"{at} {level:<7} {said}{where}{'  ' if pairs else ''}{pairs}"
-        return _in_one_line(text) + (f"\n{_indented(str(broke))}" if broke else "")
+        return escaped(text) + (f"\n{_indented(str(broke))}" if broke else "")
 
     return line
 

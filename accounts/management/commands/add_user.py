@@ -4,13 +4,14 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from accounts.actions import add_user
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Add a person and print their first password, which is shown only once."
     requires_system_checks: list[str] = []
 

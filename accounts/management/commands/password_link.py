@@ -4,15 +4,16 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 from django.urls import reverse
 
 from accounts.access import get_user
 from accounts.actions import confirm_from_shell, make_password_link
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Print a password link for USER. It works once, within 24 hours."
     requires_system_checks: list[str] = []
 

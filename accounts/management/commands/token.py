@@ -4,15 +4,16 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from accounts.access import get_user
 from accounts.actions import make_token
 from accounts.models import ApiToken
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Create an API token for a person and print it alone, once."
     requires_system_checks: list[str] = []
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agreement import COEFFICIENTS, FREE_TEXT, bound, decimals, interval_words
 from annotation.agreement_report.queries.across_rounds import CHOICES, WEIGHTS, visible_rounds
@@ -22,6 +22,7 @@ from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.methods.facts import round_numbers
 from annotation.methods.queries import methods, methods_as_document
 from annotation.studies.actions.primary import newest_dimensions
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 from shared.wording import plural
 
@@ -41,7 +42,7 @@ def _more(coefficient: Mapping[str, Any]) -> str:
     return f"  {plan['more_units']} more units for a width of {plan['width']:g}"
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Print the agreement of a study: per dimension all coefficients, or the reason why one is undefined."
     requires_system_checks: list[str] = []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.access import Seat, get_whole_study
 from annotation.core.download_log import record_download
@@ -17,11 +17,12 @@ from annotation.exports.queries.kinds import KINDS, read_export_request, write_f
 from annotation.exports.queries.options import READERS, SHAPES
 from annotation.exports.queries.requests import ExportRequest
 from annotation.labels.queries.rows import REVISIONS
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 from shared.file_modes import mode_of_output
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Export labels, ratings or other study data to a file (atomic)."
     requires_system_checks: list[str] = []
 

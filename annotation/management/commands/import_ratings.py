@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from accounts.access import get_user
 from accounts.models import User
@@ -17,6 +17,7 @@ from annotation.imports.sheets.plans import SheetOptions, SheetPlan
 from annotation.imports.sheets.questions import BLANKS, DUPLICATES
 from annotation.imports.sheets.words import FORM_WORDS, meaning_of
 from annotation.models import Membership
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError, NotFound
 from shared.wording import plural
 
@@ -29,7 +30,7 @@ ANSWERS = {
 }
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = (
         "Import ratings from a CSV, XLSX or Parquet file: item, rater, dimension, value (round, part, "
         "seconds, memo), or one column per dimension with --dimensions. Also reads Label Studio and doccano "

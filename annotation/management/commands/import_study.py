@@ -5,16 +5,17 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from accounts.access import get_user
 from accounts.permissions import shell_command
 from annotation.transfer.actions.study_import import bring_study, report_of
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 from shared.wording import plural
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Import a full export that `export STUDY --what study` wrote on another server, all or nothing."
     requires_system_checks: list[str] = []
 

@@ -5,13 +5,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from config.backups.backup import make_backup
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Write everything (database, stored files, the made-up secret key) to one file, while people work."
     requires_system_checks: list[str] = []
 

@@ -5,13 +5,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from config.backups.restore import restore_backup
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Restore a backup into an empty database, verify each table and file, and migrate it to this version."
     requires_system_checks: list[str] = []
 

@@ -25,7 +25,7 @@ from typing import IO, Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 from django.db import OperationalError, connection, connections
 
 from config import embedded, preload, shell
@@ -33,6 +33,7 @@ from config.backups import maintenance_lock
 from config.backups.upgrade import upgrade
 from config.database import UnfitDatabase
 from config.supervisor import Child, Fork, Supervisor, die_with_parent
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError, Conflict
 
 ANSWER_SECONDS = 90.0
@@ -42,7 +43,7 @@ HOST = "127.0.0.1"
 BACKLOG = 2048
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Run Concord here: embedded servers, migrations, demo study, web server, worker and beat. Ctrl-C stops all."
     requires_system_checks: list[str] = []
 

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError
 
 from config.backups.upgrade import upgrade
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Bring the tables up to this version; a database with data is backed up to DATA_DIR/backups first."
     requires_system_checks: list[str] = []
 

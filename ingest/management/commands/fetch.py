@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.base import File
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from accounts.access import get_user
@@ -18,6 +18,7 @@ from ingest.actions.uploads import take_file
 from ingest.errors import FetchError
 from ingest.models import FetchRun
 from ingest.queries import run_as_document
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 REFUSALS_SHOWN = 20
@@ -33,7 +34,7 @@ OF_GITHUB: dict[str, Any] = {
 OF_FILES: dict[str, Any] = {"repository": None, "map": [], "sheet": "", "number_rows": False, "private": False}
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "Fetch the issues of a repository from GitHub, or import them from a file. Returns when it is done."
     requires_system_checks: list[str] = []
 

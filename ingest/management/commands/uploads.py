@@ -4,13 +4,14 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from ingest import queries
 from ingest.actions.visibility import change_visibility, rename_upload
 from ingest.identifiers import parse_repository
 from ingest.models import Repository
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 
 
@@ -25,7 +26,7 @@ def _made(name: str, *, private: bool) -> Repository:
     return change_visibility(repository=_called(name), user=None, private=private)
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = "List the repositories that came from uploaded files and that everyone who signs in can read."
     requires_system_checks: list[str] = []
 

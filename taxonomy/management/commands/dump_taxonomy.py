@@ -4,13 +4,14 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from shared.commands import ConcordCommand
 from taxonomy import schema
 from taxonomy.queries import appendix_of, compare_versions, document, version_of
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = (
         "Print a taxonomy as YAML: its newest version, draft or not, or the one named. With --schema, print the JSON "
         "Schema of documents, for an editor."

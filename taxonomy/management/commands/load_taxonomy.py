@@ -5,11 +5,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from accounts.access import get_user
 from accounts.models import User
 from accounts.permissions import is_public_account, shell_command
+from shared.commands import ConcordCommand
 from shared.errors import ConcordError
 from taxonomy.actions import add_document, publish_version
 from taxonomy.errors import InvalidDocument
@@ -23,7 +24,7 @@ def _default_maintainer() -> User | None:
     return next((person for person in people if not is_public_account(person)), None)
 
 
-class Command(BaseCommand):
+class Command(ConcordCommand):
     help = (
         "Load a taxonomy from a YAML or JSON file, or a ready-made one by its name. An existing taxonomy "
         "gets a new draft version, unless its newest version is identical."
