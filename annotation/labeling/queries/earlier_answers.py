@@ -83,11 +83,12 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
     version, with what was asked there beside it. Where the rater has none, they stand in for raters who can't sign in:
     what all of those gave alike is the answer to begin with. A stand-in with an answer of their own begins with that
     and sees the others'; not where they are withheld from the stand-in, who labels the item elsewhere. What can't be
-    followed is left blank. No query for other rounds, at most nine for a relabeling queue, three more for a stand-in,
-    and those of versions that were not read before in this process.
+    followed is left blank. A worklist that was undone shows nothing any more: parts of the earlier answers may be
+    matched since. No query for other rounds, at most nine for a relabeling queue, three more for a stand-in, and those
+    of versions that were not read before in this process.
     """
     round_ = assignment.round
-    if assignment.pk is None or round_.kind != Round.Kind.RELABEL:
+    if assignment.pk is None or round_.kind != Round.Kind.RELABEL or round_.state == Round.State.UNDONE:
         return None
     places = RoundItem.objects.filter(round=round_, item=assignment.item_id)
     given, stand_ins = places.values_list("asked", "round__made_by__stand_ins").first() or (None, None)

@@ -286,6 +286,16 @@ def test_the_newest_round_that_is_over_is_taken(study: Study) -> None:
     assert before(found, "stage").words == "In version 2 you said Training. Relabel it."
 
 
+def test_a_worklist_that_was_undone_shows_no_earlier_answers(study: Study) -> None:
+    """Their parts may be matched since, and what others answered may be hidden from the rater by then."""
+    answer(study, 1)
+    worklist = move_on(study, "item asked raters\n1 symptom bob,carol")
+    assert carried(worklist, "bob", 1).before
+    Round.objects.filter(pk=worklist.pk).update(state=Round.State.UNDONE)
+    tree = published_version(worklist.taxonomy_version_id)
+    assert prefilled_answer(make.assignment(worklist, "bob", 1), tree) is None
+
+
 def leave(study: Study, name: str) -> None:
     """The rater can't sign in any more."""
     User.objects.filter(username=name).update(is_active=False)
