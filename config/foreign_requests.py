@@ -15,7 +15,7 @@ class ForeignRequests:
     """Refuses images, frames, scripts and the like that pages of other sites, or of sibling hosts, load from here.
 
     They show nothing there, but a request is an act: it counts as reading, or as a try. People follow links from
-    anywhere, except to files: a window that stays where it was tells the page that opened it that there is a file.
+    anywhere, to pages: a window that stays where it was, because a file came or nothing, tells the page that opened it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -30,8 +30,14 @@ class ForeignRequests:
             return HttpResponse(REFUSED, status=403, content_type="text/plain; charset=utf-8")
         with noting_origin(request):
             answer = self.get_response(request)
-        if not answer.get("Content-Disposition", "").startswith("attachment"):
+        if answer.has_header("Location") or _is_shown(answer):
             return answer
         refusal = error_page(request, 403, "Not allowed", FILE_OPENED, OpenedElsewhere.code)
         refusal._resource_closers.extend(answer._resource_closers)  # type: ignore[attr-defined]
         return refusal
+
+
+def _is_shown(answer: HttpResponseBase) -> bool:
+    """Whether a window shows an answer, as any page of ours; browsers keep files, and go nowhere for no content."""
+    is_page = answer.get("Content-Type", "").startswith(("text/html", "application/json"))
+    return is_page and answer.status_code != 204 and not answer.has_header("Content-Disposition")

@@ -1,5 +1,8 @@
 """What a page of another site has a browser load from this one is refused; what people open themselves is not."""
 
+import html
+import re
+
 import pytest
 from django.test import Client, RequestFactory
 
@@ -94,6 +97,18 @@ def test_a_page_of_another_site_learns_not_from_a_file_whether_there_is_one() ->
     for place in files[1:]:
         answer = olga.get(place, headers=OPENED[3])
         assert answer.status_code == 200 and answer["Content-Disposition"].startswith("attachment"), place
+
+
+def test_a_page_of_another_site_learns_not_whether_there_is_news() -> None:
+    """No content is answered where nothing happened since, and a window then stays as it was."""
+    _, item = resolving_with_carol_free()
+    ada = Client()
+    ada.force_login(make.user("ada"))
+    place = f"/studies/study/rounds/1/resolve/{item.pk}/"
+    news = re.search(rf"{place}news/[^\"]+", html.unescape(ada.get(place).content.decode()))
+    assert news and ada.get(news[0], headers=OPENED[3]).status_code == 204
+    answer = ada.get(news[0], headers=OPENED[2])
+    assert answer.status_code == 403 and "A page of another site opened this" in answer.content.decode()
 
 
 def test_who_is_refused_labels_leaves_no_line_that_they_downloaded_them() -> None:
