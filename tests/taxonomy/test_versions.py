@@ -389,6 +389,21 @@ def test_a_ready_made_taxonomy_is_loaded_by_name_even_where_nobody_is_yet() -> N
     assert TaxonomyVersion.objects.get().created_by is None
 
 
+def test_a_file_is_no_draft_of_others_who_had_its_id_first_unless_they_are_named(tmp_path: Path) -> None:
+    eve, sam = User.objects.create_user("eve"), User.objects.create_user("sam", is_staff=True)
+    path = tmp_path / "lab.yaml"
+    path.write_text(WHOLE)
+    load_document(user=eve, text=FIRST.replace(f"slug: {load(FIRST).slug}", f"slug: {load(WHOLE).slug}"))
+    with pytest.raises(CommandError, match=r"its maintainers \(eve\) would read this file"):
+        run("load_taxonomy", str(path))
+    assert TaxonomyVersion.objects.count() == 1
+    run("load_taxonomy", str(path), "--user", "eve")
+    assert TaxonomyVersion.objects.count() == 2
+    Taxonomy.objects.get().maintainers.add(sam)
+    path.write_text(WHOLE.replace("Why", "Why so"))
+    assert run("load_taxonomy", str(path)) == f"{load(WHOLE).slug} version 3 (draft)\n"
+
+
 def test_the_shell_says_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("slug: s\ntitle: T\ndimensions: []\nnotes: x\n")

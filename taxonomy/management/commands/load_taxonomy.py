@@ -6,16 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import transaction
 
 from accounts.access import get_user
 from accounts.models import User
 from accounts.permissions import is_public_account, shell_command
 from shared.commands import ConcordCommand
 from shared.errors import ConcordError
+from shared.wording import series
 from taxonomy.actions import add_document, publish_version
 from taxonomy.errors import InvalidDocument
+from taxonomy.models import Taxonomy
 from taxonomy.parsing import BYTES_MAX
 from taxonomy.ready_made import preset, presets
+
+
+def _refuse_others(taxonomy: Taxonomy, person: User | None) -> None:
+    """Raises CommandError where only others maintain a taxonomy: they would read the file, and nobody named them."""
+    maintainers = list(taxonomy.maintainers.order_by("username"))
+    if maintainers and person not in maintainers:
+        names = series([each.username for each in maintainers])
+        raise CommandError(
+            f"The taxonomy {taxonomy.slug} is here already, and its maintainers ({names}) would read this file as its "
+            "next version. Add it with --user and the name of one of them, or give it another ID."
+        )
 
 
 def _default_maintainer() -> User | None:
@@ -40,8 +54,10 @@ class Command(ConcordCommand):
     def handle(self, *args: Any, source: str, publish: bool, user: str | None, as_json: bool, **options: Any) -> None:
         try:
             person = get_user(user) if user else _default_maintainer()
-            with shell_command():
+            with shell_command(), transaction.atomic():
                 version, is_new = add_document(user=person, text=self._text(source))
+                if is_new and not user:
+                    _refuse_others(version.taxonomy, person)
                 if publish and version.is_draft:
                     version = publish_version(user=person, version=version)
         except InvalidDocument as error:
