@@ -10,13 +10,15 @@ from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.http import HttpRequest, HttpResponse
 
+from accounts.identities import DIGITS
+
 ALGORITHMS = {
     "RSA": ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
     "EC": ["ES256", "ES384", "ES512"],
     "OKP": ["EdDSA"],
 }
 """By the kind of a key: those where only the provider can have signed."""
-SUBJECT_MAX = SocialAccount._meta.get_field("uid").max_length
+SUBJECT_MAX = SocialAccount._meta.get_field("uid").max_length - DIGITS - 1
 CLOCKS_DIFFER_SECONDS = 60
 NONCE = "nonce"
 

@@ -25,6 +25,7 @@ from django.shortcuts import render, resolve_url
 
 from accounts.actions import connect_provider
 from accounts.confirmation import note_provider_sign_in
+from accounts.identities import identity
 from accounts.models import User
 from accounts.openid import NONCE, is_answer
 from accounts.queries import proves_person
@@ -120,11 +121,14 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: Any) -> Any:
         """Keeps how they are called there: allauth would write down all that the provider says, at each sign-in.
 
-        Holds the account that the identity belongs to before allauth looks for it: a link for a new password that is
-        being used ends the connection before or after this sign-in, never in its middle.
+        What the provider calls them by means them at its address alone, so that no other server speaks for them after
+        an operator changed it. Holds the account that the identity belongs to before allauth looks for it: a link for
+        a new password that is being used ends the connection before or after this sign-in, never in its middle.
         """
-        _hold(socialaccount__provider=sociallogin.account.provider, socialaccount__uid=sociallogin.account.uid)
-        sociallogin.account.extra_data = {"called": _called(sociallogin)}
+        account = sociallogin.account
+        account.extra_data = {"called": _called(sociallogin)}
+        account.uid = identity(account.provider, account.uid)
+        _hold(socialaccount__provider=account.provider, socialaccount__uid=account.uid)
         return super().populate_user(request, sociallogin, data)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:

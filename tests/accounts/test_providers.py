@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,6 +10,7 @@ import pytest
 import requests
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
+from django.apps import apps
 from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
@@ -16,6 +18,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from accounts import actions
+from accounts.identities import identity
 from accounts.models import ServerEvent, Session, User
 from accounts.queries import ways_in_of
 from accounts.views import me
@@ -75,7 +78,7 @@ def through(client: Client, key: str = "oidc", **more: str) -> Any:
 
 def connected(name: str = "bob", key: str = "oidc") -> User:
     user = make.user(name)
-    actions.connect_provider(user=user, provider=key, uid=ADA["sub"], called="ada.l")
+    actions.connect_provider(user=user, provider=key, uid=identity(key, ADA["sub"]), called="ada.l")
     return user
 
 
@@ -99,11 +102,46 @@ def test_whoever_connected_an_account_signs_in_by_it_and_is_where_they_wanted_to
     assert not is_signed_in(client)
     assert through(client, next="/taxonomies/")["Location"] == "/taxonomies/"
     assert client.get("/me/").context["user"] == user
-    assert list(SocialAccount.objects.values_list("uid", "extra_data")) == [(ADA["sub"], {"called": "ada.l"})]
+    kept = [(identity("oidc", ADA["sub"]), {"called": "ada.l"})]
+    assert list(SocialAccount.objects.values_list("uid", "extra_data")) == kept
     client.post(f"/me/providers/{SocialAccount.objects.get().pk}/disconnect/")
     refused(through(Client()), "No account on this server is connected to this account at Uni")
     verbs = ServerEvent.objects.filter(verb__startswith="provider").order_by("pk").values_list("verb", flat=True)
     assert list(verbs) == ["provider connected", "provider disconnected"]
+
+
+def test_the_same_identifier_at_another_server_is_someone_else(
+    provider: Provider, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator moves from one provider to another, and both count their people from 1."""
+    connected("bob")
+    with Provider() as other:
+        other.callbacks = provider.callbacks
+        monkeypatch.setenv("OIDC_SERVER_URL", other.url)
+        _, settings.SOCIALACCOUNT_PROVIDERS = env.sign_in_providers("https://api.github.com")
+        refused(through(Client()), "No account on this server is connected to this account at Uni")
+        assert other.asked
+        carol = Client()
+        carol.force_login(make.user("carol", password="a long password"))
+        assert through(carol, **CONNECTING)["Location"] == "/me/"
+        assert SocialAccount.objects.count() == 2
+    monkeypatch.setenv("OIDC_SERVER_URL", provider.url + "/")
+    _, settings.SOCIALACCOUNT_PROVIDERS = env.sign_in_providers("https://api.github.com")
+    client = Client()
+    through(client)
+    assert client.get("/me/").context["user"].username == "bob"
+
+
+def test_earlier_connections_belong_to_the_address_of_the_settings(provider: Provider) -> None:
+    bob = make.user("bob")
+    SocialAccount.objects.create(user=bob, provider="oidc", uid=ADA["sub"], extra_data={"called": "ada.l"})
+    SocialAccount.objects.create(user=bob, provider="oidc", uid="9" * 191, extra_data={"called": "old"})
+    refused(through(Client()), "No account on this server is connected")
+    import_module("accounts.migrations.0012_identities_at_addresses").bind(apps, None)
+    client = Client()
+    through(client)
+    assert client.get("/me/").context["user"] == bob
+    assert SocialAccount.objects.filter(uid="9" * 191).exists(), "no room for the address"
 
 
 def test_a_session_alone_connects_no_provider(provider: Provider) -> None:
