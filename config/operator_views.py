@@ -15,6 +15,7 @@ from annotation.core.pages import me
 from annotation.core.paging import page_of
 from annotation.studies.views.audit import CONTENT_TYPES
 from config.operator_queries import overview
+from shared.foreign_requests import require_opened_here
 from shared.forms import status_of
 
 
@@ -63,6 +64,7 @@ def server_audit_file(request: HttpRequest, format: str) -> StreamingHttpRespons
     """The lines that the page shows, all of them, as CSV or JSON Lines."""
     if format not in CONTENT_TYPES:
         raise Http404
+    require_opened_here()
     newest = _lines().values_list("pk", flat=True).first() or 0
     rows = AuditForm(request.GET).asked().narrowed(_lines()).filter(pk__lte=newest)  # without the line about this file
     if request.method != "HEAD":

@@ -6,6 +6,7 @@ import re
 import pytest
 from django.test import Client, RequestFactory
 
+from accounts.models import ServerEvent
 from annotation.assignments.queries import READ
 from annotation.models import AuditEvent
 from shared.errors import TooMany
@@ -97,6 +98,15 @@ def test_a_page_of_another_site_learns_not_from_a_file_whether_there_is_one() ->
     for place in files[1:]:
         answer = olga.get(place, headers=OPENED[3])
         assert answer.status_code == 200 and answer["Content-Disposition"].startswith("attachment"), place
+
+
+def test_a_page_of_another_site_leaves_no_line_in_the_servers_audit_log() -> None:
+    stan, place = Client(), "/operations/audit/audit.csv"
+    stan.force_login(make.user("stan", staff=True))
+    assert stan.get(place, headers=OPENED[2]).status_code == 403
+    assert not ServerEvent.objects.filter(verb="audit log downloaded").exists()
+    assert stan.get(place, headers=OPENED[3]).status_code == 200
+    assert ServerEvent.objects.filter(verb="audit log downloaded").count() == 1
 
 
 def test_a_page_of_another_site_learns_not_whether_there_is_news() -> None:
