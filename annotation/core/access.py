@@ -101,6 +101,12 @@ def require_at_work(study: Study) -> None:
         )
 
 
+def require_changeable(study: Study) -> None:
+    """Raises WrongState where a request that changes studies finds this one archived."""
+    if _changing.get():
+        require_at_work(study)
+
+
 @dataclass
 class Seat:
     """Someone's place at a study: who they are there, what they may do, and what is hidden from them.
@@ -461,8 +467,7 @@ def get_seat(user: User, slug: str) -> Seat:
         study = _study.first(slug) if user.is_staff else None
     if study is None:
         raise NotFound(f"Study “{slug}” not found, or you are not a member.")
-    if _changing.get():
-        require_at_work(study)
+    require_changeable(study)
     return Seat(user, study, membership)
 
 

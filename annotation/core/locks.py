@@ -1,9 +1,9 @@
 """Locks of rounds and studies until the commit."""
 
-from annotation.core.access import Seat, get_round
+from annotation.core.access import Seat, get_round, require_changeable
 from annotation.core.bulk_jobs import job_at_work, rounds_of
 from annotation.core.errors import Conflict
-from annotation.models import BulkJob, Round, Study
+from annotation.models import BulkJob, Plan, Round, Study
 
 
 def require_prepared(study: Study) -> None:
@@ -11,6 +11,12 @@ def require_prepared(study: Study) -> None:
     job = job_at_work(study)
     if job is not None:
         raise _at_work(job)
+
+
+def require_no_plan(study: Study) -> None:
+    """Raises Conflict while a plan of the study is at work: it would not know of a round that comes now."""
+    if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
+        raise Conflict("A migration of this study is running. Wait until it is done.", code="plan_at_work")
 
 
 def _at_work(job: BulkJob) -> Conflict:
@@ -36,10 +42,12 @@ def _at_work(job: BulkJob) -> Conflict:
 def hold_study(seat: Seat) -> Study:
     """The study, locked until the commit, for someone who still has the roles that were required of their seat.
 
-    They may have waited here for the one who took a role. Roles change under this lock alone, so they need not be
-    looked at again until the commit. Two queries, one where nothing was required. Raises Forbidden.
+    They may have waited here for the one who took a role, or archived the study. Roles change under this lock alone, so
+    they need not be looked at again until the commit. Two queries, one where nothing was required. Raises Forbidden,
+    and WrongState for a study that is archived.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    require_changeable(study)
     seat.require_again()
     seat.required.clear()
     return study

@@ -45,7 +45,7 @@ from annotation.core.access import OWNER, Seat, get_round, items_by_identifier, 
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.core.locks import hold_round, hold_study, require_prepared
+from annotation.core.locks import hold_round, hold_study, require_no_plan, require_prepared
 from annotation.core.member_lists import members_named
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
@@ -59,7 +59,6 @@ from annotation.models import (
     InboxLine,
     Item,
     Membership,
-    Plan,
     Round,
     RoundItem,
     RoundRater,
@@ -528,8 +527,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     study = hold_study(seat)
     require_prepared(study)
     round_ = _locked(seat, number, Round.State.DRAFT, "opened")
-    if Plan.objects.filter(study=seat.study, state__in=Plan.AT_WORK).exists():
-        raise Conflict("A migration of this study is running. Wait until it is done.", code="plan_at_work")
+    require_no_plan(study)
     version = round_.taxonomy_version
     if version.state == TaxonomyVersion.State.RETIRED:
         raise WrongState(

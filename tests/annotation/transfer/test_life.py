@@ -10,17 +10,18 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command, get_commands
 from django.test import Client
+from django.utils import timezone
 
 from accounts.actions import make_token
 from annotation.choosing.actions import samples as sample_actions
-from annotation.core.access import get_seat
+from annotation.core.access import changing, get_seat
 from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.members.actions.members import add_member
 from annotation.models import Annotation, Arrival, BulkJob, Deletion, Export, Item, Membership, Rating, Round, Study
 from annotation.overview.queries.waiting import rounds_to_resolve
-from annotation.rounds.actions.rounds import close_round, resolve_round
+from annotation.rounds.actions.rounds import close_round, open_round, resolve_round
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.studies import studies_of, visible_studies
@@ -135,6 +136,17 @@ def test_no_study_is_archived_while_a_job_opens_a_round() -> None:
         archive_study(seat=make.owner_seat(study))
     job.delete()
     assert archive_study(seat=make.owner_seat(study)).archived_at
+
+
+def test_nothing_opens_in_a_study_that_was_archived_while_the_request_waited() -> None:
+    study = make.study()
+    round_ = make.open_round(study, 1)
+    Round.objects.filter(pk=round_.pk).update(state=Round.State.DRAFT)
+    with changing():
+        seat = get_seat(make.user("olga"), "study")
+        Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
+        with pytest.raises(WrongState, match="is archived and read-only"):
+            open_round(seat=seat, number=1, unregistered=True)
 
 
 def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work() -> None:
