@@ -616,13 +616,18 @@ def _maintain_what_was_proposed(round_: Round, members: Iterable[Membership]) ->
 
 
 def _is_told_by_a_plan(round_: Round) -> bool:
-    """Whether a plan was run, or is at work, on the labels of a round that is being resolved; one query for such."""
+    """Whether a plan was run, or is at work, on the labels of a round that is being resolved; one query for such.
+
+    Also one that was begun before the round came with a sheet, and done later.
+    """
     if round_.state != Round.State.RESOLVING or round_.kind == Round.Kind.SCREENING:
         return False
     since = round_.resolving_at or round_.opened_at
     number = TaxonomyVersion.objects.filter(pk=round_.taxonomy_version_id).values("number")
     plans = Plan.objects.filter(study=round_.study_id, run_at__isnull=False, to_version__number__gt=Subquery(number))
-    return (plans if since is None else plans.filter(run_at__gte=since)).exists()
+    if since is not None:
+        plans = plans.filter(Q(run_at__gte=since) | Q(done_at__gte=since) | Q(state__in=Plan.AT_WORK))
+    return plans.exists()
 
 
 def rounds_to_rate_blind(member: Membership) -> list[Round]:

@@ -17,6 +17,7 @@ from annotation.core.database_planner import TABLES, tell_planner
 from annotation.core.demo_people import require_may_change_members, require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.imported import IMPORTED, earlier_imports, round_labels
+from annotation.core.locks import require_no_plan
 from annotation.core.memberships import come_in
 from annotation.imports.actions.attributes import keep_attributes
 from annotation.imports.actions.chunks import Chunk
@@ -231,7 +232,7 @@ def import_ratings(
     name a member.
 
     Raises Unreadable, Invalid (columns, or `questions` that are open), NotFound, Forbidden, and Conflict where `create`
-    finds the ID not available.
+    finds the ID not available, or a plan of the study is at work.
     """
     options = SheetOptions(
         mapping or {},
@@ -322,6 +323,7 @@ def import_sheet(
     if new is None:
         seat = get_seat(user, study)
         seat.require(OWNER)
+        require_no_plan(seat.study)
     require_room()
     with transaction.atomic():
         if seat is None:

@@ -1,9 +1,14 @@
 """Third raters of a round from which labels went to a relabeling queue: who sees the queue is not blind there."""
 
+from io import BytesIO
+
 import pytest
+from django.utils import timezone
 
 from annotation.assignments import jobs as rule_jobs
-from annotation.models import Assignment, Item, Membership
+from annotation.core.errors import Conflict
+from annotation.imports.actions.ratings import import_ratings
+from annotation.models import Assignment, Item, Membership, Round
 from annotation.plans import actions as plan_actions
 from annotation.plans import jobs as plan_jobs
 from annotation.studies.actions.studies import change_study
@@ -45,6 +50,25 @@ def test_who_sees_a_relabeling_queue_of_a_round_is_no_blind_third_rater_there(st
     assert not Assignment.objects.filter(round=round_, slot=None).exists()
     given = ask(item=ITEM, rater="dan", unblinded=True)
     assert (given.status_code, given.json()["unblinded"]) == (201, True)
+
+
+def test_a_round_that_came_while_a_migration_waited_has_no_blind_third_raters() -> None:
+    """Nothing of a sheet is imported then. An import that had begun before ends later, and the job reads its round."""
+    study = make.study(raters=("bob", "carol", "dan"))
+    round_ = make.open_round(study, 2, raters=("bob", "carol"))
+    make.rate(round_, "item bob carol\n1 hang crash\n2 crash crash")
+    make.next_version(study, SECOND)
+    plan = plan_actions.preview_plan(seat=make.owner_seat(study), to=2)
+    plan_actions.run_plan(seat=make.owner_seat(study), plan=plan, send=False)
+    sheet = BytesIO(b"item,rater,symptom\nacme/rocket#1,bob,hang\n")
+    with pytest.raises(Conflict, match="A migration of this study is running"):
+        import_ratings(user=make.user("olga"), study="study", file=sheet, dimensions=["symptom"])
+    Round.objects.filter(pk=round_.pk).update(opened_at=timezone.now(), resolving_at=timezone.now())
+    for is_done in (False, True):
+        if is_done:
+            plan_jobs.work(plan.pk)
+        refused = ask(item=ITEM, rater="dan")
+        assert (refused.status_code, refused.json()["code"]) == (409, "not_blind_any_more"), is_done
 
 
 def test_a_stand_in_reads_nothing_of_an_item_that_is_withheld_from_them() -> None:
