@@ -33,8 +33,8 @@ def _refuse_others(taxonomy: Taxonomy, person: User | None) -> None:
 
 
 def _default_maintainer() -> User | None:
-    """The first account of staff, or else the first that not anyone can act as."""
-    people = User.objects.order_by("-is_staff", "pk").iterator()
+    """The first account of staff, or else the oldest that not anyone can act as."""
+    people = User.objects.filter(is_active=True).order_by("-is_staff", "pk").iterator()
     return next((person for person in people if not is_public_account(person)), None)
 
 
@@ -48,7 +48,11 @@ class Command(ConcordCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("source", metavar="FILE|PRESET", help="a file, or a ready-made taxonomy such as liu-2023")
         parser.add_argument("--publish", action="store_true", help="publish the version at once")
-        parser.add_argument("--user", metavar="NAME", help="its maintainer (default: the first staff user)")
+        parser.add_argument(
+            "--user",
+            metavar="NAME",
+            help="its maintainer (default: the first staff user, or the oldest account where nobody is staff)",
+        )
         parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON alone")
 
     def handle(self, *args: Any, source: str, publish: bool, user: str | None, as_json: bool, **options: Any) -> None:
@@ -65,6 +69,8 @@ class Command(ConcordCommand):
         except ConcordError as error:
             raise CommandError(error.message) from error
         slug = version.taxonomy.slug
+        if is_new and person is not None and not user:
+            self.stderr.write(f"{person.username} can read and change it.")
         if as_json:
             answer = {"slug": slug, "version": version.number, "state": version.state, "new": is_new}
             self.stdout.write(json.dumps(answer))
