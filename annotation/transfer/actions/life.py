@@ -16,7 +16,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.core.issue_states import takeable_states
 from annotation.core.memberships import ask_in, come_in, place_of
-from annotation.models import Deletion, Export, Item, Membership, Plan, Sample, SampleIssue, Study
+from annotation.models import Deletion, Export, Item, Membership, Plan, Round, Sample, SampleIssue, Study
 from annotation.studies.actions.studies import create_study
 from annotation.transfer.actions.rows import RENUMBERED
 from annotation.transfer.jobs import DELETIONS
@@ -186,7 +186,9 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
     if seat.blind_round_ids:
         raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
     seat.require_nothing_withheld("The contents of the study")
-    study = Study.objects.select_for_update().get(pk=seat.study.pk)
+    study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
+    # Whoever submits, decides or remarks now waits, and then finds no place in the study: the export holds all that is.
+    list(Round.objects.select_for_update(of=("self",)).filter(study=study).order_by("pk").values_list("pk"))
     seat.require_again()
     if typed != study.slug:
         sentence = f"Type {study.slug} to delete this study."

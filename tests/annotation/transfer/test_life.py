@@ -3,12 +3,14 @@
 import io
 import json
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command, get_commands
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -19,7 +21,20 @@ from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.members.actions.members import add_member
-from annotation.models import Annotation, Arrival, BulkJob, Deletion, Export, Item, Membership, Rating, Round, Study
+from annotation.models import (
+    Annotation,
+    Arrival,
+    BulkJob,
+    Deletion,
+    Export,
+    Item,
+    Membership,
+    Rating,
+    Remark,
+    Resolution,
+    Round,
+    Study,
+)
 from annotation.overview.queries.waiting import rounds_to_resolve
 from annotation.rounds.actions.rounds import close_round, open_round, resolve_round
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
@@ -29,7 +44,8 @@ from annotation.transfer import jobs as transfer_jobs
 from annotation.transfer.actions import life, study_import
 from tests import builders as make
 from tests.annotation.transfer.test_study_import import brought as whole_file
-from tests.asserts import assert_queries
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 LADDER = {"olga": 200, "ada": 403, "bob": 403, "rea": 403, "mallory": 404}
@@ -204,6 +220,41 @@ def test_a_command_of_the_shell_changes_no_archived_study_either(tmp_path: Path)
     take_out_of_archive(seat=make.owner_seat(study))
     call_command("import_ratings", str(file), study="study", dimensions="symptom", stdout=io.StringIO())
     assert Annotation.objects.count() == before[0] + 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("act", ["answer", "remark", "decision"])
+def test_what_comes_while_a_study_is_deleted_is_not_told_to_be_saved(act: str) -> None:
+    """The export that the register names does not hold it."""
+    study = make.study()
+    first = make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    second = make.open_round(study, 1, first=2)
+    ada, bob = Script("ada"), Script("bob")
+    item = first.round_items.get().item.identifier
+    place = {"item": item, "part": 1, "dimension": "symptom", "round": 1}
+    asked = str(make.assignment(second, "bob", 2).public_id)
+    acts = {
+        "answer": (bob, "annotations/", {"assignment": asked, "labels": {"symptom": ["hang"]}}),
+        "remark": (bob, "remarks/", {"item": item, "round": 1, "text": "Why?"}),
+        "decision": (ada, "resolutions/", place | {"values": ["hang"], "rationale": "-", "expected": None}),
+    }
+    whole_export(study)
+    who, path, body = acts[act]
+    answers: list[Any] = []
+
+    def send() -> None:
+        answers.append(who.send("POST", f"studies/study/{path}", body))
+        connection.close()
+
+    with transaction.atomic():
+        life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
+        sending = Thread(target=send)
+        sending.start()
+        wait_until_someone_waits_for_a_lock()
+    sending.join()
+    assert answers[0].status_code in (403, 404), answers[0].content
+    assert not Remark.objects.exists() and not Resolution.objects.exists()
+    assert not Annotation.objects.filter(assignment__round=second).exists()
 
 
 def test_a_study_is_deleted_only_typed_out_and_after_an_export_of_its_present_state() -> None:
