@@ -8,7 +8,7 @@ from django.test import Client, RequestFactory
 
 from accounts.models import ServerEvent
 from annotation.assignments.queries import READ
-from annotation.models import AuditEvent
+from annotation.models import Assignment, AuditEvent
 from shared.errors import TooMany
 from shared.rate_limits import LINKS, UNKNOWN_NAMES, require_room
 from tests import builders as make
@@ -128,6 +128,18 @@ def test_who_is_refused_labels_leaves_no_line_that_they_downloaded_them() -> Non
     for place in ("/studies/study/exports/labels.csv", "/api/v1/studies/study/labels/?format=jsonl"):
         assert carol.get(place, headers=OPENED[2]).status_code == 403
     assert not AuditEvent.objects.filter(verb=AuditEvent.DOWNLOADED).exists()
+
+
+def test_a_page_of_another_site_takes_no_item_of_a_pool() -> None:
+    make.open_round(make.study(), 2, mode="pool", raters_per_item=1)
+    bob, place = Client(), "/studies/study/rounds/1/label/"
+    bob.force_login(make.user("bob"))
+    answer = bob.get(place, headers=OPENED[2])
+    assert answer.status_code == 403 and f'href="{place}">Open it</a>' in answer.content.decode()
+    assert not Assignment.objects.exists()
+    assert bob.get(place, headers=OPENED[3], follow=True).status_code == 200
+    assert Assignment.objects.count() == 1
+    assert bob.get(place, headers=OPENED[2], follow=True).status_code == 200, "it is taken"
 
 
 def test_nobody_tries_names_or_sends_e_mails_without_end_by_claiming_to_come_from_elsewhere() -> None:

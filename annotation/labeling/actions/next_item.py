@@ -8,7 +8,7 @@ from annotation.assignments.actions.finishing import finish_if_done
 from annotation.assignments.queries import has_everything, has_left, n_taken
 from annotation.calibration.actions.training import require_admission
 from annotation.core.access import RATER, Seat, get_own_assignment, hold_state
-from annotation.core.errors import Conflict, Forbidden, MinimumNotReached
+from annotation.core.errors import Conflict, Forbidden, MinimumNotReached, OpenedElsewhere
 from annotation.core.locks import require_prepared
 from annotation.labeling.queries.assignments import (
     ITEM_TO_READ,
@@ -19,6 +19,7 @@ from annotation.labeling.queries.assignments import (
 )
 from annotation.models import Assignment, Round, RoundItem, RoundRater
 from shared.compiled_queries import CompiledQuery
+from shared.foreign_requests import is_opened_elsewhere
 
 
 def take_next(*, seat: Seat, round_: Round, after: str | None = None) -> Assignment | None:
@@ -121,7 +122,7 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
     Who holds an item gets that one; with `past_maybes` another one, if all that they hold are maybes.
 
     The rater walks through the order once, so the cost does not grow with what lies behind; slots that came free
-    behind them are looked for at the end.
+    behind them are looked for at the end. Nothing is taken for a page of another site: OpenedElsewhere.
     """
     if hold_state(round_.pk) != Round.State.OPEN:
         return None
@@ -143,6 +144,8 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
         place = _free(round_.pk).select_for_update(of=("self",)).exclude(item__in=had.values("item")).first()
     if place is None:
         return None
+    if is_opened_elsewhere():
+        raise OpenedElsewhere("A page of another site opened this. If you open it, you are assigned the next item.")
     held = {slot for (slot,) in _slots_held.all(round_.pk, place.item_id)}
     slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
     taken = assignment_states.lease(place, walker, slot)
