@@ -16,6 +16,11 @@ def identity(provider: str, identifier: str) -> str:
     return f"{_digest(_address(provider))}:{identifier}"
 
 
+def is_present(provider: str, stored: str) -> bool:
+    """Whether a stored identity is one at the address that the provider has now; no other signs anyone in."""
+    return stored.startswith(identity(provider, ""))
+
+
 def _address(provider: str) -> str:
     """Where a configured provider is, by the word in its addresses; empty where there is none now."""
     told: dict[str, Any] = settings.SOCIALACCOUNT_PROVIDERS

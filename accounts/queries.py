@@ -9,6 +9,7 @@ from django.db.models import Exists, Q, QuerySet
 from django.utils import timezone
 
 from accounts.browsers import browser_named
+from accounts.identities import is_present
 from accounts.models import ApiToken, PasswordLink, ServerEvent, Session, User
 from shared.compiled_queries import CompiledQuery
 from shared.names import clean_name
@@ -45,7 +46,7 @@ def sessions_of(user: User, this: str | None, *, only_this: bool) -> list[Sessio
 
 @dataclass(frozen=True)
 class Connection:
-    """An account at a provider by which someone signs in."""
+    """An account at a provider by which someone signs in; not any more (`key` is empty) where its address changed."""
 
     pk: int
     key: str
@@ -58,16 +59,13 @@ def connections_of(user: User) -> list[Connection]:
     """Where else someone says who they are; also at providers that are not configured any more."""
     rows = SocialAccount.objects.filter(user=user).order_by("date_joined")
     names = settings.SIGN_IN_PROVIDERS
-    return [
-        Connection(
-            each.pk,
-            each.provider,
-            names.get(each.provider, each.provider),
-            clean_name(each.extra_data["called"]),  # earlier versions stored it as the provider sent it
-            each.date_joined,
-        )
-        for each in rows
-    ]
+    found = []
+    for each in rows:
+        name, is_now = names.get(each.provider, each.provider), is_present(each.provider, each.uid)
+        called = clean_name(each.extra_data["called"])  # earlier versions stored it as the provider sent it
+        provider = name if is_now else f"{name} (at an earlier address)"
+        found.append(Connection(each.pk, each.provider if is_now else "", provider, called, each.date_joined))
+    return found
 
 
 def ways_in_of(user: User) -> list[str]:

@@ -125,6 +125,10 @@ def test_the_same_identifier_at_another_server_is_someone_else(
         carol.force_login(make.user("carol", password="a long password"))
         assert through(carol, **CONNECTING)["Location"] == "/me/"
         assert SocialAccount.objects.count() == 2
+        bob = Client()
+        bob.force_login(make.user("bob"))
+        page = bob.get("/me/").content.decode()
+        assert "Uni (at an earlier address)" in page and "Connect Uni" in page
     monkeypatch.setenv("OIDC_SERVER_URL", provider.url + "/")
     _, settings.SOCIALACCOUNT_PROVIDERS = env.sign_in_providers("https://api.github.com")
     client = Client()

@@ -396,6 +396,8 @@ def test_a_file_is_no_draft_of_others_who_had_its_id_first_unless_they_are_named
     load_document(user=eve, text=FIRST.replace(f"slug: {load(FIRST).slug}", f"slug: {load(WHOLE).slug}"))
     with pytest.raises(CommandError, match=r"its maintainers \(eve\) would read this file"):
         run("load_taxonomy", str(path))
+    with pytest.raises(CommandError, match=r"its maintainers \(eve\) would read this file"):
+        run("load_taxonomy", str(path), "--user", "sam")
     assert TaxonomyVersion.objects.count() == 1
     run("load_taxonomy", str(path), "--user", "eve")
     assert TaxonomyVersion.objects.count() == 2

@@ -22,7 +22,7 @@ from taxonomy.ready_made import preset, presets
 
 
 def _refuse_others(taxonomy: Taxonomy, person: User | None) -> None:
-    """Raises CommandError where only others maintain a taxonomy: they would read the file, and nobody named them."""
+    """Raises CommandError where only others maintain a taxonomy: they would read the file."""
     maintainers = list(taxonomy.maintainers.order_by("username"))
     if maintainers and person not in maintainers:
         names = series([each.username for each in maintainers])
@@ -60,7 +60,7 @@ class Command(ConcordCommand):
             person = get_user(user) if user else _default_maintainer()
             with shell_command(), transaction.atomic():
                 version, is_new = add_document(user=person, text=self._text(source))
-                if is_new and not user:
+                if is_new:
                     _refuse_others(version.taxonomy, person)
                 if publish and version.is_draft:
                     version = publish_version(user=person, version=version)
