@@ -1,0 +1,234 @@
+"""What others do about an item is told nowhere to someone who labels it again, whatever they did before."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.core.access import get_item, get_round
+from annotation.core.errors import Conflict, WrongState
+from annotation.discussion.actions import write_remark
+from annotation.members.actions.members import add_member
+from annotation.models import Assignment, Item, Plan, Proposal, Round, Study
+from annotation.proposals.actions import settle_proposals
+from annotation.resolving.actions.part_matches import match_parts
+from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
+from annotation.rounds.actions import rounds
+from tests import builders as make
+from tests.annotation import compared_answers, permission_study
+from tests.annotation.compared_answers import Address, all_said
+from tests.annotation.permission_study import BASE, PAGES, Visitor
+
+pytestmark = [pytest.mark.django_db, pytest.mark.soak, pytest.mark.timeout(3600)]
+QUEUES = (None, Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED, Round.State.UNDONE)
+"""States of the relabeling queue; None: there is none."""
+VIEWERS = ("bob", "al", "olga", "ada")
+"""Who labels items 1 and 2 in the last round: a rater of round 1 and of the queue, someone in neither, an owner,
+and an adjudicator."""
+TOLD = "secret"
+"""In every text of an event."""
+FIRST, ANEW = ("hang", "crash"), ("hang-a", "crash")
+
+
+@pytest.fixture(scope="module", params=QUEUES, ids=str)
+def study(django_db_setup: None, django_db_blocker: Any, request: Any) -> Iterator[Study]:
+    """Built once for each state of the queue; what a test does to it is taken back."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield build_with_queue(request.param)
+        transaction.set_rollback(True)
+
+
+def parts(*categories: str) -> list[dict[str, object]]:
+    return [{"labels": {"symptom": [each]}} for each in categories]
+
+
+def build_with_queue(state: str | None) -> Study:
+    """Round 1 is being resolved, a queue may follow, and the last round asks about items 1 and 2 again.
+
+    In round 1 bob and carol found two bugs in item 1, and each proposed a category for item 2.
+    """
+    study = make.study(raters=("bob", "carol", "al", "zed"))
+    roles = {"olga": ["owner", "rater"], "ada": ["adjudicator", "rater"], "eve": ["adjudicator"], "mia": ["owner"]}
+    for name in roles:
+        add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles[name])
+        make.accept(name)
+    first = make.open_round(study, 4, raters=("bob", "carol"))
+    for name, proposed in (("bob", "Stall"), ("carol", "Freeze")):
+        make.submit(first, name, 1, parts=parts(*FIRST), memo=f"of {name}")
+        make.submit(first, name, 2, {}, proposals={"symptom": {"name": proposed, "memo": f"of {name}"}})
+    make.rate(first, "item bob carol\n3 crash crash\n4 hang hang")
+    if state is not None:
+        _relabel(study, state)
+    asked = rounds.NewRound(
+        raters=["bob", "al", "olga", "ada"], issues=["acme/rocket#1", "acme/rocket#2"], raters_per_item=4
+    )
+    last = rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    rounds.open_round(seat=make.owner_seat(study), number=last.number, reason="-", unregistered=True)
+    return study
+
+
+def _relabel(study: Study, state: str) -> None:
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 1:symptom,2:symptom bob,carol\n4 symptom bob,carol")
+    before, now = study.taxonomy.versions.order_by("number")
+    plan = Plan.objects.create(
+        study=study, number=1, from_version=before, to_version=now, state=Plan.State.DONE, worklist=queue, n_total=2,
+        created_by=study.created_by, run_at=timezone.now(), done_at=timezone.now(),
+    )  # fmt: skip
+    if state != Round.State.OPEN:
+        for name in ("bob", "carol"):
+            make.submit(queue, name, 1, parts=parts(*ANEW))
+            make.submit(queue, name, 4, {"symptom": ["hang-a"]})
+    if state == Round.State.CLOSED:
+        rounds.close_round(seat=make.owner_seat(study), number=queue.number, leave_open=True)
+    if state == Round.State.UNDONE:
+        Round.objects.filter(pk=queue.pk).update(state=Round.State.UNDONE)
+        Plan.objects.filter(pk=plan.pk).update(state=Plan.State.UNDONE)
+
+
+def decider(study: Study, round_: Round, number: int) -> dict[str, Any]:
+    """Eve with an item of a round."""
+    eve = make.seat(study, "eve")
+    return {
+        "seat": eve,
+        "round_": get_round(eve, round_.number),
+        "item": get_item(eve, f"acme/rocket#{number}"),
+    }
+
+
+def first_of(study: Study) -> Round:
+    return study.rounds.get(number=1)
+
+
+def queue_of(study: Study) -> Round:
+    """Raises Conflict where there is none."""
+    found = study.rounds.filter(kind=Round.Kind.RELABEL).first()
+    if found is None:
+        raise Conflict("There is no queue.")
+    return found
+
+
+def decide(study: Study, round_: Round, number: int) -> None:
+    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["crash"], "rationale": TOLD}
+    resolve(**decider(study, round_, number), expected=None, **place)
+
+
+def remark(study: Study, round_: Round, number: int) -> None:
+    write_remark(**decider(study, round_, number), text=f"@bob @al @olga @ada {TOLD}")
+
+
+def ask(study: Study) -> None:
+    ask_third_rater(**decider(study, first_of(study), 2), rater="zed")
+
+
+def ask_and_answer(study: Study) -> None:
+    ask(study)
+    make.submit(first_of(study), "zed", 2, {"symptom": ["crash"]}, memo=TOLD)
+
+
+def settle(study: Study) -> None:
+    found = Proposal.objects.get(proposed_by=make.member(study, "carol"))
+    settle_proposals(seat=make.seat(study, "mia"), proposals=[found.public_id], map_to="crash")
+
+
+def match(study: Study) -> None:
+    match_parts(**decider(study, first_of(study), 1), rater=make.member(study, "bob").code, parts=[2, 1])
+
+
+def revise(study: Study, round_: Round, number: int, *categories: str) -> None:
+    make.submit(round_, "carol", number, parts=parts(*categories), memo=TOLD)
+
+
+def answer_otherwise(study: Study) -> None:
+    """As if carol, bob and all others had said something else of item 1 in round 1."""
+    item = Item.objects.get(study=study, identifier="acme/rocket#1")
+    all_said(first_of(study), item, make.member(study, "bob"), "slow")
+
+
+EVENTS: dict[str, Callable[[Study], object]] = {
+    "item 1 resolved": lambda study: decide(study, first_of(study), 1),
+    "item 2 resolved": lambda study: decide(study, first_of(study), 2),
+    "item 1 discussed": lambda study: remark(study, first_of(study), 1),
+    "item 2 discussed": lambda study: remark(study, first_of(study), 2),
+    "third rater asked": ask,
+    "third rater answered": ask_and_answer,
+    "proposal of carol answered": settle,
+    "parts matched": match,
+    "item 1 revised": lambda study: revise(study, first_of(study), 1, "crash", "slow"),
+    "item 2 revised": lambda study: revise(study, first_of(study), 2, "slow"),
+    "queue revised": lambda study: revise(study, queue_of(study), 1, "hang-b", "crash"),
+    "queue resolved": lambda study: decide(study, queue_of(study), 1),
+    "queue discussed": lambda study: remark(study, queue_of(study), 1),
+    "answered otherwise": answer_otherwise,
+}
+
+
+def addresses(study: Study) -> list[Address]:
+    """Every address of studies that can be asked twice, with the rounds, items, answers and proposals of this one."""
+    items = {each.identifier.rpartition("#")[2]: str(each.pk) for each in Item.objects.filter(study=study)}
+    asked = Assignment.objects.filter(round__study=study, item__in=[items["1"], items["2"]]).select_related("round")
+    answers = [(each.round.number, str(each.public_id)) for each in asked]
+    numbers = list(study.rounds.values_list("number", flat=True))
+    proposals = [str(each.public_id) for each in Proposal.objects.filter(round__study=study)]
+    plans = [(str(each.pk), str(each.number)) for each in Plan.objects.filter(study=study)]
+    bob = str(make.member(study, "bob").pk)
+
+    def filled(path: str) -> Iterator[str]:
+        """The address for each thing that it can be about."""
+        if re.search(r"rounds/\d+/.*\{\w+ \d+\}", path):
+            found = [re.sub(r"(rounds/)\d+/(.*)\{\w+ \d+\}", rf"\g<1>{n}/\g<2>{pk}", path) for n, pk in answers]
+        elif re.search(r"rounds/\d+/|round=\d", path):
+            found = [re.sub(r"(rounds/|round=)\d+", rf"\g<1>{n}", path) for n in numbers]
+        else:
+            found = [path]
+        if "{plan" in path:
+            found = [each.replace("{plan}", pk).replace("{plan number}", n) for each in found for pk, n in plans]
+        if "{proposal" in path:
+            found = [re.sub(r"\{proposal \d\}", pk, each) for each in found for pk in proposals]
+        for each in found:
+            for number in items:
+                of_item = re.sub(r"\{\d+\}", items[number], each)
+                of_item = re.sub(r"(rocket%23|before/)\d+", rf"\g<1>{number}", of_item)
+                yield re.sub(r"\{member \w+\}", bob, of_item)
+
+    tables = {
+        PAGES: permission_study.EVERYBODYS | permission_study.OF_STUDY,
+        BASE: permission_study.API_EVERYBODYS | permission_study.API_OF_STUDY,
+    }
+    found = {
+        (base, place): name
+        for base, table in tables.items()
+        for name, paths in table.items()
+        if name not in compared_answers.READS
+        for path in paths
+        for place in filled(path)
+        if "{" not in place
+    }
+    return [(name, base, place) for (base, place), name in found.items()]
+
+
+@pytest.mark.parametrize("viewer", VIEWERS)
+def test_nothing_that_happens_to_an_item_is_told_to_who_labels_it_again(study: Study, viewer: str) -> None:
+    table, visitor, wrong, happened = addresses(study), Visitor(viewer), [], set()
+    before = compared_answers.walked(visitor, table)
+    assert not (broken := compared_answers.telling(before, {})), broken
+    for name, event in EVENTS.items():
+        with transaction.atomic():
+            try:
+                event(study)
+            except (Conflict, WrongState):  # a queue in this state, or none, does not allow it
+                transaction.set_rollback(True)
+                continue
+            cache.clear()
+            after = compared_answers.walked(visitor, table, before)
+            transaction.set_rollback(True)
+        happened.add(name)
+        told = [*compared_answers.telling(after, {TOLD: TOLD}), compared_answers.differences(before, after)]
+        wrong += [f"{name}: {each}" for each in told if each]
+    assert not wrong, "\n".join(wrong)
+    assert len(happened) >= len(EVENTS) - 4, happened
