@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from config.views import error_page, is_api
 from shared.errors import OpenedElsewhere
-from shared.foreign_requests import FILE_OPENED, is_foreign, is_navigation, noting_origin
+from shared.foreign_requests import OPENED, is_foreign, is_navigation, noting_origin
 
 REFUSED = "A page of another site asked your browser for this. Open the address itself."
 
@@ -32,7 +32,7 @@ class ForeignRequests:
             answer = self.get_response(request)
         if answer.has_header("Location") or _is_shown(answer):
             return answer
-        refusal = error_page(request, 403, "Not allowed", FILE_OPENED, OpenedElsewhere.code)
+        refusal = error_page(request, 403, "Not allowed", OPENED, OpenedElsewhere.code)
         refusal._resource_closers.extend(answer._resource_closers)  # type: ignore[attr-defined]
         return refusal
 

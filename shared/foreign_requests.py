@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from shared.errors import OpenedElsewhere
 
 _is_opened_elsewhere: ContextVar[bool] = ContextVar("is_opened_elsewhere", default=False)
-FILE_OPENED = "A page of another site opened this file."
+OPENED = "A page of another site opened this."
 
 
 def is_foreign(request: HttpRequest) -> bool:
@@ -39,7 +39,7 @@ def noting_origin(request: HttpRequest) -> Iterator[None]:
 def require_opened_here() -> None:
     """Raises OpenedElsewhere for a file that a page of another site opens: it counts as downloaded by its reader."""
     if is_opened_elsewhere():
-        raise OpenedElsewhere(FILE_OPENED)
+        raise OpenedElsewhere(OPENED)
 
 
 def is_opened_elsewhere() -> bool:
