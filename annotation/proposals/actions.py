@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from annotation.assignments.actions.reading_locks import wait_for_assignments
-from annotation.core.access import OWNER, Seat
+from annotation.core.access import OWNER, Seat, hold_state
 from annotation.core.audit import record
 from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.labels.queries.proposal_states import with_states
@@ -114,6 +114,10 @@ def _locked(seat: Seat, proposals: Collection[object]) -> list[ProposalLine]:
     if not proposals or len(proposals) > MOST:
         raise Invalid(NOT_TAKEN, fields={"also": [f"Answer at least one proposal, and at most {MOST} at once."]})
     numbers = {number for each in proposals if (number := Proposal.number_of(each)) is not None}
+    rows = Proposal.objects.filter(pk__in=numbers, round__study=seat.study).order_by("round")
+    for round_id in rows.values_list("round", flat=True).distinct():
+        hold_state(round_id)  # so that no deletion of the study overlooks an answer
+    seat.require_again()
     list(Proposal.objects.select_for_update().filter(pk__in=numbers).order_by("pk").values_list("pk"))
     found = with_outcomes(_rows(seat, numbers))
     if len(found) < len({str(each) for each in proposals}):

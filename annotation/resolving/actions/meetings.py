@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.access import ADJUDICATOR, OWNER, Seat, hold_state
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.core.imported import MARK
@@ -131,6 +131,8 @@ def state_meeting(
     """
     seat.require(ADJUDICATOR, OWNER)
     seat.require_sight(round_)
+    hold_state(round_.pk)  # so that no deletion of the study overlooks it
+    seat.require_again()
     fields: dict[str, list[str]] = {}
     if meeting is None:
         fields["meeting"] = ["This field is required."]

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,10 +17,12 @@ from django.utils import timezone
 
 from accounts.actions import make_token
 from annotation.choosing.actions import samples as sample_actions
-from annotation.core.access import changing, get_seat
-from annotation.core.errors import Conflict, Invalid, NotFound, WrongState
+from annotation.core.access import changing, get_item, get_seat
+from annotation.core.errors import ConcordError, Conflict, Forbidden, Invalid, NotFound, WrongState
+from annotation.discussion.actions import write_remark
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
+from annotation.labeling.actions.answers import submit_annotation
 from annotation.members.actions.members import add_member
 from annotation.models import (
     Annotation,
@@ -28,7 +31,10 @@ from annotation.models import (
     Deletion,
     Export,
     Item,
+    Meeting,
     Membership,
+    Proposal,
+    ProposalOutcome,
     Rating,
     Remark,
     Resolution,
@@ -36,6 +42,9 @@ from annotation.models import (
     Study,
 )
 from annotation.overview.queries.waiting import rounds_to_resolve
+from annotation.proposals.actions import settle_proposals
+from annotation.resolving.actions.meetings import state_meeting
+from annotation.resolving.actions.resolutions import resolve
 from annotation.rounds.actions.rounds import close_round, open_round, resolve_round
 from annotation.studies.actions.archive import archive_study, take_out_of_archive
 from annotation.studies.actions.studies import change_study
@@ -45,8 +54,8 @@ from annotation.transfer.actions import life, study_import
 from tests import builders as make
 from tests.annotation.transfer.test_study_import import brought as whole_file
 from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
-from tests.scripts import Script
 
+WORK = (Annotation, Remark, Resolution, Meeting, ProposalOutcome)
 pytestmark = pytest.mark.django_db
 LADDER = {"olga": 200, "ada": 403, "bob": 403, "rea": 403, "mallory": 404}
 
@@ -223,38 +232,51 @@ def test_a_command_of_the_shell_changes_no_archived_study_either(tmp_path: Path)
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("act", ["answer", "remark", "decision"])
+@pytest.mark.parametrize("act", ["answer", "remark", "decision", "meeting", "proposal"])
 def test_what_comes_while_a_study_is_deleted_is_not_told_to_be_saved(act: str) -> None:
     """The export that the register names does not hold it."""
     study = make.study()
-    first = make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
-    second = make.open_round(study, 1, first=2)
-    ada, bob = Script("ada"), Script("bob")
-    item = first.round_items.get().item.identifier
-    place = {"item": item, "part": 1, "dimension": "symptom", "round": 1}
-    asked = str(make.assignment(second, "bob", 2).public_id)
-    acts = {
-        "answer": (bob, "annotations/", {"assignment": asked, "labels": {"symptom": ["hang"]}}),
-        "remark": (bob, "remarks/", {"item": item, "round": 1, "text": "Why?"}),
-        "decision": (ada, "resolutions/", place | {"values": ["hang"], "rationale": "-", "expected": None}),
+    first = make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang\n2 crash hang")
+    for name in ("bob", "carol"):
+        make.submit(first, name, 3, {}, proposals={"symptom": {"name": "Stall", "memo": name}})
+    second = make.open_round(study, 1, first=4)
+    seats = {name: make.seat(study, name) for name in ("ada", "bob", "olga")}
+    place: dict[str, Any] = {"round_": Round.objects.get(pk=first.pk), "part": 1, "dimension": "symptom"}
+    one, two = (get_item(seats["ada"], f"acme/rocket#{number}") for number in (1, 2))
+    resolve(seat=seats["ada"], item=two, **place, values=["hang"], rationale="-", expected=None)
+    asked, proposal = make.assignment(second, "bob", 4).public_id, Proposal.objects.earliest("pk").public_id
+    meeting = {"held_on": timezone.now().date().isoformat(), "participants": ["ada", "bob"]}
+    acts: dict[str, Callable[[], object]] = {
+        "answer": lambda: submit_annotation(
+            seat=seats["bob"], assignment=asked, body={"labels": {"symptom": ["hang"]}}
+        ),
+        "remark": lambda: write_remark(seat=seats["bob"], round_=place["round_"], item=one, text="Why?"),
+        "decision": lambda: resolve(
+            seat=seats["ada"], item=one, values=["hang"], expected=None, rationale="-", **place
+        ),
+        "meeting": lambda: state_meeting(seat=seats["ada"], round_=place["round_"], meeting=meeting),
+        "proposal": lambda: settle_proposals(seat=seats["olga"], proposals=[proposal], map_to="hang"),
     }
     whole_export(study)
-    who, path, body = acts[act]
-    answers: list[Any] = []
+    refused: list[Exception] = []
 
-    def send() -> None:
-        answers.append(who.send("POST", f"studies/study/{path}", body))
-        connection.close()
+    def run() -> None:
+        try:
+            acts[act]()
+        except ConcordError as error:
+            refused.append(error)
+        finally:
+            connection.close()
 
+    before = [model.objects.count() for model in WORK]
     with transaction.atomic():
         life.delete_study(seat=make.owner_seat(study), typed="study", send=False)
-        sending = Thread(target=send)
-        sending.start()
+        acting = Thread(target=run)
+        acting.start()
         wait_until_someone_waits_for_a_lock()
-    sending.join()
-    assert answers[0].status_code in (403, 404), answers[0].content
-    assert not Remark.objects.exists() and not Resolution.objects.exists()
-    assert not Annotation.objects.filter(assignment__round=second).exists()
+    acting.join()
+    assert [type(each) for each in refused] in ([NotFound], [Forbidden]), refused
+    assert [model.objects.count() for model in WORK] == before
 
 
 def test_a_study_is_deleted_only_typed_out_and_after_an_export_of_its_present_state() -> None:
